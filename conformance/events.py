@@ -1,0 +1,188 @@
+"""The wire event: one thing that happened, as one row.
+
+A *history* is what one observer saw on a group of connections that share queues, in the order it saw it: `seq` rises
+over all connections of a history, so within one connection it is the order of the wire as seen by the client, and
+between connections it is the order of observation (a send is logged before its bytes leave, a receive after they
+came). Everything that is claimed about a broker is a pure fold over such rows; live run, recording, capture and Spark
+partition differ only in where the rows come from.
+
+A method and its content (header, bodies) are one event, placed where its last frame is. Content that never completes
+makes no event. `raw` keeps the frames as they were, so nothing is lost by this reading.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import codec
+from codec import values
+
+TO_BROKER = ">"
+TO_CLIENT = "<"
+LOCAL = "-"
+
+# kinds of events
+OPEN = "open"            # TCP connection established                        {host, port}
+PROTOCOL = "protocol"    # a protocol header                                 {}
+METHOD = "method"        # a method, with its content where it carries some
+HEARTBEAT = "heartbeat"
+MALFORMED = "malformed"  # octets that are no frame                          {offset, expected, found}
+END = "end"              # TCP connection ended                              {cause: fin | reset | closed | aborted}
+SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
+DEADLINE = "deadline"    # waited for what is owed until the deadline passed {for: replies | drain, queue?, waited_ms}
+
+_COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
+
+
+class Event(NamedTuple):
+    """One row of a history, and of a recording. Text and numbers only, but for the raw frames."""
+
+    run: str
+    broker: str
+    history: str
+    connection: str
+    channel: int
+    seq: int
+    time_ns: int
+    direction: str
+    kind: str
+    class_id: int
+    method_id: int
+    method: str
+    delivery_tag: int | None
+    multiple: bool | None
+    consumer_tag: str | None
+    queue: str | None
+    exchange: str | None
+    routing_key: str | None
+    message_id: str | None
+    flags: str
+    arguments: str
+    body_size: int | None
+    body_hash: str | None
+    raw: bytes
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The arguments that have no column of their own, as plain values. Shared: do not change it."""
+        return _parsed(self.arguments)
+
+    @property
+    def message(self) -> str | None:
+        """What identifies the message that this event carries: its message-id, else the hash of its body."""
+        return self.message_id or self.body_hash
+
+    def has(self, flag: str) -> bool:
+        """Is this bit of the method set? Names as in the method's declaration: no_ack, requeue, redelivered, ..."""
+        return flag in self.flags.split()
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Mapping[str, Any]:
+    return json.loads(text) if text else {}  # type: ignore[no-any-return]
+
+
+def body_hash(body: bytes) -> str:
+    """16 hex digits that stand for a body."""
+    return blake2b(body, digest_size=8).hexdigest()
+
+
+class Labels(NamedTuple):
+    """What all events of one connection have in common."""
+
+    run: str
+    broker: str
+    history: str
+    connection: str
+
+
+class _Content:
+    """A method that waits for its content."""
+
+    __slots__ = ("body", "header", "method", "raw")
+
+    def __init__(self, method: codec.Method, raw: bytes) -> None:
+        self.method, self.raw = method, [raw]
+        self.header: codec.Header | None = None
+        self.body: list[bytes] = []
+
+    def complete(self) -> bool:
+        return self.header is not None and sum(map(len, self.body)) >= self.header.body_size
+
+
+class EventBuilder:
+    """Frames of one connection, in order, to events. `clock` gives nanoseconds, `count` the next seq."""
+
+    def __init__(self, labels: Labels, count: Callable[[], int], clock: Callable[[], int]) -> None:
+        self.labels, self._count, self._clock = labels, count, clock
+        self._pending: dict[tuple[str, int], _Content] = {}
+
+    def local(self, kind: str, /, **arguments: object) -> Event:
+        """Something that happened beside the wire."""
+        return self._row(LOCAL, kind, 0, arguments=arguments)
+
+    def note(self, direction: str, kind: str, raw: bytes, /, **arguments: object) -> Event:
+        """Octets that are no method: a protocol header, or something malformed."""
+        return self._row(direction, kind, 0, raw=raw, arguments=arguments)
+
+    def frame(self, direction: str, frame: codec.Frame, raw: bytes) -> Event | None:
+        """The event that this frame completes, if it completes one."""
+        if isinstance(frame, codec.Heartbeat):
+            return self._row(direction, HEARTBEAT, frame.channel, raw=raw)
+        key = direction, frame.channel
+        if isinstance(frame, codec.Method):
+            if not frame.HAS_CONTENT:
+                return self._method(direction, frame, raw)
+            self._pending[key] = _Content(frame, raw)
+            return None
+        content = self._pending.get(key)
+        if content is None:
+            return self.note(direction, MALFORMED, raw, expected="a method", found=type(frame).__name__)
+        content.raw.append(raw)
+        if isinstance(frame, codec.Header):
+            content.header = frame
+        else:
+            content.body.append(frame.payload)
+        if not content.complete():
+            return None
+        del self._pending[key]
+        return self._method(direction, content.method, b"".join(content.raw), content)
+
+    def _method(self, direction: str, method: codec.Method, raw: bytes, content: _Content | None = None) -> Event:
+        named = {name: getattr(method, name) for name in method.FIELDS}
+        bits = " ".join(name for name in method.BITS if named[name])
+        rest: dict[str, object] = {
+            name: values.to_json(value)
+            for name, value in named.items()
+            if name not in _COLUMNS and name not in method.BITS and not name.startswith("reserved")
+        }
+        columns = {name: named[name] for name in _COLUMNS if name in named}
+        if content is not None:
+            assert content.header is not None
+            properties = content.header.properties()
+            rest["properties"] = {name: values.to_json(value) for name, value in properties.items()}
+            body = b"".join(content.body)
+            columns |= {
+                "message_id": properties.get("message_id"), "body_size": len(body), "body_hash": body_hash(body),
+            }
+        return self._row(
+            direction, METHOD, method.channel, raw=raw, arguments=rest, flags=bits,
+            class_id=method.CLASS_ID, method_id=method.METHOD_ID, method=method.NAME, **columns,
+        )
+
+    def _row(
+        self, direction: str, kind: str, channel: int, *, raw: bytes = b"", arguments: Mapping[str, object] | None = None,
+        class_id: int = 0, method_id: int = 0, method: str = "", flags: str = "", delivery_tag: int | None = None,
+        multiple: bool | None = None, consumer_tag: str | None = None, queue: str | None = None,
+        exchange: str | None = None, routing_key: str | None = None, message_id: str | None = None,
+        body_size: int | None = None, body_hash: str | None = None,
+    ) -> Event:
+        return Event(
+            *self.labels, channel, self._count(), self._clock(), direction, kind, class_id, method_id, method,
+            delivery_tag, multiple, consumer_tag, queue, exchange, routing_key, message_id, flags,
+            json.dumps(arguments, sort_keys=True) if arguments else "", body_size, body_hash, raw,
+        )

@@ -1,0 +1,84 @@
+"""Verdicts, and how they are made of findings and coverage.
+
+A *finding* is one contradiction between a history and a rule, with the events that show it. *Coverage* counts how
+often a rule's antecedent fired. A rule's verdict is a pure function of both and of what the broker offers; nothing
+else in the project decides about right and wrong. Verdicts combine over histories by taking the worst that is
+certain: one contradiction anywhere breaks a rule, a thousand agreements cannot mend it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What can be said of one rule on one broker."""
+
+    HELD = "held"
+    BROKEN = "broken"
+    DEVIATES = "deviates"
+    NOT_OFFERED = "not-offered"
+    UNDER_TESTED = "under-tested"
+    INCONCLUSIVE = "inconclusive"
+    HARNESS_ERROR = "harness-error"
+    PLANNED = "planned"
+    NOT_JUDGEABLE = "not-judgeable"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.
+
+    `certain=False` makes the verdict inconclusive instead of broken: the text or a race leaves a way out.
+    """
+
+    rule: str
+    history: str
+    at: int
+    allowed: str
+    observed: str
+    witness: tuple[int, ...] = ()
+    certain: bool = True
+
+
+@dataclass(slots=True)
+class Judgement:
+    """The fold's result over one or many histories: findings, how often each rule was exercised, what was reported."""
+
+    findings: list[Finding] = field(default_factory=list)
+    exercised: Counter[str] = field(default_factory=Counter)
+    reports: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, other: Judgement) -> None:
+        self.findings += other.findings
+        self.exercised.update(other.exercised)
+        for rule, seen in other.reports.items():
+            self.reports.setdefault(rule, Counter()).update(seen)
+
+
+def verdict_of(findings: Iterable[Finding], exercised: int, *, needed: int = 1, offered: bool = True) -> Verdict:
+    """The verdict on one rule, before deviations. `needed`: the least number of times it must have been exercised."""
+    doubt = False
+    for finding in findings:
+        if finding.certain:
+            return Verdict.BROKEN
+        doubt = True
+    if not offered:
+        return Verdict.NOT_OFFERED
+    if doubt:
+        return Verdict.INCONCLUSIVE
+    return Verdict.HELD if exercised >= needed else Verdict.UNDER_TESTED
+
+
+def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -> dict[str, Verdict]:
+    """Verdict by rule id; `rules` maps each judged id to (needed, offered)."""
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in judgement.findings:
+        by_rule.setdefault(finding.rule, []).append(finding)
+    return {
+        rule: verdict_of(by_rule.get(rule, ()), judgement.exercised[rule], needed=needed, offered=offered)
+        for rule, (needed, offered) in rules.items()
+    }
