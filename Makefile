@@ -1,0 +1,45 @@
+# Every target sets up what it needs on first use. `make help` lists them.
+PYTHON ?= python3
+PY := .venv/bin/python
+DEPTH ?= ci
+OUT := build/conformance
+
+.DEFAULT_GOAL := help
+.PHONY: help setup conformance test test-unit test-real lint brokers brokers-stop bench docs clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
+
+setup:  ## the virtual environment in .venv
+	@$(PYTHON) .ci/setup.py
+
+conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPTH=smoke|ci|deep]
+	@rm -rf $(OUT)
+	@$(PY) -m conformance.front.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
+
+test: lint  ## everything CI runs, with a real RabbitMQ
+	@.ci/apt.sh tshark=tshark
+	@$(PY) .ci/brokers.py start rmq310
+	AMQP_RABBITMQ_URL=$$($(PY) .ci/brokers.py url rmq310) $(PY) -m pytest tests -q
+
+test-unit: setup  ## our tests without a real broker and without Spark
+	$(PY) -m pytest tests -q -m "not rabbitmq and not spark"
+
+lint: setup  ## ruff and mypy --strict
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+brokers: setup  ## start real RabbitMQ from Debian (NAMES="rmq38 rmq310 rmq40 rmq43"; default rmq310)
+	@$(PY) .ci/brokers.py start $(or $(NAMES),rmq310)
+
+brokers-stop: setup  ## stop them
+	@$(PY) .ci/brokers.py stop
+
+bench: setup  ## ratios side by side with our peers, into build/bench.json
+	@$(PY) -m benchmarks.codec_bench
+
+docs: setup  ## regenerate the pages that are made from data
+	@$(PY) -m conformance.rules.docs
+
+clean:  ## remove what was built (keeps .venv and the brokers)
+	rm -rf build/conformance build/bench.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
