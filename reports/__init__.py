@@ -1,0 +1,1 @@
+"""What is made of recordings and results: the pipeline, the page, exports. It never talks to a broker."""

@@ -1,0 +1,258 @@
+"""Recordings: histories on disk, one JSON row per wire event.
+
+A recording is a directory with one file per worker, `events-<worker>.jsonl`, or a single such file, plain or
+compressed (`.gz`, `.zst`). A file is made of *sections*: a header row, known by its first key `schema`, which
+names the schema version, the run and what it was judged by; then the rows of its events. Writing to a file that
+exists appends a section, so nothing that was recorded is ever lost. A row always names its run and history, so
+sections, files and workers may be mixed freely.
+
+Columns are the fields of `Event`. A column without a value is left out, `raw` is hexadecimal, `arguments` stays
+the JSON text that it is, and delivery tags are exact integers up to 2**64-1. Three promises to readers:
+  - a section of an unknown schema version is refused, by name, before any of its rows is believed;
+  - columns that we do not know are kept (`rows`), and left out only where an `Event` is made of a row (`events`);
+  - a run that was killed leaves at most one torn line, at the end of a section. It is skipped and reported
+    (`torn`); a line that is broken anywhere else is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from conformance.events import Event
+
+SCHEMA = "amqp-conformance/recording/1"
+SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+NEEDED = ("run", "history", "connection", "seq", "direction", "kind")
+
+_BLOCK_ROWS = 512
+_BLOCK_NS = 1_000_000_000
+_ABSENT: Mapping[str, Any] = {
+    "broker": "", "channel": 0, "time_ns": 0, "class_id": 0, "method_id": 0, "method": "", "flags": "",
+    "arguments": "",
+}
+_KNOWN = frozenset(Event._fields)
+_HEADER = b'{"schema":'
+
+
+class BadRecording(Exception):
+    """This is no recording that we can read; the message says where and why."""
+
+
+def to_row(event: Event) -> dict[str, Any]:
+    """An event as a JSON object: what has no value is left out."""
+    row = {name: value for name, value in zip(Event._fields, event, strict=True) if value is not None}
+    row["raw"] = event.raw.hex()
+    return row
+
+
+def to_event(row: Mapping[str, Any]) -> Event:
+    """The event of a row; columns that Event does not know are left out."""
+    for name in NEEDED:
+        if row.get(name) is None:
+            raise BadRecording(f"a row has no {name!r}: {str(dict(row))[:200]}")
+    values = [row.get(name, _ABSENT.get(name)) for name in Event._fields]
+    values[-1] = bytes.fromhex(row.get("raw") or "")
+    return Event._make(values)
+
+
+def extra(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row that Event does not know."""
+    return {name: value for name, value in row.items() if name not in _KNOWN}
+
+
+class RecordingWriter:
+    """Appends a section to `directory/events-<worker>.jsonl`: the header at once, events in blocks.
+
+    A block is one write of whole lines. It leaves when it is full, when a second has passed on the events' own
+    clock, and on `flush` and `close`.
+    """
+
+    def __init__(self, directory: Path | str, header: Mapping[str, Any], worker: str = "main") -> None:
+        self.path = Path(directory) / f"events-{worker}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.rows = 0
+        self._block: list[str] = []
+        self._since = 0
+        torn = _ends_torn(self.path)
+        self._file = self.path.open("ab", buffering=0)
+        lead = "\n" if torn else ""
+        self._file.write((lead + _line({"schema": SCHEMA, **header})).encode())
+
+    def write(self, event: Event) -> None:
+        """Take down one event."""
+        if not self._block:
+            self._since = event.time_ns
+        self._block.append(_line(to_row(event)))
+        if len(self._block) >= _BLOCK_ROWS or event.time_ns - self._since >= _BLOCK_NS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Everything taken down so far is handed to the operating system."""
+        if self._block:
+            self._file.write("".join(self._block).encode())
+            self.rows += len(self._block)
+            self._block.clear()
+
+    def close(self) -> None:
+        """Flush, and let go of the file. May be called again."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Recording:
+    """One file or a directory of them, read lazily and as often as wanted.
+
+    `headers` holds the header of every section, checked when the recording is opened. `torn` names the places
+    where the last reading skipped a torn line.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.files = files(self.path)
+        self.torn: list[str] = []
+        self.headers = [header for file in self.files for header in headers(file)]
+
+    @property
+    def runs(self) -> list[str]:
+        """The runs recorded here, in order of first appearance."""
+        return list(dict.fromkeys(str(header.get("run", "")) for header in self.headers))
+
+    def header(self, run: str) -> Mapping[str, Any]:
+        """The first header of a run."""
+        for header in self.headers:
+            if str(header.get("run", "")) == run:
+                return header
+        raise BadRecording(f"{self.path}: no run {run!r} here; it holds {', '.join(self.runs)}")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every event row as it was written, unknown columns and all."""
+        self.torn = []
+        for file in self.files:
+            yield from rows(file, self.torn)
+
+    def events(self) -> Iterator[Event]:
+        """Every event, in the order of the files."""
+        return map(to_event, self.rows())
+
+
+def files(path: Path) -> list[Path]:
+    """The files that make up a recording, in order of their names."""
+    if path.is_file():
+        return [path]
+    if not path.exists():
+        raise BadRecording(f"{path}: no such recording")
+    found = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
+    if not found:
+        raise BadRecording(f"{path}: no recording here (looked for events-*.jsonl, plain, .gz or .zst)")
+    return found
+
+
+def headers(file: Path) -> list[dict[str, Any]]:
+    """The headers of all sections of a file, checked. Refuses a file that does not start with one."""
+    found = []
+    with _open(file) as stream:
+        for number, line in enumerate(stream, 1):
+            if line.startswith(_HEADER):
+                found.append(_header(line, f"{file}:{number}"))
+            elif number == 1:
+                break
+    if not found:
+        raise BadRecording(f'{file}: not a recording, its first row should be {{"schema": "{SCHEMA}", ...}}')
+    return found
+
+
+def rows(file: Path, torn: list[str]) -> Iterator[dict[str, Any]]:
+    """The event rows of one file. Torn lines are skipped, and named in `torn`."""
+    doubtful = ""
+    with _open(file) as stream:
+        for number, line in enumerate(stream, 1):
+            header = line.startswith(_HEADER)
+            if doubtful and not header:
+                raise BadRecording(f"{doubtful}: broken row in the middle of a recording")
+            if doubtful:
+                torn.append(doubtful)
+                doubtful = ""
+            if header:
+                _header(line, f"{file}:{number}")
+            elif (row := _parsed(line)) is not None:
+                yield row
+            else:
+                doubtful = f"{file.name}:{number}"
+    if doubtful:
+        torn.append(doubtful)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _header(line: bytes, where: str) -> dict[str, Any]:
+    header = _parsed(line)
+    if header is None:
+        raise BadRecording(f"{where}: broken header row")
+    if header["schema"] != SCHEMA:
+        raise BadRecording(
+            f"{where}: this recording is of schema {header['schema']!r}, and this version reads {SCHEMA!r}. "
+            "Read it with the amqp-conformance that wrote it, or record again."
+        )
+    return header
+
+
+def _open(file: Path) -> IO[bytes]:
+    if file.name.endswith(".gz"):
+        return io.BufferedReader(gzip.open(file))
+    if file.name.endswith(".zst"):
+        return _open_zstd(file)
+    return file.open("rb")
+
+
+def _open_zstd(file: Path) -> IO[bytes]:
+    try:
+        import pyarrow
+    except ImportError:
+        message = f"{file}: reading zstd needs pyarrow (pip install 'amqp-conformance[spark]'); or unpack it first"
+        raise BadRecording(message) from None
+    stream: IO[bytes] = pyarrow.input_stream(str(file), compression="zstd")
+    return stream
+
+
+def _ends_torn(path: Path) -> bool:
+    """Does the file exist and end in the middle of a line?"""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) != b"\n"
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, separators=(",", ":")) + "\n"
+
+
+def write(
+    directory: Path | str, header: Mapping[str, Any], events: Iterable[Event], worker: str = "main",
+) -> Path:
+    """Record events that are at hand; the file they went to."""
+    with RecordingWriter(directory, header, worker) as writer:
+        for event in events:
+            writer.write(event)
+    return writer.path
