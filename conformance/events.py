@@ -175,9 +175,9 @@ class EventBuilder:
         )
 
     def _row(
-        self, direction: str, kind: str, channel: int, *, raw: bytes = b"", arguments: Mapping[str, object] | None = None,
-        class_id: int = 0, method_id: int = 0, method: str = "", flags: str = "", delivery_tag: int | None = None,
-        multiple: bool | None = None, consumer_tag: str | None = None, queue: str | None = None,
+        self, direction: str, kind: str, channel: int, *, raw: bytes = b"",
+        arguments: Mapping[str, object] | None = None, class_id: int = 0, method_id: int = 0,
+        method: str = "", flags: str = "", delivery_tag: int | None = None, multiple: bool | None = None, consumer_tag: str | None = None, queue: str | None = None,
         exchange: str | None = None, routing_key: str | None = None, message_id: str | None = None,
         body_size: int | None = None, body_hash: str | None = None,
     ) -> Event:

@@ -1,0 +1,162 @@
+"""The house keeps its own rules: who may import whom, file by file, and what no file may contain.
+
+The table is HOUSE in one place: a file belongs to the room with the longest matching prefix and may import, of our own
+packages, only its room and what the room lists. An entry `package!` means its public door only, not its inside.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = ("codec", "conformance", "reference_broker", "reports", "tests", "benchmarks")
+
+DATA = ("conformance.rules", "conformance.profiles", "conformance.deviations")
+PURE = ("codec", "conformance.events", "conformance.verdicts", "conformance.model", "conformance.monitors", *DATA)
+DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", "conformance.stage", "conformance.channel")
+
+ROOMS: dict[str, tuple[str, ...]] = {
+    "codec": (),
+    "reference_broker": ("codec",),
+    "conformance": ("conformance",),
+    "conformance.rules": (),
+    "conformance.profiles": ("conformance.rules",),
+    "conformance.deviations": ("conformance.rules",),
+    "conformance.explain": DATA,
+    "conformance.events": ("codec",),
+    "conformance.verdicts": (),
+    "conformance.model": ("codec", "conformance.events", "conformance.rules", "conformance.profiles"),
+    "conformance.monitors": PURE,
+    "conformance.evidence": PURE,
+    "conformance.ledger": PURE,
+    "conformance.gate": (*PURE, "conformance.results", "conformance.ledger"),
+    "conformance.results": (*PURE, "conformance.ledger", "conformance.evidence", "conformance"),
+    "conformance.recorder": ("conformance.events", "codec"),
+    "conformance.drivers": ("codec", "conformance.events", "conformance.recorder"),
+    "conformance.channel": DRIVING,
+    "conformance.stage": DRIVING,
+    "conformance.machines": (*DRIVING, "conformance.evidence"),
+    "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.profiles"),
+    "conformance.suite": (*DRIVING, "conformance.machines", "conformance.brokers", "conformance.evidence"),
+    "reports": ("codec", "conformance.events", "conformance.rules", "conformance.profiles", "conformance.verdicts",
+                "conformance.monitors", "conformance"),
+    # the front door puts the rooms together, so it may know them all
+    "conformance.cli": OURS,
+    "conformance.plugin": OURS,
+    "conformance.front": OURS,
+    "conformance.terminal": OURS,
+    "tests": OURS,
+    "benchmarks": OURS,
+}
+
+# shells: the only files that may touch the clock, chance, threads or the operating system
+SHELLS = {
+    "reference_broker": {"__init__", "__main__", "server", "embedded", "store", "control"},
+    "conformance.model": set(),
+    "conformance.monitors": set(),
+    "codec": set(),
+}
+WORLD = {"asyncio", "time", "random", "os", "socket", "threading", "select", "selectors", "secrets", "subprocess"}
+
+
+def python_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()
+    return [ROOT / name for name in listed if name.split("/")[0] in OURS and (ROOT / name).exists()]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module: str) -> str:
+    return max((room for room in ROOMS if module == room or module.startswith(room + ".")), key=len)
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of every import; `from a import b` counts as a.b, which is right for modules and names."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def within(name: str, room: str) -> bool:
+    return name == room or name.startswith(room + ".")
+
+
+def allowed(name: str, room: str) -> bool:
+    if within(name, room):
+        return True
+    for entry in ROOMS[room]:
+        if entry.endswith("!"):
+            if name.count(".") <= 1 and within(name, entry[:-1]):
+                return True
+        elif entry == "conformance":
+            # the package itself is only its version, unless the room is the package's own loose files
+            if name == "conformance.__version__" or room == "conformance":
+                return True
+        elif within(name, entry):
+            return True
+    return False
+
+
+FILES = python_files()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_imports_only_what_its_room_may_know(path: Path) -> None:
+    room = room_of(module_name(path))
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {room} must not import {name}"
+        for line, name in imports(path)
+        if name.split(".")[0] in OURS and not allowed(name, room)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_pure_file_does_not_touch_the_world(path: Path) -> None:
+    module = module_name(path)
+    for room, shells in SHELLS.items():
+        if within(module, room) and path.stem not in shells:
+            wrong = [f"{path.name}:{line}: {name}" for line, name in imports(path) if name.split(".")[0] in WORLD]
+            assert not wrong, f"{module} is pure, but imports " + ", ".join(wrong)
+
+
+def test_the_room_table_names_only_rooms_that_exist() -> None:
+    modules = {module_name(path) for path in FILES}
+    missing = [room for room in ROOMS if not any(within(module, room) for module in modules)]
+    assert not missing, f"rooms without a file: {missing}"
+
+
+def test_no_file_names_the_machine_it_was_written_on() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    host = re.compile("py" + r"pi\.(org|python)|files\.python" + r"hosted|registry\.npm" + r"js|deb\.deb" + r"ian\.org")
+    place = re.compile("/wo" + r"rk/|\.\./sha" + r"red|\.lib" + "rary")
+    for name in tracked:
+        if not (ROOT / name).is_file():
+            continue
+        text = (ROOT / name).read_text(errors="replace")
+        for pattern in (host, place):
+            hit = pattern.search(text)
+            assert hit is None, f"{name} contains {hit.group(0)!r}"
+
+
+def test_files_stay_small() -> None:
+    sizes = sorted((len(path.read_text().splitlines()), str(path.relative_to(ROOT))) for path in FILES)
+    large = [f"{lines} {name}" for lines, name in sizes if lines > 400]
+    assert len(large) <= len(sizes) // 25, "too many files over 400 lines:\n" + "\n".join(large)
+    median = sizes[len(sizes) // 2][0]
+    assert median <= 200, f"the median file has {median} lines"
