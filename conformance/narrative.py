@@ -1,0 +1,149 @@
+"""Events in words: the one way in which an exchange is shown, on the terminal, in results and on pages.
+
+Each event is one line: who spoke on which channel, the method, and of its arguments those that a reader of a
+settlement dispute asks for. The handshake of a connection is folded into one line, because it is never in dispute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from codec.errors import ReplyCode
+from conformance import events as ev
+from conformance.events import Event
+
+_ARROWS = {ev.TO_BROKER: "→ ", ev.TO_CLIENT: " ←", ev.LOCAL: " ·"}
+_SETTLES = frozenset({"basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async"})
+_CONTENT = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})
+_CLOSES = frozenset({"channel.close", "connection.close"})
+_QUIET = frozenset({"passive", "durable", "exclusive", "auto_delete", "internal"})
+
+
+def interest(event: Event) -> bool:
+    """Is this a frame that a settlement dispute is about: content, a settlement, an error; not set-up or clean-up?"""
+    if event.kind != ev.METHOD:
+        return event.kind in (ev.MALFORMED, ev.DEADLINE)
+    if event.method in _CONTENT:
+        return True
+    if event.method in _SETTLES:
+        return event.direction == ev.TO_BROKER
+    return event.direction == ev.TO_CLIENT and event.method in _CLOSES | {"basic.cancel"}
+
+
+def handshake(event: Event) -> bool:
+    """Does this belong to the opening of a connection?"""
+    if event.kind == ev.METHOD:
+        return event.method.startswith("connection.") and "close" not in event.method
+    return event.kind in (ev.OPEN, ev.PROTOCOL)
+
+
+def describe(event: Event) -> str:
+    """The event in words, without who and where."""
+    if event.kind != ev.METHOD:
+        return _local(event)
+    words = [event.method, *_WORDS.get(event.method, _named)(event)]
+    words += [flag.replace("_", "-").rstrip("-") for flag in event.flags.split() if flag not in _QUIET]
+    return " ".join(word for word in words if word)
+
+
+def steps(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The events as rows of a case in results.json."""
+    return [
+        {
+            "n": n, "direction": event.direction, "connection": event.connection, "channel": event.channel,
+            "text": describe(event), "method": event.method, "raw": event.raw.hex(), "interest": interest(event),
+        }
+        for n, event in enumerate(events, 1)
+    ]
+
+
+def transcript(events: Sequence[Event]) -> str:
+    """One line for each event, aligned; a connection's handshake is one line."""
+    rows: list[tuple[str, str, str, str]] = []
+    folded: set[str] = set()
+    for event in events:
+        if not handshake(event):
+            place = f"{event.connection}.{event.channel}" if event.channel else event.connection
+            rows.append((str(event.seq), place, _ARROWS.get(event.direction, ""), describe(event)))
+        elif event.connection not in folded:
+            folded.add(event.connection)
+            rows.append((str(event.seq), event.connection, "→←", "connected"))
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
+    return "\n".join(
+        f"{seq:>{widths[0]}}  {place:<{widths[1]}}  {arrow}  {text}" for seq, place, arrow, text in rows
+    )
+
+
+def _local(event: Event) -> str:
+    args = event.args
+    if event.kind == ev.SCENE:
+        return f"scene {args.get('name', '')}".rstrip()
+    if event.kind == ev.DEADLINE:
+        what = f"a drain of {args['queue']}" if args.get("queue") else args.get("for", "an answer")
+        return f"waited {args.get('waited_ms', '?')} ms in vain for {what}"
+    if event.kind == ev.END:
+        return f"connection ended: {args.get('cause', 'unknown cause')}"
+    if event.kind == ev.MALFORMED:
+        return f"malformed octets: expected {args.get('expected')}, found {args.get('found')}"
+    return event.kind
+
+
+def _settlement(event: Event) -> list[str]:
+    return [str(event.delivery_tag), "multiple" if event.multiple else ""]
+
+
+def _delivery(event: Event) -> list[str]:
+    return [str(event.delivery_tag), _message(event), f"to {event.consumer_tag}" if event.consumer_tag else ""]
+
+
+def _publish(event: Event) -> list[str]:
+    by = f"through {event.exchange} " if event.exchange else ""
+    return [_message(event), f"{by}to {event.routing_key}"]
+
+
+def _return(event: Event) -> list[str]:
+    return [_message(event), _reply(event.args)]
+
+
+def _close(event: Event) -> list[str]:
+    args = event.args
+    offender = f"(for {args['class_id']},{args['method_id']})" if args.get("class_id") else ""
+    return [_reply(args), offender]
+
+
+def _named(event: Event) -> list[str]:
+    """Any other method: its names, then its numbers other than zero."""
+    names = [name for name in (event.exchange, event.queue, event.routing_key, event.consumer_tag) if name]
+    numbers = [f"{key.replace('_', '-')}={value}" for key, value in event.args.items() if _telling(value)]
+    return names + numbers
+
+
+def _telling(value: object) -> bool:
+    return isinstance(value, int | float) and bool(value)
+
+
+def _message(event: Event) -> str:
+    return event.message or "without a name"
+
+
+def _reply(args: Mapping[str, Any]) -> str:
+    code, text = args.get("reply_code", 0), args.get("reply_text", "")
+    return f"{code} {text or _code_name(code)}".rstrip()
+
+
+def _code_name(code: int) -> str:
+    return ReplyCode(code).text if code in ReplyCode.__members__.values() else ""
+
+
+_WORDS: Mapping[str, Callable[[Event], list[str]]] = {
+    "basic.ack": _settlement,
+    "basic.nack": _settlement,
+    "basic.reject": _settlement,
+    "basic.publish": _publish,
+    "basic.return": _return,
+    "basic.deliver": _delivery,
+    "basic.get-ok": _delivery,
+    "channel.close": _close,
+    "connection.close": _close,
+}
