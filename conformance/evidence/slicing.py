@@ -1,4 +1,4 @@
-"""Evidence: from a long history to the few frames that show what went wrong.
+"""From a long history to the few frames that show what went wrong.
 
 A finding is cut down by *slicing*: what belongs together in the recorded history (a connection, a channel's life, a
 message with all its deliveries, one delivery with its settlement, a request with its reply) is taken away, the rest
@@ -21,11 +21,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from conformance import events as ev
 from conformance.events import Event
 from conformance.monitors import Judge
-from conformance.narrative import interest, steps, transcript
 from conformance.profiles import Profile
 from conformance.verdicts import Finding
-
-__all__ = ["interest", "minimal", "steps", "transcript"]
 
 BUDGET = 30_000
 """How many events may be judged while slicing one finding. A count, not a time, so that slices are reproducible."""
