@@ -176,10 +176,11 @@ class EventBuilder:
 
     def _row(
         self, direction: str, kind: str, channel: int, *, raw: bytes = b"",
-        arguments: Mapping[str, object] | None = None, class_id: int = 0, method_id: int = 0,
-        method: str = "", flags: str = "", delivery_tag: int | None = None, multiple: bool | None = None, consumer_tag: str | None = None, queue: str | None = None,
-        exchange: str | None = None, routing_key: str | None = None, message_id: str | None = None,
-        body_size: int | None = None, body_hash: str | None = None,
+        arguments: Mapping[str, object] | None = None, class_id: int = 0, method_id: int = 0, method: str = "",
+        flags: str = "", delivery_tag: int | None = None, multiple: bool | None = None,
+        consumer_tag: str | None = None, queue: str | None = None, exchange: str | None = None,
+        routing_key: str | None = None, message_id: str | None = None, body_size: int | None = None,
+        body_hash: str | None = None,
     ) -> Event:
         return Event(
             *self.labels, channel, self._count(), self._clock(), direction, kind, class_id, method_id, method,
