@@ -1,0 +1,20 @@
+"""The mark that ties a scene to its rules.
+
+The plugin reads it: the ids decide whether the scene runs and which findings fail it, the queue types on how many
+kinds of queue it is staged, the depth from which `--depth` on it runs.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+QueueType = Literal["classic", "quorum"]
+Depth = Literal["smoke", "ci", "deep"]
+EVERY: tuple[QueueType, ...] = ("classic", "quorum")
+
+
+def rule(*ids: str, queue_types: tuple[QueueType, ...] = EVERY, depth: Depth = "smoke") -> pytest.MarkDecorator:
+    """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked."""
+    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth)
