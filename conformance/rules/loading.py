@@ -1,0 +1,142 @@
+"""From the files of the catalogue to `Rule`s, with every check that keeps the catalogue honest.
+
+One file per family:
+
+    code, title, about          what the family is about
+    [defaults]                  status, reason, queue_types, scope: for rules that do not say otherwise
+    [[rule]]                    one per rule, in the order of their numbers
+
+A rule that is judged has no reason; a rule that is not judged says why. Numbers have no gaps, so a rule cannot be
+dropped unnoticed. Whatever is wrong is reported with the file and the rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.rules.fields import BadData, Fields, parse
+
+LEVELS = ("must", "should", "may", "observed")
+STATUSES = ("judged", "planned", "not-judgeable")
+QUEUE_TYPES = ("classic", "quorum")
+SCOPES = ("C1", "ALL", "CFG", "CLK", "-")
+"""What a monitor needs to see: one connection; every connection that touches the queue; the broker's configuration;
+times; or it cannot decide at all."""
+
+_ID = re.compile(r"[A-Z]{2,4}-\d{3}")
+
+
+class BadCatalogue(BadData):
+    """The catalogue contradicts itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the catalogue. Text is ours, complete sentences, and stands alone."""
+
+    id: str
+    family: str
+    title: str
+    level: str
+    source: str
+    clause: str
+    open: str
+    applies: tuple[str, ...]
+    queue_types: tuple[str, ...]
+    capability: str | None
+    scope: str
+    needed: int
+    mutants: tuple[str, ...]
+    status: str
+    reason: str
+    known: tuple[str, ...]
+
+    @property
+    def judged(self) -> bool:
+        return self.status == "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A group of rules about one thing; `code` begins their ids."""
+
+    code: str
+    title: str
+    about: str
+
+
+def family_of(path: Path) -> tuple[Family, list[Rule]]:
+    """One file of the catalogue."""
+    fields = Fields(parse(path, BadCatalogue), path.name, BadCatalogue)
+    family = Family(fields.text("code"), fields.text("title"), fields.text("about"))
+    if family.code.lower() != path.stem:
+        raise fields.fail(f"holds the family {family.code}; the file must be called {family.code.lower()}.toml")
+    defaults = fields.raw("defaults", {})
+    tables = fields.raw("rule", [])
+    fields.done()
+    if not isinstance(tables, list) or not tables:
+        raise fields.fail("holds no [[rule]]")
+    checked = Fields(defaults, f"{path.name}, [defaults]", BadCatalogue)
+    common = {key: checked.raw(key) for key in ("status", "reason", "queue_types", "scope") if checked.has(key)}
+    checked.done()
+    return family, list(_rules(path, family.code, common, tables))
+
+
+def _rules(path: Path, code: str, common: dict[str, object], tables: list[object]) -> Iterator[Rule]:
+    seen: set[str] = set()
+    for number, table in enumerate(tables, 1):
+        rule = _rule(Fields(table, f"{path.name}, rule {number}", BadCatalogue), common)
+        if rule.id in seen:
+            raise BadCatalogue(f"{path.name}, {rule.id}: this id is there twice")
+        if rule.id != f"{code}-{number:03}":
+            raise BadCatalogue(f"{path.name}, {rule.id}: expected {code}-{number:03} here; ids have no gaps")
+        seen.add(rule.id)
+        yield rule
+
+
+def _rule(fields: Fields, common: dict[str, object]) -> Rule:
+    name = fields.text("id")
+    if not _ID.fullmatch(name):
+        raise fields.fail(f"{name!r} is no rule id; ids look like ACK-010")
+    fields = Fields(_inherited(fields, common), f"{fields.place.split(',')[0]}, {name}", BadCatalogue)
+    rule = Rule(
+        id=fields.text("id"), family=name[:-4], title=fields.text("title"), level=fields.choice("level", LEVELS),
+        source=fields.text("source"), clause=fields.text("clause"), open=fields.text("open", ""),
+        applies=fields.texts("applies"), queue_types=fields.choices("queue_types", QUEUE_TYPES, QUEUE_TYPES),
+        capability=fields.text("capability", "") or None, scope=_scope(fields),
+        needed=int(fields.number("needed", 1, 1)), mutants=fields.texts("mutants"),
+        status=fields.choice("status", STATUSES), reason=fields.text("reason", ""), known=fields.texts("known"),
+    )
+    fields.done()
+    _check(rule, fields)
+    return rule
+
+
+def _inherited(fields: Fields, common: dict[str, object]) -> dict[str, object]:
+    own = {key: fields.raw(key) for key in fields}
+    kept = {key: value for key, value in common.items() if key != "reason" or "status" not in own}
+    return kept | own
+
+
+def _scope(fields: Fields) -> str:
+    scope = fields.text("scope")
+    for part in scope.split("+"):
+        if part not in SCOPES:
+            raise fields.fail(f"scope {scope!r}: {part!r} is none of {', '.join(SCOPES)}")
+    return scope
+
+
+def _check(rule: Rule, fields: Fields) -> None:
+    if rule.status == "judged" and rule.reason:
+        raise fields.fail("is judged, so it needs no reason")
+    if rule.status != "judged" and not rule.reason:
+        raise fields.fail(f"is {rule.status}; say why in 'reason'")
+    if not rule.queue_types:
+        raise fields.fail("'queue_types' is empty; leave it out for all of them")
+    if not rule.clause.endswith("."):
+        raise fields.fail("the clause must be whole sentences")
+    if not rule.mutants and rule.status != "not-judgeable":
+        raise fields.fail("names no mutant; how would we know that its check can fail?")
