@@ -1,0 +1,112 @@
+"""The catalogue as text for a terminal and as JSON for a program: what `list` and `explain` print.
+
+Pure: rules in, text out. Whether a rule is judged yet is said wherever the rule is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from conformance.rules import FAMILIES, Rule
+
+WIDTH = 96
+_SCOPES = {
+    "C1": "one connection's frames",
+    "ALL": "the frames of every connection that touches the queue",
+    "CFG": "the broker's version and configuration",
+    "CLK": "the times of the frames",
+    "-": "nothing that travels on the wire",
+}
+
+
+def explain(rule: Rule) -> str:
+    """One rule, as one would explain it to a colleague."""
+    sections = [
+        ("The broker", [rule.clause]),
+        ("Left open", [rule.open] if rule.open else []),
+        ("Applies", _applies(rule)),
+        ("Real brokers", _bullets(rule.known)),
+        ("A check must catch a broker that ...", _bullets(rule.mutants)),
+        ("Decided by", [scope_in_words(rule.scope) + "."]),
+        ("Source", _bullets(rule.source.split("; "))),
+    ]
+    head = [f"{rule.id}  {rule.title}", f"{rule.level.upper()} · {FAMILIES[rule.family].title} · {standing(rule)}"]
+    blocks = ["\n".join(_wrapped(line) for line in head)]
+    blocks += [_block(title, lines) for title, lines in sections if lines]
+    return "\n\n".join(blocks) + "\n"
+
+
+def listing(rules: Sequence[Rule]) -> str:
+    """One line per rule, under the titles of their families, with a count of what is judged at the end."""
+    lines: list[str] = []
+    family = ""
+    for rule in rules:
+        if rule.family != family:
+            family = rule.family
+            lines += ["", f"{family} · {FAMILIES[family].title}"]
+        status = "" if rule.judged else f"  [{rule.status}]"
+        lines.append(f"  {rule.id:<9} {rule.level:<9} {rule.title}{status}")
+    return "\n".join([*lines[1:], "", tally(rules)]) + "\n"
+
+
+def tally(rules: Sequence[Rule]) -> str:
+    """How many there are, and how many of them are judged."""
+    judged = sum(rule.judged for rule in rules)
+    never = sum(rule.status == "not-judgeable" for rule in rules)
+    planned = len(rules) - judged - never
+    rest = [f"{planned} planned"] if planned else []
+    rest += [f"{never} that no black box can judge"] if never else []
+    return f"{len(rules)} rule{'s' * (len(rules) != 1)}: {', '.join([f'{judged} judged', *rest])}"
+
+
+def as_json(rules: Iterable[Rule]) -> str:
+    """The list for programs; `reason` says why a rule is not judged, and is null where it is."""
+    rows = [
+        {
+            "id": rule.id, "family": rule.family, "title": rule.title, "level": rule.level, "status": rule.status,
+            "reason": rule.reason or None, "applies": _applies(rule), "scope": rule.scope, "mutants": list(rule.mutants),
+        }
+        for rule in rules
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
+def explain_json(rule: Rule) -> str:
+    """Everything we know of one rule, for programs."""
+    names = [name for name in Rule.__dataclass_fields__ if name != "reason"]
+    row = {name: getattr(rule, name) for name in names} | {"reason": rule.reason or None}
+    return json.dumps(row, indent=2, ensure_ascii=False) + "\n"
+
+
+def standing(rule: Rule) -> str:
+    """Is it judged, and if not, why."""
+    return "judged" if rule.judged else f"{rule.status}: {rule.reason}"
+
+
+def scope_in_words(scope: str) -> str:
+    """"ALL+CFG" -> the frames of every connection ..., and the broker's version ..."""
+    return ", and ".join(_SCOPES[part] for part in scope.split("+"))
+
+
+def _applies(rule: Rule) -> list[str]:
+    conditions = list(rule.applies)
+    if len(rule.queue_types) == 1:
+        conditions.append(f"{rule.queue_types[0]} queues only")
+    if rule.capability:
+        conditions.append(f"brokers that offer {rule.capability}")
+    return conditions
+
+
+def _bullets(lines: Iterable[str]) -> list[str]:
+    return [f"· {line}" for line in lines]
+
+
+def _block(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([title, *(_wrapped(line, "  ") for line in lines)])
+
+
+def _wrapped(line: str, indent: str = "") -> str:
+    hanging = indent + ("  " if line.startswith("· ") else "")
+    return textwrap.fill(line, WIDTH, initial_indent=indent, subsequent_indent=hanging, break_long_words=False)
