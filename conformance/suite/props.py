@@ -1,0 +1,40 @@
+"""What many scenes begin with: queues with messages in them, and channels that hold deliveries."""
+
+from __future__ import annotations
+
+from conformance.channel import Channel
+from conformance.stage import Stage
+
+BAD_TAG = 99
+"""A tag that no scene is ever delivered."""
+
+
+def stocked(stage: Stage, count: int) -> str:
+    """A fresh queue with this many confirmed messages, published on a channel of its own."""
+    queue = stage.queue()
+    restock(stage, queue, count)
+    return queue
+
+
+def restock(stage: Stage, queue: str, count: int) -> Channel:
+    """Publishes more, on a new channel in confirm mode, and waits until the broker has taken charge of them."""
+    publisher = stage.channel()
+    publisher.confirm()
+    publisher.publish(queue, count)
+    stage.quiesce()
+    return publisher
+
+
+def holding(stage: Stage, count: int, of: int | None = None) -> tuple[Channel, str]:
+    """A channel that has fetched tags 1 to `count`, and the queue they came from, which had `of` messages."""
+    queue = stocked(stage, of or count)
+    channel = stage.channel()
+    stage.fetch(channel, queue, count)
+    return channel, queue
+
+
+def reopen(stage: Stage, channel: Channel) -> None:
+    """Waits until the channel has ended, whoever ended it, and opens its number again."""
+    stage.quiesce()
+    channel.open()
+    stage.quiesce()

@@ -1,0 +1,191 @@
+"""ERR: what a bad settlement does to its channel, and to nothing else.
+
+A settlement of a tag that is not outstanding on this channel closes it with 406, before anything later on it is
+answered. The connection lives, other channels live, what the channel held goes back, what it says meanwhile is
+ignored, and its number can be opened again. A few mistakes cost the whole connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from codec import Method
+from codec import methods as m
+from conformance.channel import Channel
+from conformance.stage import Stage
+from conformance.suite.marks import rule
+from conformance.suite.props import BAD_TAG, holding, reopen, restock, stocked
+
+Settle = Callable[[Channel, int], object]
+
+SETTLES: dict[str, Settle] = {
+    "ack": lambda channel, tag: channel.ack(tag),
+    "nack": lambda channel, tag: channel.nack(tag, requeue=True),
+    "reject": lambda channel, tag: channel.reject(tag, requeue=True),
+}
+
+
+@rule("ERR-001")
+def test_settling_twice(stage: Stage) -> None:
+    """Each of ack, nack and reject after each of them, on the same tag."""
+    queue = stocked(stage, len(SETTLES) ** 2)
+    channel = stage.channel()
+    for first, second in product(SETTLES.values(), repeat=2):
+        (tag,) = stage.fetch(channel, queue)
+        first(channel, tag)
+        stage.barrier(channel)
+        second(channel, tag)
+        reopen(stage, channel)
+
+
+@rule("ERR-002")
+def test_settling_an_unknown_tag(stage: Stage) -> None:
+    """Tags that were never delivered: near, far, and on a channel that holds others."""
+    channel = stage.channel()
+    for settle, tag in product(SETTLES.values(), (1, 1000, 2**40)):
+        settle(channel, tag)
+        reopen(stage, channel)
+    channel, _ = holding(stage, 2)
+    channel.ack(3)
+    stage.quiesce()
+
+
+@rule("ERR-003")
+def test_settling_on_another_channel(stage: Stage) -> None:
+    """One channel holds {1,2,3}; another acks 3 and fails; the first still acks 3."""
+    holder, _ = holding(stage, 3)
+    stranger = stage.channel()
+    stranger.ack(3)
+    stage.quiesce()
+    stage.barrier(holder)
+    holder.ack(3)
+    stage.barrier(holder)
+
+
+@rule("ERR-004")
+def test_the_rest_of_the_connection_survives(stage: Stage) -> None:
+    """While one channel fails, another of the connection has a consumer, and goes on."""
+    queue = stocked(stage, 1)
+    bystander, failing = stage.channel(), stage.channel()
+    bystander.consume(queue)
+    stage.quiesce()
+    failing.ack(BAD_TAG)
+    stage.quiesce()
+    stage.barrier(bystander)
+    restock(stage, queue, 2)
+    bystander.ack(bystander.unacked[-1], multiple=True)
+    stage.barrier(bystander)
+
+
+@rule("ERR-005")
+def test_a_failing_multiple_settles_nothing(stage: Stage) -> None:
+    """U = {1,2,3}: a multiple that has no target fails, and all three go back; ack and nack."""
+    channel, queue = holding(stage, 3)
+    channel.ack(9, multiple=True)
+    reopen(stage, channel)
+    stage.fetch(channel, queue, 3)
+    channel.nack(9, multiple=True, requeue=False)
+    stage.quiesce()
+
+
+@rule("ERR-006")
+def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
+    """Good settlements, publishes, a get and a consume: behind a bad ack in one write, and before close-ok."""
+    channel, queue = holding(stage, 2, of=3)
+    with stage.hold_close_ok():
+        with stage.batch():
+            channel.ack(BAD_TAG)
+            keep_talking(channel, queue)
+        stage.quiesce()
+        keep_talking(channel, queue)
+    reopen(stage, channel)
+    stage.barrier(channel)
+
+
+def keep_talking(channel: Channel, queue: str) -> None:
+    channel.ack(1)
+    channel.publish(queue, 3)
+    channel.get(queue)
+    channel.consume(queue)
+    channel.declare(queue, passive=True)
+
+
+@rule("ERR-007")
+def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
+    """Confirms, prefetch and a consumer die with the channel; the reopened one has none of them."""
+    queue = stocked(stage, 4)
+    channel = stage.channel()
+    channel.confirm()
+    channel.qos(1)
+    consumer = channel.consume(queue)
+    stage.quiesce()
+    channel.ack(BAD_TAG)
+    reopen(stage, channel)
+    channel.publish(queue)
+    stage.barrier(channel)
+    channel.consume(queue, tag=consumer)
+    stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("ERR-008")
+def test_closes_that_cross(stage: Stage) -> None:
+    """A bad ack and our own close in one write: both sides close. Then the number is opened again."""
+    channel = stage.channel()
+    for _ in range(3):
+        with stage.batch():
+            channel.ack(BAD_TAG)
+            channel.close()
+        reopen(stage, channel)
+        stage.barrier(channel)
+
+
+@rule("ERR-009")
+@pytest.mark.parametrize("mistake", ["consumer tag in use", "recover without requeue", "prefetch size", "immediate"])
+def test_hard_errors(stage: Stage, mistake: str) -> None:
+    """Mistakes that cost the connection, each on a connection of its own."""
+    queue = stocked(stage, 1)
+    channel = stage.channel(connection=stage.connect("mistaken"))
+    if mistake == "consumer tag in use":
+        consumer = channel.consume(queue)
+        stage.quiesce()
+        channel.consume(queue, tag=consumer)
+    elif mistake == "recover without requeue":
+        channel.recover(requeue=False)
+    elif mistake == "prefetch size":
+        channel.send(m.BasicQos(channel.number, prefetch_size=1))
+    else:
+        channel.send((m.BasicPublish(channel.number, routing_key=queue, immediate=True), b"now", {}))
+    stage.quiesce()
+
+
+UNOPENED: dict[str, Callable[[int], Method]] = {
+    "ack": lambda number: m.BasicAck(number, delivery_tag=1),
+    "get": lambda number: m.BasicGet(number, queue="none"),
+    "declare": lambda number: m.QueueDeclare(number, queue="none", passive=True),
+    "close": lambda number: m.ChannelClose(number, reply_code=200),
+}
+
+
+@rule("ERR-010")
+@pytest.mark.parametrize("method", UNOPENED)
+def test_methods_on_a_channel_that_is_not_open(stage: Stage, method: str) -> None:
+    """A method on a channel number that was never opened, on a connection of its own."""
+    mistaken = stage.connect("mistaken")
+    mistaken.send(UNOPENED[method](7))
+    stage.quiesce()
+
+
+@rule("ERR-011")
+@pytest.mark.parametrize("settle", SETTLES)
+def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None:
+    """A bad settlement and a synchronous method in one write, with a good delivery outstanding."""
+    channel, queue = holding(stage, 1)
+    with stage.batch():
+        SETTLES[settle](channel, BAD_TAG)
+        channel.flow()
+        channel.declare(queue, passive=True)
+    stage.quiesce()

@@ -1,0 +1,144 @@
+"""RQ: where a requeued message goes, and what its redelivered flag says.
+
+A classic queue puts a returned message back to its place, a quorum queue serves returned ones first, in the order of
+their return. Nobody loses a message by it, nobody gets one twice, and from its second delivery on it says so.
+"""
+
+from __future__ import annotations
+
+from conformance.stage import Stage
+from conformance.suite.marks import rule
+from conformance.suite.props import holding, reopen, restock, stocked
+
+
+def requeue_out_of_order(stage: Stage) -> None:
+    """Of eight messages five are fetched; the fourth, second and fifth are returned, and all that is ready fetched."""
+    channel, queue = holding(stage, 5, of=8)
+    channel.nack(4)
+    channel.nack(2)
+    channel.reject(5)
+    stage.fetch(channel, queue, 6)
+
+
+@rule("RQ-001", queue_types=("classic",))
+def test_requeue_to_the_original_position(stage: Stage) -> None:
+    """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones."""
+    requeue_out_of_order(stage)
+
+
+@rule("RQ-002")
+def test_a_batch_keeps_its_order(stage: Stage) -> None:
+    """A multiple nack returns four of six; they are fetched again, and once more by tag 0."""
+    channel, queue = holding(stage, 4, of=6)
+    channel.nack(4, multiple=True)
+    stage.fetch(channel, queue, 4)
+    channel.nack(0, multiple=True)
+    stage.fetch(channel, queue, 6)
+
+
+@rule("RQ-003", queue_types=("quorum",))
+def test_requeue_in_order_of_return(stage: Stage) -> None:
+    """Returned as 4, 2, 5 they are served as 4, 2, 5."""
+    requeue_out_of_order(stage)
+
+
+@rule("RQ-004")
+def test_a_returned_message_is_before_the_fresh(stage: Stage) -> None:
+    """Returned messages, and messages that were ready all along, fetched together."""
+    requeue_out_of_order(stage)
+
+
+@rule("RQ-006")
+def test_first_in_first_out(stage: Stage) -> None:
+    """Persistent and transient messages from one channel, to gets and then to one consumer."""
+    queue = stage.queue()
+    publisher = stage.channel()
+    publisher.confirm()
+    for persistent in (True, False, True, False):
+        publisher.publish(queue, 2, persistent=persistent)
+    stage.quiesce()
+    channel = stage.channel()
+    stage.fetch(channel, queue, 3)
+    channel.consume(queue)
+    stage.quiesce()
+    publisher.publish(queue, 4)
+    stage.quiesce()
+
+
+@rule("RQ-007")
+def test_the_only_consumer_gets_it_back(stage: Stage) -> None:
+    """One consumer returns its only message, by nack and by reject: there is nobody else to take it."""
+    queue = stocked(stage, 1)
+    channel = stage.channel()
+    channel.qos(1)
+    channel.consume(queue)
+    stage.quiesce()
+    for settle in (channel.nack, channel.reject):
+        settle(channel.unacked[-1])
+        stage.quiesce()
+
+
+@rule("RQ-008")
+def test_redelivered_is_said(stage: Stage) -> None:
+    """A message that was returned by nack, reject, recover, close and a lost connection, to gets and to a consumer."""
+    channel, queue = holding(stage, 1)
+    channel.nack(1)
+    stage.fetch(channel, queue)
+    channel.reject(2)
+    stage.fetch(channel, queue)
+    channel.recover()
+    stage.quiesce()
+    stage.fetch(channel, queue)
+    channel.close()
+    doomed = stage.connect("doomed")
+    stage.fetch(stage.channel(connection=doomed), queue)
+    doomed.abort()
+    consuming = stage.channel()
+    consuming.consume(queue)
+    stage.quiesce()
+
+
+@rule("RQ-009")
+def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
+    """Fresh messages, behind and beside returned ones, to gets and to a consumer."""
+    channel, queue = holding(stage, 2, of=5)
+    channel.nack(1)
+    stage.fetch(channel, queue, 3)
+    channel.nack(2)
+    restock(stage, queue, 2)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("RQ-011")
+def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
+    """Two channels hold ten messages and settle them in every way; one fails, one closes."""
+    queue = stocked(stage, 12)
+    failing, closing = stage.channel(), stage.channel()
+    stage.fetch(failing, queue, 5)
+    stage.fetch(closing, queue, 5)
+    stage.fetch(closing, queue, no_ack=True)
+    for channel in (failing, closing):
+        channel.ack(1)
+        channel.nack(2, requeue=False)
+        channel.reject(3)
+        channel.nack(4)
+    with stage.batch():
+        failing.nack(4)
+        closing.close()
+    stage.quiesce()
+
+
+@rule("RQ-014")
+def test_recover_requeues_everything(stage: Stage) -> None:
+    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent."""
+    consumed, got = stocked(stage, 2), stocked(stage, 1)
+    channel = stage.channel()
+    stage.fetch(channel, got)
+    channel.consume(consumed)
+    stage.quiesce()
+    channel.recover()
+    stage.quiesce()
+    stage.fetch(channel, got)
+    channel.ack(1)
+    reopen(stage, channel)
