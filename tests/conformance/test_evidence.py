@@ -1,0 +1,181 @@
+"""Slices are small, honest and reproducible; exchanges read well."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import codec
+from codec import methods as m
+from conformance import evidence, profiles
+from conformance import events as ev
+from conformance.events import Event, EventBuilder, Labels
+from conformance.monitors import judge
+from conformance.verdicts import Finding
+
+PROFILE = profiles.load("rabbitmq-3.10")
+QUEUE = "q"
+
+
+class Script:
+    """A history written by hand: who says what, in order."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._count = itertools.count(1)
+        self._builders: dict[str, EventBuilder] = {}
+        self.local(ev.SCENE, name="by hand", rules=[], queue_type="classic")
+
+    def _builder(self, connection: str) -> EventBuilder:
+        labels = Labels("r", "b", "h", connection)
+        return self._builders.setdefault(
+            connection, EventBuilder(labels, lambda: next(self._count), lambda: 0),
+        )
+
+    def local(self, kind: str, **arguments: object) -> None:
+        self.events.append(self._builder("").local(kind, **arguments))
+
+    def send(self, *methods: codec.Method, message: str = "", on: str = "c1") -> Script:
+        return self._say(ev.TO_BROKER, on, methods, message)
+
+    def receive(self, *methods: codec.Method, message: str = "", on: str = "c1") -> Script:
+        return self._say(ev.TO_CLIENT, on, methods, message)
+
+    def _say(self, direction: str, on: str, methods: tuple[codec.Method, ...], message: str) -> Script:
+        for method in methods:
+            raw = method.encode()
+            if method.HAS_CONTENT:
+                raw = codec.content(method, message.encode(), message_id=message)
+            reader = codec.FrameReader()
+            for part in reader.cut(raw):
+                event = self._builder(on).frame(direction, codec.decode(part), part)
+                if event is not None:
+                    self.events.append(event)
+        return self
+
+    def open(self, channel: int, on: str = "c1") -> Script:
+        return self.send(m.ChannelOpen(channel), on=on).receive(m.ChannelOpenOk(channel), on=on)
+
+    def publish(self, channel: int, *messages: str, queue: str = QUEUE) -> Script:
+        """In confirm mode, numbered from 1."""
+        self.send(m.ConfirmSelect(channel)).receive(m.ConfirmSelectOk(channel))
+        for tag, message in enumerate(messages, 1):
+            self.send(m.BasicPublish(channel, routing_key=queue), message=message)
+            self.receive(m.BasicAck(channel, tag))
+        return self
+
+    def get(self, channel: int, tag: int, message: str, queue: str = QUEUE, *, again: bool = False) -> Script:
+        self.send(m.BasicGet(channel, queue=queue, no_ack=again))
+        return self.receive(
+            m.BasicGetOk(channel, tag, redelivered=again, routing_key=queue), message=message,
+        )
+
+    def close(self, channel: int) -> Script:
+        return self.send(m.ChannelClose(channel, reply_code=200)).receive(m.ChannelCloseOk(channel))
+
+
+def multiple_forgets_its_own_tag(others: int = 0) -> list[Event]:
+    """Three messages are got and acked by a multiple of the last, which comes back. `others`: messages beside them."""
+    script = Script()
+    script.open(1).open(2)
+    messages = [f"m{n}" for n in range(1, 4 + others)]
+    for queue in (QUEUE, "elsewhere"):
+        script.send(m.QueueDeclare(1, queue=queue)).receive(m.QueueDeclareOk(1, queue=queue))
+    script.publish(1, *messages[:3])
+    script.open(4).publish(4, *messages[3:], queue="elsewhere").open(5)
+    for tag, message in enumerate(messages[3:], 1):
+        script.get(5, tag, message, "elsewhere").send(m.BasicAck(5, tag))
+    for tag, message in enumerate(messages[:3], 1):
+        script.get(2, tag, message)
+    script.send(m.BasicAck(2, 3, multiple=True)).close(2)
+    return script.open(3).get(3, 1, "m3", again=True).events
+
+
+def finding_of(events: list[Event], rule: str) -> Finding:
+    found = [finding for finding in judge(events, PROFILE).findings if finding.rule == rule]
+    assert found, judge(events, PROFILE).findings
+    return found[0]
+
+
+@pytest.mark.parametrize("others", [0, 20, 300])
+def test_a_simple_bug_is_shown_in_at_most_eight_frames_of_interest(others: int) -> None:
+    events = multiple_forgets_its_own_tag(others)
+    finding = finding_of(events, "ACK-002")
+    sliced = evidence.minimal(events, finding, PROFILE)
+    assert sum(map(evidence.interest, sliced)) <= 8, evidence.transcript(sliced)
+    assert "m3" in {event.message for event in sliced}
+
+
+def test_a_slice_is_part_of_the_history_and_judged_alike() -> None:
+    events = multiple_forgets_its_own_tag(10)
+    finding = finding_of(events, "ACK-002")
+    sliced = evidence.minimal(events, finding, PROFILE)
+    assert [event for event in events if event in sliced] == sliced
+    again = finding_of(sliced, "ACK-002")
+    assert (again.at, again.certain) == (finding.at, finding.certain)
+
+
+def test_a_slice_is_lawful_but_for_its_finding_and_the_gaps_it_leaves() -> None:
+    events = multiple_forgets_its_own_tag(10)
+    finding = finding_of(events, "ACK-002")
+    sliced = evidence.minimal(events, finding, PROFILE)
+    assert {f.rule for f in judge(sliced, PROFILE).findings if not f.rule.startswith("TAG-")} == {"ACK-002"}
+
+
+def test_slicing_again_changes_nothing() -> None:
+    events = multiple_forgets_its_own_tag(5)
+    finding = finding_of(events, "ACK-002")
+    once = evidence.minimal(events, finding, PROFILE)
+    assert evidence.minimal(once, finding, PROFILE) == once
+    assert evidence.minimal(events, finding, PROFILE) == once
+
+
+def test_a_small_budget_gives_a_longer_slice_and_never_a_wrong_one() -> None:
+    events = multiple_forgets_its_own_tag(20)
+    finding = finding_of(events, "ACK-002")
+    sliced = evidence.minimal(events, finding, PROFILE, budget=3 * len(events))
+    assert finding_of(sliced, "ACK-002").at == finding.at
+    assert len(evidence.minimal(events, finding, PROFILE)) <= len(sliced) < len(events)
+
+
+def test_a_finding_that_does_not_arise_leaves_the_history_whole() -> None:
+    events = multiple_forgets_its_own_tag()
+    stranger = Finding("ACK-007", "h", events[-1].seq, "silence", "noise")
+    assert evidence.minimal(events, stranger, PROFILE) == events
+
+
+def test_interest_is_in_content_settlements_and_errors() -> None:
+    script = Script().open(1).publish(1, "m1").get(1, 1, "m1").send(m.BasicAck(1, 1), m.BasicAck(1, 1))
+    script.receive(m.ChannelClose(1, reply_code=406, reply_text="PRECONDITION_FAILED", class_id=60, method_id=80))
+    script.send(m.ChannelCloseOk(1))
+    shown = [event.method for event in script.events if evidence.interest(event)]
+    assert shown == ["basic.publish", "basic.get-ok", "basic.ack", "basic.ack", "channel.close"]
+
+
+def test_a_transcript_reads_like_the_protocol() -> None:
+    script = Script()
+    script.send(m.ConnectionOpen(0)).receive(m.ConnectionOpenOk(0))
+    script.open(1).get(1, 2**64 - 1, "m1", again=True).send(m.BasicNack(1, 7, multiple=True, requeue=True))
+    script.receive(m.ChannelClose(1, 406, "PRECONDITION_FAILED - unknown delivery tag 7", 60, 120))
+    script.local(ev.DEADLINE, **{"for": "drain", "queue": "q", "waited_ms": 5000})
+    assert evidence.transcript(script.events).splitlines() == [
+        " 1         ·  scene by hand",
+        " 2  c1    →←  connected",
+        " 4  c1.1  →   channel.open",
+        " 5  c1.1   ←  channel.open-ok",
+        " 6  c1.1  →   basic.get q no-ack",
+        " 7  c1.1   ←  basic.get-ok 18446744073709551615 m1 redelivered",
+        " 8  c1.1  →   basic.nack 7 multiple requeue",
+        " 9  c1.1   ←  channel.close 406 PRECONDITION_FAILED - unknown delivery tag 7 (for 60,120)",
+        "10         ·  waited 5000 ms in vain for a drain of q",
+    ]
+
+
+def test_steps_carry_text_for_people_and_frames_for_machines() -> None:
+    script = Script().send(m.BasicAck(1, 2, multiple=True))
+    step = evidence.steps(script.events)[1]
+    assert step == {
+        "n": 2, "direction": ">", "connection": "c1", "channel": 1, "text": "basic.ack 2 multiple",
+        "method": "basic.ack", "raw": m.BasicAck(1, 2, multiple=True).encode().hex(), "interest": True,
+    }
