@@ -1,0 +1,410 @@
+"""From operations to straight-line Python: the decoders and encoders that run.
+
+A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (the same octets as latin-1 text: slicing it
+gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of the string
+that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a length that
+leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder raises means
+"malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path.
+
+An encoder packs everything between two long fields at once. The format depends on nothing but the lengths of the short
+strings, so the packers are kept by those lengths.
+
+All of it lives in one namespace, ENV. Every emitted function has its text in `.source`.
+"""
+
+from __future__ import annotations
+
+import linecache
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from codec import wire
+from codec.errors import Unencodable
+from codec.lower import Op, Unsupported, lower
+
+MOST_PACKERS = 4096
+MOST_NAMES = 4096
+
+
+class Refused(Exception):
+    """Not what the declaration says. Never leaves this package."""
+
+
+REFUSALS = (Refused, LookupError, struct.error, UnicodeDecodeError)
+
+
+def too_deep(*_: object) -> Any:
+    raise Refused
+
+
+def keep_packer(kept: dict[int, Any], key: int, pattern: str, *lengths: int) -> Any:
+    """The packer for these lengths of strings, from now on in `kept`."""
+    if len(kept) >= MOST_PACKERS:
+        kept.clear()
+    packer = kept[key] = struct.Struct(pattern % lengths).pack
+    return packer
+
+
+def keep_name(name: str) -> bytes:
+    """A short string with its length, from now on in `names`."""
+    raw = name.encode()
+    if len(raw) > 255:
+        raise Unencodable(f"a name of {len(raw)} octets; a short string holds 255")
+    if len(_names) >= MOST_NAMES:
+        _names.clear()
+    prefixed = _names[name] = bytes((len(raw),)) + raw
+    return prefixed
+
+
+def refuse_value(owner: Any, problem: Exception) -> Unencodable:
+    """What encoding `owner` failed with, in one sentence."""
+    return problem if isinstance(problem, Unencodable) else Unencodable(f"cannot encode {owner!r}: {problem}")
+
+
+_names: dict[str, bytes] = {}
+ENV: dict[str, Any] = {
+    "new": object.__new__, "Refused": Refused, "Unencodable": Unencodable, "refuse_value": refuse_value,
+    "names": _names, "keep_name": keep_name, "keep_packer": keep_packer,
+    "UNENCODABLE": (struct.error, TypeError, ValueError, AttributeError, LookupError),
+}
+
+
+class Function:
+    """The text of a function as it grows. Its head names it."""
+
+    def __init__(self, name: str, parameters: str) -> None:
+        self.name, self.lines, self._count = name, [f"def {name}({parameters}):"], 0
+
+    def add(self, *lines: str, indent: int = 1) -> None:
+        self.lines += ["    " * indent + line for line in lines]
+
+    def temporary(self) -> str:
+        self._count += 1
+        return f"_{self._count}"
+
+    @property
+    def source(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+def define(functions: Sequence[Function], where: str) -> None:
+    """Compile them together, into ENV. `where` names the text in tracebacks."""
+    text = "\n".join(f.source for f in functions)
+    linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
+    exec(compile(text, where, "exec"), ENV)
+    for function in functions:
+        ENV[function.name].source = function.source
+
+
+def unpacker(fmt: str) -> str:
+    ENV.setdefault(f"U_{fmt}", struct.Struct(">" + fmt).unpack_from)
+    return f"U_{fmt}"
+
+
+def packer(fmt: str) -> str:
+    ENV.setdefault(f"P_{fmt}", struct.Struct(">" + fmt).pack)
+    return f"P_{fmt}"
+
+
+def flags_table(count: int) -> str:
+    """Octet -> its bits as bools; an octet with other bits set has no row, and looking it up is the refusal."""
+    rows = tuple(tuple(bool(v >> i & 1) for i in range(count)) for v in range(1 << count))
+    ENV.setdefault(f"FLAGS{count}", rows if count > 1 else (False, True))
+    return f"FLAGS{count}"
+
+
+class Reads:
+    """Emits the reads of a run of operations; `values` collects (attribute, expression)."""
+
+    def __init__(self, function: Function) -> None:
+        self.f, self.values = function, list[tuple[str, str]]()
+        self._base, self._offset = "p", 0
+        self._run: list[tuple[str, str]] = []
+
+    def read(self, ops: Iterable[Op]) -> list[tuple[str, str]]:
+        for op in ops:
+            getattr(self, f"_{op.kind}")(op)
+        self._flush()
+        return self.values
+
+    @property
+    def _at(self) -> str:
+        return f"{self._base} + {self._offset}" if self._offset else self._base
+
+    def _fixed(self, fmt: str) -> str:
+        value = self.f.temporary()
+        self._run.append((fmt, value))
+        return value
+
+    def _flush(self) -> None:
+        """What has been collected becomes one unpack."""
+        if not self._run:
+            return
+        fmt = "".join(f for f, _ in self._run)
+        if fmt == "B":
+            self.f.add(f"{self._run[0][1]} = b[{self._at}]")
+        else:
+            self.f.add(f"{', '.join(v for _, v in self._run)}, = {unpacker(fmt)}(b, {self._at})")
+        self._offset += struct.calcsize(">" + fmt)
+        self._run = []
+
+    def _move(self, base: str) -> None:
+        self._base, self._offset = base, 0
+
+    def _number(self, op: Op) -> None:
+        self.values.append((op.name, self._fixed(op.fmt)))
+
+    def _bits(self, op: Op) -> None:
+        raw, table = self._fixed(op.fmt), flags_table(len(op.extra))
+        if len(op.extra) == 1:
+            self.values.append((op.extra[0], f"{table}[{raw}]"))
+            return
+        self._flush()
+        names = [self.f.temporary() for _ in op.extra]
+        self.f.add(f"{', '.join(names)} = {table}[{raw}]")
+        self.values += zip(op.extra, names, strict=True)
+
+    def _span(self, op: Op) -> tuple[str, str]:
+        """Where the octets after a length begin and end."""
+        length, end = self._fixed(op.fmt), self.f.temporary()
+        self._flush()
+        begin = self._at
+        self.f.add(f"{end} = {begin} + {length}")
+        self._move(end)
+        return begin, end
+
+    def _text(self, op: Op) -> None:
+        begin, end = self._span(op)
+        value = self.f.temporary()
+        self.f.add(f"{value} = t[{begin}:{end}]",
+                   f"if not {value}.isascii(): {value} = b[{begin}:{end}].decode()")
+        self.values.append((op.name, value))
+
+    def _octets(self, op: Op) -> None:
+        begin, end = self._span(op)
+        self.values.append((op.name, f"b[{begin}:{end}]"))
+
+    def _items(self, op: Op) -> None:
+        self._flush()
+        value, end = self.f.temporary(), self.f.temporary()
+        self.f.add(f"{value}, {end} = {items_name('decode', op)}(b, t, {self._at}, {wire.MAX_DEPTH - 1})")
+        self._move(end)
+        self.values.append((op.name, value))
+
+    def _end(self, op: Op) -> None:
+        self._flush()
+        self.f.add(f"if {self._at} != end: raise Refused")
+
+
+class Writes:
+    """Emits the packing of a run of operations, read from attributes of `o`."""
+
+    def __init__(self, function: Function) -> None:
+        self.f = function
+        self._segments: list[list[tuple[str, str, bool]] | str] = [[]]  # runs of (format, value, of that length?)
+        self._fixed, self._variable = 0, list[str]()
+
+    def write(self, ops: Iterable[Op]) -> None:
+        for op in ops:
+            getattr(self, f"_{op.kind}")(op)
+        self.f.add(f"return {' + '.join(self._part(i, s) for i, s in enumerate(self._segments) if s)}")
+
+    def _put(self, fmt: str, value: str) -> None:
+        run = self._segments[-1]
+        assert isinstance(run, list)
+        run.append((fmt, value, False))
+        self._fixed += struct.calcsize(">" + fmt)
+
+    def _splice(self, value: str) -> None:
+        self._variable.append(f"len({value})")
+        self._segments += [value, []]
+
+    def _number(self, op: Op) -> None:
+        self._put(op.fmt, f"o.{op.name}")
+
+    def _const(self, op: Op) -> None:
+        self._put(op.fmt, str(op.extra))
+
+    def _size(self, op: Op) -> None:
+        self._put(op.fmt, "SIZE")
+        self._fixed = 0
+
+    def _end(self, op: Op) -> None:
+        self._size_text = " + ".join([str(self._fixed), *self._variable])
+
+    def _bits(self, op: Op) -> None:
+        self._put(op.fmt, " | ".join(f"({1 << i} if o.{name} else 0)" for i, name in enumerate(op.extra)))
+
+    def _text(self, op: Op) -> None:
+        value, length = self.f.temporary(), self.f.temporary()
+        self.f.add(f"{value} = o.{op.name}.encode(); {length} = len({value})")
+        self._put(op.fmt, length)
+        run = self._segments[-1]
+        assert isinstance(run, list)
+        run.append((length, value, True))
+        self._variable.append(length)
+
+    def _octets(self, op: Op) -> None:
+        value = self.f.temporary()
+        self.f.add(f"{value} = o.{op.name}")
+        self._put(op.fmt, f"len({value})")
+        self._splice(value)
+
+    def _rest(self, op: Op) -> None:
+        value = self.f.temporary()
+        self.f.add(f"{value} = o.{op.name}")
+        self._splice(value)
+        self._end(op)
+
+    def _items(self, op: Op) -> None:
+        value = self.f.temporary()
+        self.f.add(f"{value} = {items_name('encode', op)}(o.{op.name}, {wire.MAX_DEPTH - 1})")
+        self._splice(value)
+
+    def _part(self, number: int, segment: list[tuple[str, str, bool]] | str) -> str:
+        if isinstance(segment, str):
+            return segment
+        values = ", ".join(v.replace("SIZE", self._size_text) for _, v, _ in segment)
+        lengths = [f for f, _, sized in segment if sized]
+        if lengths:
+            return f"{self._sized_packer(number, segment, lengths)}({values})"
+        if all(v.isdigit() for _, v, _ in segment):
+            fmt = ">" + "".join(f for f, _, _ in segment)
+            return repr(struct.pack(fmt, *(int(v) for _, v, _ in segment)))
+        return f"{packer(''.join(f for f, _, _ in segment))}({values})"
+
+    def _sized_packer(self, number: int, segment: list[tuple[str, str, bool]], lengths: list[str]) -> str:
+        """A variable that holds the packer for these lengths. A length is below 256, or packing it fails."""
+        kept = f"KEPT_{self.f.name}_{number}"
+        pattern = ">" + "".join("%ds" if sized else f for f, _, sized in segment)
+        ENV[kept] = {}
+        key, pack = self.f.temporary(), self.f.temporary()
+        self.f.add(f"{key} = " + " | ".join(f"{n} << {8 * i}" if i else n for i, n in enumerate(lengths)),
+                   f"{pack} = {kept}.get({key}) or keep_packer({kept}, {key}, {pattern!r}, {', '.join(lengths)})")
+        return pack
+
+
+def decoder(name: str, cls: type, ops: Sequence[Op], given: Sequence[str]) -> Function:
+    """A function that makes a `cls` from `ops`; `given` are attributes that the caller has read already."""
+    f = Function(name, ", ".join(["b", "t", "p", "end", *given]))
+    ENV[f"C_{name}"] = cls
+    values = [(g, g) for g in given] + Reads(f).read(ops)
+    f.add(f"o = new(C_{name})", *(f"o.{attribute} = {value}" for attribute, value in values), "return o")
+    return f
+
+
+def encoder(name: str, ops: Sequence[Op]) -> Function:
+    """A function (used as a method) that gives the octets of a whole frame."""
+    f, inner = Function(name, "o"), Function(name, "o")
+    Writes(inner).write(ops)
+    f.add("try:")
+    f.lines += ["    " + line for line in inner.lines[1:]]
+    f.add("except UNENCODABLE as problem:", "    raise refuse_value(o, problem) from problem")
+    return f
+
+
+# Lists of items: tables and arrays. One pair of functions for each kind of item.
+
+_item_kinds: dict[int, int] = {}
+_item_functions: list[Function] = []
+
+
+def items_name(verb: str, op: Op) -> str:
+    """The function that reads or writes a list of such items; emitted when first asked for."""
+    key = id(op.extra)
+    if key not in _item_kinds:
+        _item_kinds[key] = len(_item_kinds)
+        _item_functions.extend((_items_decoder(op), _items_encoder(op)))
+    return f"{verb}_items_{_item_kinds[key]}"
+
+
+def define_items() -> None:
+    """Compile the functions for items that have been asked for."""
+    define(_item_functions, "<codec items>")
+    _item_functions.clear()
+
+
+def _parts(item: Any) -> tuple[bool, dict[bytes, list[Op]]]:
+    """Has an item a name; and what each letter announces."""
+    *name, letter, value = item.subcons
+    if [s.name for s in (letter, value)] != ["letter", "value"] or len(name) > 1:
+        raise Unsupported(item)
+    if [op.kind for n in name for op in lower(n, {})] not in ([], ["text"]):
+        raise Unsupported(item)
+    return bool(name), {key: lower(con, {}) for key, con in value.subcon.cases.items()}
+
+
+def _items_decoder(op: Op) -> Function:
+    named, letters = _parts(op.extra)
+    f = Function(items_name("decode", op), "b, t, p, depth")
+    f.add(f"n, = {unpacker(op.fmt)}(b, p)", "p += 4; end = p + n; items = []; add = items.append", "while p < end:")
+    if named:
+        f.add("q = p + 1 + b[p]; k = t[p + 1:q]", "if not k.isascii(): k = b[p + 1:q].decode()", indent=2)
+    else:
+        f.add("q = p", indent=2)
+    f.add("g = t[q]", indent=2)
+    for i, (letter, ops) in enumerate(letters.items()):
+        f.add(f"{'elif' if i else 'if'} g == {letter.decode()!r}:", indent=2)
+        end, value = _item_read(f, ops)
+        f.add(f"add(({'k, ' if named else ''}g, {value})); p = {end}", indent=3)
+    f.add("else: raise Refused", indent=2)
+    f.add("if p != end: raise Refused", "return items, p")
+    return f
+
+
+def _item_read(f: Function, ops: list[Op]) -> tuple[str, str]:
+    """Emits the read of one value after its letter at q; where it ends, and the expression of the value."""
+    match [o.kind for o in ops]:
+        case []:
+            return "q + 1", "None"
+        case ["flag"]:
+            return "q + 2", "b[q + 1] != 0"
+        case ["octets"]:
+            f.add(f"n, = {unpacker(ops[0].fmt)}(b, q + 1); e = q + 5 + n", indent=3)
+            return "e", "b[q + 5:e]"
+        case ["items"]:
+            f.add("if not depth: raise Refused", indent=3)
+            f.add(f"v, e = {items_name('decode', ops[0])}(b, t, q + 1, depth - 1)", indent=3)
+            return "e", "v"
+        case ["number"]:
+            fmt = ops[0].fmt
+            f.add(f"v, = {unpacker(fmt)}(b, q + 1)", indent=3)
+            return f"q + {1 + struct.calcsize('>' + fmt)}", "v"
+        case ["number", "number"]:
+            fmt = "".join(o.fmt for o in ops)
+            return f"q + {1 + struct.calcsize('>' + fmt)}", f"{unpacker(fmt)}(b, q + 1)"
+    raise Unsupported(ops)
+
+
+def _items_encoder(op: Op) -> Function:
+    named, letters = _parts(op.extra)
+    f = Function(items_name("encode", op), "items, depth")
+    f.add("r = []; add = r.append", f"for {'k, ' if named else ''}g, v in items:")
+    if named:
+        f.add("add(names.get(k) or keep_name(k))", indent=2)
+    for i, (letter, ops) in enumerate(letters.items()):
+        f.add(f"{'elif' if i else 'if'} g == {letter.decode()!r}:", indent=2)
+        f.add(_item_write(letter, ops), indent=3)
+    f.add("else: raise Unencodable(f'no value has the letter {g!r}')", indent=2)
+    f.add("raw = b''.join(r)", f"return {packer(op.fmt)}(len(raw)) + raw")
+    return f
+
+
+def _item_write(letter: bytes, ops: list[Op]) -> str:
+    """The statement that writes one value with its letter."""
+    match [o.kind for o in ops]:
+        case []:
+            return f"add({letter!r})"
+        case ["flag"]:
+            return f"add({letter + bytes([1])!r} if v else {letter + bytes([0])!r})"
+        case ["octets"]:
+            return f"add({packer('c' + ops[0].fmt)}({letter!r}, len(v))); add(v)"
+        case ["items"]:
+            deeper = f"add({letter!r}); add({items_name('encode', ops[0])}(v, depth - 1))"
+            return f"if not depth: raise Unencodable('nested too deep')\n            {deeper}"
+        case ["number"]:
+            return f"add({packer('c' + ops[0].fmt)}({letter!r}, v))"
+        case ["number", "number"]:
+            return f"add({packer('c' + ''.join(o.fmt for o in ops))}({letter!r}, *v))"
+    raise Unsupported(ops)

@@ -1,0 +1,165 @@
+"""Frames from octets and back: one frame, a buffer of frames, a stream of frames.
+
+The loop of `decode_many` is the fast path. It takes a whole buffer, as a socket gives it, because turning the buffer
+into text once is what makes short strings cheap. What it refuses is explained by `explain`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from codec import wire
+from codec.emit import REFUSALS, Refused
+from codec.errors import MalformedFrame
+from codec.explain import envelope, explain
+from codec.kinds import HEADER_DECODERS, Body, Header, Heartbeat, Method, header, header_decoder
+from codec.methods import DECODERS
+
+Frame = Method | Header | Body | Heartbeat
+FRAME_MAX = 131072
+
+_head = struct.Struct(">BHI").unpack_from
+_head_and_index = struct.Struct(">BHII").unpack_from
+_size_and_flags = struct.Struct(">QH").unpack_from
+_CONTENT = wire.BASIC << 16  # class and weight of a content header, read as one number
+
+
+def decode_many(buffer: bytes, start: int = 0, frame_max: int = FRAME_MAX) -> tuple[list[Frame], int]:
+    """Every whole frame from `start` on, and where the first octet is that belongs to none of them.
+    A frame_max of 0 means no limit."""
+    frames: list[Frame] = []
+    at = [start]
+    try:
+        _decode_many(buffer, frames, at, frame_max - 8 if frame_max else 0xFFFFFFFF)
+    except REFUSALS:
+        problem: MalformedFrame | None = explain(buffer, at[0], frame_max)
+    else:
+        problem = envelope(buffer, at[0], frame_max)
+    if problem is not None:
+        problem.frames = frames
+        raise problem
+    return frames, at[0]
+
+
+def _decode_many(b: bytes, frames: list[Frame], at: list[int], limit: int) -> None:
+    """Appends to `frames`; keeps in `at` where the frame begins that it is working on."""
+    p, n, t, add, new = at[0], len(b), b.decode("latin-1"), frames.append, object.__new__
+    known = HEADER_DECODERS.get
+    frame: Any
+    try:
+        while n - p > 11:
+            kind, channel, size, index = _head_and_index(b, p)
+            end = p + 7 + size
+            if size > limit:
+                raise Refused
+            if end >= n:
+                break
+            if b[end] != 206:
+                raise Refused
+            if kind == 1:
+                frame = DECODERS[index](b, t, p + 11, end, channel)
+            elif kind == 3:
+                frame = new(Body)
+                frame.channel = channel
+                frame.payload = b[p + 7:end]
+            elif kind == 2 and index == _CONTENT:
+                body_size, flags = _size_and_flags(b, p + 11)
+                frame = (known(flags) or header_decoder(flags))(b, t, p + 21, end, channel, body_size)
+            elif kind == 8 and not size:
+                frame = new(Heartbeat)
+                frame.channel = channel
+            else:
+                raise Refused
+            add(frame)
+            p = end + 1
+        while n - p > 7:
+            kind, channel, size = _head(b, p)
+            end = p + 7 + size
+            if size > limit:
+                raise Refused
+            if end >= n:
+                break
+            if b[end] != 206:
+                raise Refused
+            if kind == 3:
+                add(Body(channel, b[p + 7:end]))
+            elif kind == 8 and not size:
+                add(Heartbeat(channel))
+            else:
+                raise Refused
+            p = end + 1
+    finally:
+        at[0] = p
+
+
+def decode(raw: bytes) -> Frame:
+    """Exactly one frame."""
+    frames, end = decode_many(raw, 0, 0)
+    if not frames:
+        raise explain(raw, 0, 0) if len(raw) > 6 else MalformedFrame(len(raw), "a frame", f"{len(raw)} octets", raw)
+    if end != len(raw) or len(frames) > 1:
+        length = 8 + int.from_bytes(raw[3:7], "big")
+        raise MalformedFrame(length, "the end of the frame", f"{len(raw) - length} more octets", raw)
+    return frames[0]
+
+
+class FrameReader:
+    """Frames out of a stream that arrives in pieces. Once refused, always refused: the offending octets stay first."""
+
+    def __init__(self, frame_max: int = FRAME_MAX) -> None:
+        self.frame_max = frame_max
+        self._rest = bytearray()
+        self._need = 1  # no frame is complete before this many octets are there
+
+    @property
+    def pending(self) -> int:
+        """Octets that wait for the rest of their frame."""
+        return len(self._rest)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that `data` completes."""
+        buffer = self._join(data)
+        try:
+            frames, end = decode_many(buffer, 0, self.frame_max)
+        except MalformedFrame as problem:
+            self._keep(buffer, sum(len(f.encode()) for f in problem.frames))
+            raise
+        self._keep(buffer, end)
+        return frames
+
+    def cut(self, data: bytes) -> list[bytes]:
+        """The same frames as octets; of each only type, size and end are checked."""
+        buffer = self._join(data)
+        whole, p = list[bytes](), 0
+        while True:
+            problem = envelope(buffer, p, self.frame_max)
+            end = p + 7 + int.from_bytes(buffer[p + 3:p + 7], "big")
+            if problem is None and len(buffer) > end >= p + 7 and len(buffer) - p > 7 and buffer[end] != wire.FRAME_END:
+                problem = explain(buffer, p, self.frame_max)
+            if problem is not None or len(buffer) - p < 8 or end >= len(buffer):
+                break
+            whole.append(buffer[p:end + 1])
+            p = end + 1
+        self._keep(buffer, p)
+        if problem is not None:
+            problem.frames = list(whole)
+            raise problem
+        return whole
+
+    def _join(self, data: bytes) -> bytes:
+        if not self._rest:
+            return bytes(data)
+        self._rest += data
+        return bytes(self._rest)
+
+    def _keep(self, buffer: bytes, end: int) -> None:
+        self._rest = bytearray(buffer[end:])
+
+
+def content(method: Method, body: bytes, frame_max: int = FRAME_MAX, **properties: Any) -> bytes:
+    """A method with its content: the method, a header, and as many bodies as frame_max asks for."""
+    channel, most = method.channel, (frame_max or 0xFFFFFFFF) - 8
+    parts = [method.encode(), header(channel, len(body), **properties).encode()]
+    parts += [Body(channel, body[i:i + most]).encode() for i in range(0, len(body), most)]
+    return b"".join(parts)
