@@ -1,0 +1,132 @@
+"""Verdicts and runs in words: what the page says, apart from how it looks.
+
+Two rules of honesty. A number is never rounded up to a hundred per cent, and what was not judged is never counted
+as kept. The headline is made of counts alone, so it can be read without the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+LEVELS = ("must", "should", "may", "observed")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How a verdict is shown: the name of its symbol, a glyph for plain text, and its words."""
+
+    symbol: str
+    glyph: str
+    word: str
+    meaning: str
+
+
+SIGNS: Mapping[str, Sign] = {
+    "broken": Sign("broken", "✕", "broken", "contradicted by at least one recorded exchange"),
+    "deviates": Sign("deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations"),
+    "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; says nothing about the broker"),
+    "inconclusive": Sign("doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse"),
+    "under-tested": Sign("thin", "◌", "under-tested", "exercised too little to say"),
+    "held": Sign("held", "✓", "held", "exercised, and never contradicted"),
+    "not-offered": Sign("absent", "–", "not offered", "the broker does not offer what the rule is about"),
+    "planned": Sign("planned", "□", "planned", "not judged by this version of the suite"),
+    "not-judgeable": Sign("beyond", "∕", "not judgeable", "cannot be decided from outside the broker"),
+}
+"""Worst first: the order in which verdicts are listed everywhere."""
+
+UNKNOWN = Sign("harness", "!", "unknown verdict", "a verdict that this version does not know")
+
+
+def sign(verdict: str) -> Sign:
+    return SIGNS.get(verdict, UNKNOWN)
+
+
+def severity(verdict: str) -> int:
+    """Sort key: 0 is worst."""
+    order = list(SIGNS)
+    return order.index(verdict) if verdict in order else len(order)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Of the judged rules of one level that the broker offers: how many held."""
+
+    level: str
+    held: int
+    of: int
+
+    @property
+    def percent(self) -> str:
+        """One decimal, rounded down: 100 means all of them."""
+        if not self.of:
+            return "–"
+        tenths = 1000 * self.held // self.of
+        return str(tenths // 10) if tenths % 10 == 0 else f"{tenths / 10:.1f}"
+
+
+def share(level: str, rules: Sequence[Mapping[str, Any]]) -> Share:
+    """The share of a level. Under-tested, inconclusive and deviating rules count as not held."""
+    counted = [rule for rule in rules if rule["level"] == level and judged(rule) and rule["verdict"] != "not-offered"]
+    return Share(level, sum(rule["verdict"] == "held" for rule in counted), len(counted))
+
+
+def judged(rule: Mapping[str, Any]) -> bool:
+    """Did this run come to a verdict on the rule, whatever it is?"""
+    return rule["verdict"] not in ("planned", "not-judgeable") and bool(rule.get("selected", True))
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`3 rules`, `1 rule`, `no rules`."""
+    noun = one if number == 1 else many or one + "s"
+    return f"{f'{number:,}'.replace(',', ' ') if number else 'no'} {noun}"
+
+
+def headline(results: Mapping[str, Any]) -> tuple[str, str]:
+    """The verdict on the broker in two sentences; the second is what is wrong, and may be empty."""
+    name = results["broker"]["name"]
+    rules = [rule for rule in results["rules"] if judged(rule)]
+    tally = {verdict: sum(rule["verdict"] == verdict for rule in rules) for verdict in SIGNS}
+    offered = len(rules) - tally["not-offered"]
+    is_open = bool(results["gate"]["open"])
+    if not offered:
+        return f"{name} was not judged.", "No rule was selected that this broker offers."
+    if tally["broken"]:
+        broken = [rule for rule in rules if rule["verdict"] == "broken"]
+        worst = min(broken, key=lambda rule: LEVELS.index(rule["level"]))
+        passes = "passes the gate" if is_open else "does not pass the gate"
+        return f"{name} {passes}.", _breaks(worst, tally["broken"], offered)
+    if not is_open:
+        return f"{name} does not pass the gate.", _sentence(next(iter(results["gate"]["reasons"]), "No reason given"))
+    if tally["held"] == offered:
+        return f"{name} keeps {'the' if offered == 1 else 'all'} {count(offered, 'rule')} judged.", ""
+    return f"{name} passes the gate. {_rest(tally, offered)}", ""
+
+
+def _breaks(worst: Mapping[str, Any], broken: int, offered: int) -> str:
+    if broken == 1:
+        return f"It breaks one of {count(offered, 'rule')} judged: “{worst['title']}”."
+    return f"It breaks {broken} of {count(offered, 'rule')} judged, among them “{worst['title']}”."
+
+
+def _rest(tally: Mapping[str, int], offered: int) -> str:
+    names = {"deviates": "known deviation", "under-tested": "under-tested", "inconclusive": "inconclusive",
+             "harness-error": "without verdict"}
+    parts = [
+        count(tally[key], word) if key == "deviates" else f"{tally[key]} {word}"
+        for key, word in names.items() if tally[key]
+    ]
+    return f"It keeps {tally['held']} of {count(offered, 'rule')} judged; {', '.join(parts)}."
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def duration(seconds: float) -> str:
+    """`3 m 12 s`, `4.2 s`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} m {rest:02d} s"
