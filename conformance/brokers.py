@@ -1,0 +1,87 @@
+"""The broker under test: the one a URL names, or the embedded reference broker.
+
+`resolve` connects once, reads how the broker introduces itself, picks the profile for it and measures how long to
+wait for it. A broker that we started is stopped again at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from conformance import profiles
+from conformance.drivers import calibrate
+from conformance.drivers.raw import Target, Tuned
+from conformance.drivers.sweep import unrecorded
+from conformance.profiles import Profile
+from reference_broker import ReferenceBroker
+
+
+@dataclass
+class BrokerUnderTest:
+    """A broker that answers: where it is, what it calls itself, what it is held to."""
+
+    target: Target
+    name: str
+    server_properties: Mapping[str, Any]
+    tuned: Tuned
+    profile: Profile
+    deadline: float
+    embedded: ReferenceBroker | None = None
+
+    def __enter__(self) -> BrokerUnderTest:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stops the broker where it is ours."""
+        if self.embedded is not None:
+            self.embedded.stop()
+
+    @property
+    def capabilities(self) -> list[str]:
+        """What the broker announces that it can do."""
+        announced = self.server_properties.get("capabilities")
+        return sorted(name for name, on in announced.items() if on) if isinstance(announced, Mapping) else []
+
+
+def resolve(url: str | None, profile: Profile | None = None, name: str | None = None) -> BrokerUnderTest:
+    """The broker that this URL names; without one, the reference broker, started here.
+
+    Raises BadUrl or Unreachable.
+    """
+    if url is not None:
+        return _meet(Target.parse(url), profile, name)
+    embedded = ReferenceBroker().start()
+    try:
+        broker = _meet(Target.parse(embedded.url), profile, name)
+    except BaseException:
+        embedded.stop()
+        raise
+    broker.embedded = embedded
+    return broker
+
+
+def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUnderTest:
+    connection = unrecorded(target)
+    try:
+        properties = connection.server_properties
+        profile = profile or profiles.detect(properties)
+        return BrokerUnderTest(
+            target, name or introduced(properties, target), properties, connection.tuned, profile,
+            calibrate.deadline(connection, profile.timing_slack),
+        )
+    finally:
+        connection.close()
+
+
+def introduced(properties: Mapping[str, Any], target: Target) -> str:
+    """What to call a broker that introduces itself like this."""
+    product, version = properties.get("product"), properties.get("version")
+    return f"{product} {version or ''}".strip() if product else target.address

@@ -1,0 +1,37 @@
+"""How long to wait for a broker, measured instead of guessed.
+
+The round trip is that of opening and closing a channel, the least that every broker answers. A deadline is many
+times its 99th percentile, never below a floor, and stretched by the profile's slack. A deadline bounds silence, not
+work: whoever waits begins anew whenever something comes.
+"""
+
+from __future__ import annotations
+
+import time
+
+from codec import methods as m
+from conformance.drivers.raw import RawConnection
+
+ROUNDS = 40
+FLOOR = 2.0
+FACTOR = 50
+PATIENCE = 10.0
+
+
+def round_trip(connection: RawConnection) -> float:
+    """Seconds that one exchange takes at the 99th percentile."""
+    return sorted(_round(connection) for _ in range(ROUNDS))[int(ROUNDS * 0.99)]
+
+
+def deadline(connection: RawConnection, slack: float) -> float:
+    """Seconds of silence after which an answer is taken as missing."""
+    return max(FLOOR, FACTOR * round_trip(connection)) * slack
+
+
+def _round(connection: RawConnection) -> float:
+    begin = time.monotonic()
+    connection.send(m.ChannelOpen(1), m.ChannelClose(1, 200, "done", 0, 0))
+    while connection.alive and time.monotonic() - begin < PATIENCE:
+        if any(event.method == "channel.close-ok" for event in connection.receive(PATIENCE)):
+            break
+    return time.monotonic() - begin

@@ -1,0 +1,33 @@
+"""The raw-frame driver's front door: a connection that is open and logged in, or an exception that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.drivers.errors import ConnectionLost, Unreachable
+from conformance.drivers.handshake import CAPABILITIES, reach, shake_hands
+from conformance.drivers.link import Content, Item, Link, Tuned
+from conformance.drivers.target import BadUrl, Target
+from conformance.recorder import Recorder
+
+__all__ = [
+    "CAPABILITIES", "BadUrl", "ConnectionLost", "Content", "Item", "RawConnection", "Target", "Tuned", "Unreachable",
+]
+
+
+class RawConnection(Link):
+    """A connection that has been through the handshake."""
+
+    @classmethod
+    def open(
+        cls, target: Target, recorder: Recorder, name: str, *, capabilities: Mapping[str, bool] | None = None,
+        heartbeat: int = 0,
+    ) -> RawConnection:
+        """Connects and logs in, or raises Unreachable. The handshake is part of the history either way."""
+        connection = cls(reach(target), recorder, name, target)
+        try:
+            shake_hands(connection, CAPABILITIES if capabilities is None else capabilities, heartbeat)
+        except BaseException:
+            connection.abort()
+            raise
+        return connection

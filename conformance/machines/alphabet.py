@@ -1,0 +1,226 @@
+"""The alphabet of the settlement machine: plain data, each with what it does to a world.
+
+Commands that only together reach the interesting states are one command: a limit with the consumer it is for. The
+weights lean to publishing and settling, since everything else needs messages to work on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hypothesis import strategies as st
+
+from conformance.channel import Channel
+from conformance.machines.world import CONSUMERS, World
+
+How = Literal["ack", "nack", "reject"]
+Kind = Literal["double", "future", "foreign", "stale", "zero"]
+
+
+class Command(Protocol):
+    """Something that a client does."""
+
+    def perform(self, world: World) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Publishes some messages in one write."""
+
+    channel: int
+    queue: int
+    count: int
+
+    def perform(self, world: World) -> None:
+        world.channel(self.channel).publish(world.queue(self.queue), self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """Asks for one message."""
+
+    channel: int
+    queue: int
+    no_ack: bool
+
+    def perform(self, world: World) -> None:
+        world.channel(self.channel).get(world.queue(self.queue), self.no_ack)
+
+
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """Starts a consumer with a limit of its own; 0 is none."""
+
+    channel: int
+    queue: int
+    prefetch: int
+    no_ack: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        if world.consumers(channel) < CONSUMERS:
+            channel.qos(self.prefetch)
+            channel.consume(world.queue(self.queue), self.no_ack)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancels a consumer that has been confirmed."""
+
+    channel: int
+    index: int
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        live = world.live_consumers(channel)
+        if live:
+            channel.cancel(live[self.index % len(live)])
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Settles a delivery, or all up to it."""
+
+    channel: int
+    how: How
+    index: int
+    multiple: bool
+    requeue: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        tags = channel.unacked
+        if tags:
+            chosen = self.index % len(tags)
+            covered = tags[: chosen + 1] if self.multiple else tags[chosen : chosen + 1]
+            settle(channel, self.how, tags[chosen], self.multiple, self.requeue and world.may_return(channel, covered))
+
+
+@dataclass(frozen=True, slots=True)
+class SettleAll:
+    """Tag 0 with multiple: everything that is outstanding, even where that is nothing."""
+
+    channel: int
+    how: How
+    requeue: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        if world.foreseeable(channel):
+            how: How = "nack" if self.how == "reject" else self.how
+            settle(channel, how, 0, True, self.requeue and world.may_return(channel, channel.unacked))
+
+
+@dataclass(frozen=True, slots=True)
+class SettleBadly:
+    """Settles a tag that is not outstanding on the channel."""
+
+    channel: int
+    how: How
+    kind: Kind
+    index: int
+    multiple: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        tags = self._tags(world, channel)
+        if tags and world.foreseeable(channel):
+            multiple = self.multiple and self.kind != "zero"
+            settle(channel, self.how, tags[self.index % len(tags)], multiple, requeue=True)
+
+    def _tags(self, world: World, channel: Channel) -> list[int]:
+        last = world.last_tag(channel)
+        if self.kind == "double":
+            return world.settled(channel)
+        if self.kind == "foreign":
+            return [tag for other in world.others(channel) for tag in other.unacked if tag > last]
+        if self.kind == "stale":
+            return list(range(last + 1, world.highest_tag(channel) + 1))
+        return [0] if self.kind == "zero" else [last + 1, last + 2, last + 7, 2**63]
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Gives everything back at once."""
+
+    channel: int
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        if world.foreseeable(channel) and world.may_return(channel, channel.unacked):
+            channel.recover()
+
+
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """Closes the channel and opens it again."""
+
+    channel: int
+    confirm: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        channel.close()
+        world.stage.quiesce()
+        channel = world.channel(self.channel)
+        if self.confirm:
+            channel.confirm()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """Confirm mode, or once more."""
+
+    channel: int
+
+    def perform(self, world: World) -> None:
+        world.channel(self.channel).confirm()
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A round trip on the channel."""
+
+    channel: int
+
+    def perform(self, world: World) -> None:
+        world.channel(self.channel).flow()
+
+
+def settle(channel: Channel, how: How, tag: int, multiple: bool, requeue: bool) -> None:
+    """One settlement; reject knows no multiple, ack no requeue."""
+    if how == "ack":
+        channel.ack(tag, multiple)
+    elif how == "nack":
+        channel.nack(tag, multiple, requeue)
+    else:
+        channel.reject(tag, requeue)
+
+
+_channel = st.integers(0, 2)
+_queue = st.sampled_from((0, 0, 1))
+_rarely = st.sampled_from((False, False, False, True))
+_how = st.sampled_from(("ack", "nack", "reject"))
+_publish = st.builds(Publish, _channel, _queue, st.integers(1, 4))
+_settle = st.builds(Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans())
+
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    _publish,
+    _publish,
+    st.builds(Get, _channel, _queue, _rarely),
+    st.builds(Consume, _channel, _queue, st.integers(0, 3), _rarely),
+    st.builds(Cancel, _channel, st.integers(0, 1)),
+    _settle,
+    _settle,
+    _settle,
+    st.builds(SettleAll, _channel, _how, st.booleans()),
+    st.builds(
+        SettleBadly, _channel, _how, st.sampled_from(("double", "future", "foreign", "stale", "zero")),
+        st.integers(0, 3), _rarely,
+    ),
+    st.builds(Recover, _channel),
+    st.builds(Reopen, _channel, st.booleans()),
+    st.builds(Confirm, _channel),
+    st.builds(Barrier, _channel),
+)

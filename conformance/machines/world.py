@@ -1,0 +1,98 @@
+"""What the commands of a machine act upon: a stage with a few channels and queues, and what may be sent just now.
+
+Commands name channels, queues, deliveries and consumers by numbers that are taken modulo what there is. So nothing
+that was observed steers which commands are generated, and every command means something in every state, if only
+nothing.
+
+Some things are lawful for a client and still no test of a broker, because their outcome depends on frames that are
+under way. They are left out here: a bad tag, tag 0 and recover while deliveries may be coming; cancel before
+consume-ok; a requeue more of a message that is near the default delivery limit of quorum queues.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from conformance.channel import Channel
+from conformance.events import TO_CLIENT, Event
+from conformance.stage import Stage
+
+CHANNELS = 3
+CONSUMERS = 2
+RETURNS = 12
+"""A message delivered so often is not returned on purpose any more; quorum queues drop it after 20 returns."""
+
+
+class World:
+    """One history of a machine."""
+
+    def __init__(self, stage: Stage, queues: int) -> None:
+        self.stage = stage
+        self._delivered: Counter[str] = Counter()
+        self._highest: Counter[tuple[str, int]] = Counter()
+        stage.recorder.subscribe(self._count)
+        self.channels = [stage.channel() for _ in range(CHANNELS)]
+        self._queues = [stage.queue() for _ in range(queues)]
+        self.channels[0].confirm()
+        stage.quiesce()
+
+    def queue(self, index: int) -> str:
+        return self._queues[index % len(self._queues)]
+
+    def channel(self, index: int) -> Channel:
+        """This channel, open: opened again, where it was closed or is about to be."""
+        channel = self.channels[index % CHANNELS]
+        if not channel.connection.alive:
+            self._reconnect()
+            return self.channels[index % CHANNELS]
+        if channel.state not in ("open", "opening"):
+            self.stage.quiesce()
+        if channel.state == "closed":
+            self.stage.reopen(channel)
+        return channel
+
+    def others(self, channel: Channel) -> Iterable[Channel]:
+        return (other for other in self.channels if other is not channel)
+
+    def foreseeable(self, channel: Channel) -> bool:
+        """Do we know all deliveries that the broker has made on this channel?"""
+        view = channel.view
+        return view is not None and not view.in_flight_possible()
+
+    def consumers(self, channel: Channel) -> int:
+        view = channel.view
+        return len(view.consumers) if view else 0
+
+    def live_consumers(self, channel: Channel) -> list[str]:
+        view = channel.view
+        return [tag for tag, consumer in view.consumers.items() if consumer.state == "live"] if view else []
+
+    def settled(self, channel: Channel) -> list[int]:
+        view = channel.view
+        return [tag for tag in range(1, view.last_tag + 1) if tag not in view.unacked] if view else []
+
+    def last_tag(self, channel: Channel) -> int:
+        view = channel.view
+        return view.last_tag if view else 0
+
+    def highest_tag(self, channel: Channel) -> int:
+        """The highest tag that any life of this channel has seen."""
+        return self._highest[channel.connection.name, channel.number]
+
+    def may_return(self, channel: Channel, tags: Iterable[int]) -> bool:
+        """Are all these deliveries far from any delivery limit?"""
+        view = channel.view
+        return view is not None and all(
+            self._delivered[str(view.unacked[tag].message)] < RETURNS for tag in tags if tag in view.unacked
+        )
+
+    def _count(self, event: Event) -> None:
+        if event.direction == TO_CLIENT and event.message and event.delivery_tag:
+            key = event.connection, event.channel
+            self._delivered[event.message] += 1
+            self._highest[key] = max(self._highest[key], event.delivery_tag)
+
+    def _reconnect(self) -> None:
+        connection = self.stage.connect(f"c{len(self.stage.connections) + 1}")
+        self.channels = [self.stage.channel(connection=connection) for _ in range(CHANNELS)]
