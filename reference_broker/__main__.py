@@ -1,0 +1,65 @@
+"""The broker alone: `python -m reference_broker --port 5672`. Ends cleanly on SIGINT and SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Sequence
+
+from reference_broker.embedded import installed_version, make_core
+from reference_broker.mutants import MUTANTS, UnknownMutant
+from reference_broker.server import Server
+
+CANNOT_LISTEN = 2
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="reference-broker", description="The AMQP 0-9-1 reference broker of amqp-conformance."
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=5672, help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument(
+        "--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose; may be repeated"
+    )
+    parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
+    parser.add_argument("--version", action="version", version=installed_version())
+    return parser.parse_args(argv)
+
+
+async def serve(host: str, port: int, mutants: Sequence[str]) -> None:
+    server = Server(make_core(mutants=mutants, seed=None))
+    taken = await server.listen(host, port)
+    print(f"listening on amqp://guest:guest@{host}:{taken}/%2F", flush=True)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await stop.wait()
+    await server.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = arguments(argv)
+    if options.list_mutants:
+        for mutant in MUTANTS.values():
+            print(f"{mutant.name}: {mutant.says} ({', '.join(mutant.rules)})")
+        return 0
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
+    try:
+        asyncio.run(serve(options.host, options.port, options.mutant))
+    except UnknownMutant as error:
+        print(f"reference-broker: {error}", file=sys.stderr)
+        return CANNOT_LISTEN
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        print(f"reference-broker: cannot listen on {options.host}:{options.port}: {reason}", file=sys.stderr)
+        return CANNOT_LISTEN
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Handlers of the basic class: publish, get, consume, cancel, settle, recover, qos."""
+
+from __future__ import annotations
+
+import re
+
+import codec
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import channel as fates
+from reference_broker.channel import Channel
+from reference_broker.errors import ChannelException, not_allowed, not_implemented, precondition, refused
+from reference_broker.message import Message
+from reference_broker.topology import named_queue
+
+MAX_MESSAGE = 134_217_728
+
+
+# -- publishing
+
+
+def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+    check_publish(channel, method, header)
+    message = Message(method.exchange, method.routing_key, header, body)
+    if channel.transaction is not None:
+        channel.transaction.publish(method.exchange, message, method.mandatory)
+    elif channel.confirms is None:
+        channel.publish(method.exchange, message, method.mandatory)
+    else:
+        number = channel.confirms.next()
+        if channel.publish(method.exchange, message, method.mandatory):
+            channel.confirms.accept(number)
+        else:
+            channel.confirms.refuse(number)
+        channel.connection.confirm(channel)
+
+
+def check_publish(channel: Channel, method: m.BasicPublish, header: codec.Header) -> None:
+    if method.immediate:
+        raise not_implemented("immediate=true")
+    if method.exchange and channel.vhost.exchange(method.exchange).internal:
+        raise refused(f"cannot publish to internal exchange '{method.exchange}' in vhost '/'")
+    if header.user_id is not None and header.user_id != channel.connection.user:
+        raise precondition(
+            f"user_id property set to '{header.user_id}' "
+            f"but authenticated user was '{channel.connection.user}'"
+        )
+    if header.expiration is not None:
+        check_expiration(header.expiration)
+
+
+def check_expiration(text: str) -> None:
+    if re.fullmatch(r"\d+", text, re.ASCII) is None:
+        negative = re.fullmatch(r"-\d+", text, re.ASCII)
+        why = f"{{value_negative,{int(text)}}}" if negative else "no_integer"
+        raise precondition(f"invalid expiration '{text}': {why}")
+
+
+# -- receiving
+
+
+def get(channel: Channel, method: m.BasicGet) -> None:
+    channel.get(named_queue(channel, method.queue), method.no_ack)
+
+
+def consume(channel: Channel, method: m.BasicConsume) -> None:
+    parts, connection = channel.connection.broker.parts, channel.connection
+    if method.consumer_tag in channel.consumers:
+        raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
+    queue = named_queue(channel, method.queue)
+    if queue.exclusive_consumer or (method.exclusive and queue.consumers):
+        raise refused(f"queue '{queue.name}' in vhost '/' in exclusive use")
+    tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
+    consumer = parts.consumer(tag, channel, queue, method.no_ack, parts.limit(channel.prefetch))
+    channel.consumers[tag] = consumer
+    if not method.no_wait:
+        connection.send(m.BasicConsumeOk(channel.number, tag))
+    queue.join(consumer, method.exclusive)
+
+
+def cancel(channel: Channel, method: m.BasicCancel) -> None:
+    """A tag nobody uses is answered like any other: the consumer may have ended a moment ago."""
+    channel.cancel(method.consumer_tag)
+    if not method.no_wait:
+        channel.connection.send(m.BasicCancelOk(channel.number, method.consumer_tag))
+
+
+def qos(channel: Channel, method: m.BasicQos) -> None:
+    if method.prefetch_size:
+        raise not_implemented(f"prefetch_size!=0 ({method.prefetch_size})")
+    channel.connection.send(m.BasicQosOk(channel.number))
+    if method.global_:
+        channel.limit.change(method.prefetch_count)
+    else:
+        channel.prefetch = method.prefetch_count
+
+
+# -- settling
+
+
+def ack(channel: Channel, method: m.BasicAck) -> None:
+    channel.settle(channel.collect(method.delivery_tag, method.multiple), fates.acked)
+
+
+def nack(channel: Channel, method: m.BasicNack) -> None:
+    fate = fates.requeued if method.requeue else fates.discarded
+    channel.settle(channel.collect(method.delivery_tag, method.multiple), fate)
+
+
+def reject(channel: Channel, method: m.BasicReject) -> None:
+    fate = fates.requeued if method.requeue else fates.discarded
+    channel.settle(channel.collect(method.delivery_tag, False), fate)
+
+
+def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
+    if not method.requeue:
+        raise not_implemented("requeue=false")
+    if isinstance(method, m.BasicRecover):
+        channel.connection.send(m.BasicRecoverOk(channel.number))
+    channel.requeue(channel.unacked.everything())
+
+
+# -- modes
+
+
+def confirm_select(channel: Channel, method: m.ConfirmSelect) -> None:
+    if channel.transaction is not None:
+        raise precondition("cannot switch from tx to confirm mode")
+    if channel.confirms is None:
+        channel.confirms = channel.connection.broker.parts.confirms()
+    if not method.no_wait:
+        channel.connection.send(m.ConfirmSelectOk(channel.number))
+
+
+def tx_select(channel: Channel, method: m.TxSelect) -> None:
+    if channel.confirms is not None:
+        raise precondition("cannot switch from confirm to tx mode")
+    if channel.transaction is None:
+        channel.transaction = channel.connection.broker.parts.transaction()
+    channel.connection.send(m.TxSelectOk(channel.number))
+
+
+def tx_commit(channel: Channel, method: m.TxCommit) -> None:
+    if channel.transaction is None:
+        raise precondition("channel is not transactional")
+    channel.transaction.commit(channel)
+    channel.connection.send(m.TxCommitOk(channel.number))
+
+
+def tx_rollback(channel: Channel, method: m.TxRollback) -> None:
+    if channel.transaction is None:
+        raise precondition("channel is not transactional")
+    channel.transaction.rollback(channel)
+    channel.connection.send(m.TxRollbackOk(channel.number))
+
+
+def flow(channel: Channel, method: m.ChannelFlow) -> None:
+    if not method.active:
+        raise not_implemented("active=false")
+    channel.connection.send(m.ChannelFlowOk(channel.number, True))
+
+
+def too_large(size: int) -> ChannelException:
+    text = f"message size {size} is larger than configured max size {MAX_MESSAGE}"
+    return ChannelException(ReplyCode.PRECONDITION_FAILED, text)

@@ -1,0 +1,167 @@
+"""A channel: its delivery tags, what is unacked, its consumers, its modes, and its end.
+
+Tags count from 1 on each fresh channel, one sequence for deliveries to all consumers and for
+basic.get, whether they want an acknowledgement or not. Settling takes two steps, `collect` (which
+deliveries does the frame name; an unknown tag is a channel exception, raised before anything changes)
+and `settle` (their fate), so that a transaction can keep them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from codec import methods as m
+from reference_broker.errors import precondition
+from reference_broker.message import Entry, Message
+from reference_broker.prefetch import Consumer, Limit
+from reference_broker.queue import Queue
+from reference_broker.transaction import Transaction
+from reference_broker.unacked import Delivery
+
+if TYPE_CHECKING:
+    from reference_broker.confirms import Confirms
+    from reference_broker.connection import Connection
+
+Fate: TypeAlias = Callable[[Delivery], None]
+
+
+class Channel:
+    def __init__(self, connection: Connection, number: int) -> None:
+        parts = connection.broker.parts
+        self.connection = connection
+        self.vhost = connection.vhost
+        self.number = number
+        self.closing = False
+        self.last_tag = 0
+        self.last_queue = ""
+        self.prefetch = 0
+        self.limit: Limit = parts.limit()
+        self.unacked = parts.unacked()
+        self.consumers: dict[str, Consumer] = {}
+        self.confirms: Confirms | None = None
+        self.transaction: Transaction | None = None
+
+    # -- deliveries
+
+    def next_tag(self) -> int:
+        self.last_tag += 1
+        return self.last_tag
+
+    def deliver(self, consumer: Consumer, entry: Entry) -> None:
+        tag, message = self.next_tag(), entry.message
+        if not consumer.no_ack:
+            consumer.hold()
+            self.unacked.add(Delivery(tag, entry, consumer.queue, consumer))
+        method = m.BasicDeliver(
+            self.number, consumer.tag, tag, entry.redelivered, message.exchange, message.routing_key
+        )
+        self.connection.send_content(method, message)
+
+    def get(self, queue: Queue, no_ack: bool) -> None:
+        entry = queue.get()
+        if entry is None:
+            self.connection.send(m.BasicGetEmpty(self.number))
+            return
+        tag, message = self.next_tag(), entry.message
+        if not no_ack:
+            self.unacked.add(Delivery(tag, entry, queue, None))
+        method = m.BasicGetOk(
+            self.number, tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready)
+        )
+        self.connection.send_content(method, message)
+
+    # -- settlement
+
+    def collect(self, tag: int, multiple: bool) -> list[Delivery]:
+        """The deliveries that an ack or nack of `tag` is about, taken out of the unacked ones."""
+        if multiple and tag == 0:
+            return self.unacked.everything()
+        found = self.unacked.up_to(tag) if multiple else self.unacked.one(tag)
+        if found is None:
+            raise precondition(f"unknown delivery tag {tag}")
+        return found
+
+    def settle(self, deliveries: list[Delivery], fate: Fate) -> None:
+        if self.transaction is not None:
+            self.transaction.settle(deliveries, fate)
+        else:
+            self.finish(deliveries, fate)
+
+    def finish(self, deliveries: list[Delivery], fate: Fate) -> None:
+        """Apply the fate to all of them before anybody is served: a requeue is seen as a whole."""
+        for delivery in deliveries:
+            fate(delivery)
+            if delivery.consumer is not None:
+                delivery.consumer.release()
+        if fate is not acked:
+            settle_down(deliveries)
+        for delivery in deliveries:
+            if delivery.consumer is not None:
+                delivery.consumer.wake()
+
+    # -- publishing
+
+    def publish(self, exchange: str, message: Message, mandatory: bool) -> bool:
+        """Route a message, return it if need be; was it accepted everywhere?"""
+        routed, accepted = self.vhost.publish(exchange, message)
+        if mandatory and not routed:
+            self.give_back(exchange, message)
+        return accepted
+
+    def give_back(self, exchange: str, message: Message) -> None:
+        method = m.BasicReturn(self.number, 312, "NO_ROUTE", exchange, message.routing_key)
+        self.connection.send_content(method, message)
+
+    def flush(self) -> None:
+        """End of the tick: what was confirmed since the last one leaves together."""
+        if self.confirms is not None:
+            for confirm in self.confirms.flush(self.number):
+                self.connection.send(confirm)
+
+    # -- consumers
+
+    def cancel(self, tag: str) -> None:
+        consumer = self.consumers.pop(tag, None)
+        if consumer is not None:
+            consumer.queue.leave(consumer)
+
+    def cancelled(self, consumer: Consumer) -> None:
+        """The broker ended this consumer: say so, if the client announced that it understands."""
+        del self.consumers[consumer.tag]
+        if self.connection.announces_cancel():
+            self.connection.send(m.BasicCancel(self.number, consumer.tag, True))
+
+    # -- the end
+
+    def end(self) -> None:
+        """However the channel ends, everything unsettled goes back, acks not yet committed included."""
+        self.flush()
+        consumers, self.consumers = self.consumers, {}
+        for consumer in consumers.values():
+            consumer.queue.leave(consumer)
+        if self.transaction is not None:
+            self.unacked.restore(self.transaction.take_settled())
+        self.requeue(self.unacked.everything())
+
+    def requeue(self, deliveries: list[Delivery]) -> None:
+        self.finish(deliveries, requeued)
+
+
+def acked(delivery: Delivery) -> None:
+    """Gone for good: the queue let go of the message when it was delivered."""
+
+
+def requeued(delivery: Delivery) -> None:
+    if not delivery.queue.deleted:
+        delivery.queue.put_back(delivery.entry)
+
+
+def discarded(delivery: Delivery) -> None:
+    delivery.queue.vhost.dead(delivery.queue, delivery.entry.message, "rejected")
+
+
+def settle_down(deliveries: Iterable[Delivery]) -> None:
+    for queue in {delivery.queue: None for delivery in deliveries}:
+        if not queue.deleted:
+            queue.settle_down()

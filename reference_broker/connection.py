@@ -1,0 +1,351 @@
+"""One connection: bytes in, effects out, the tables of `lifecycle.py` in between.
+
+`feed` takes whatever octets arrived. What is to be said to the peer collects in the outbox and is
+encoded by `take`, once per tick, so that many small answers leave as one write. `finished` says that
+the transport is to be closed once the outbox is empty. The connection does not know what carries it.
+
+An exception closes the channel or the connection: everything unsettled is requeued at once, then the
+close is sent, and from then on only the peer's close and close-ok count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import codec
+from codec import methods as m
+from codec import values
+from codec.errors import ReplyCode
+from reference_broker import access
+from reference_broker.channel import Channel
+from reference_broker.content import Assembly
+from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed
+from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
+from reference_broker.message import Message
+from reference_broker.prefetch import Outgoing
+from reference_broker.queue import Queue
+
+if TYPE_CHECKING:
+    from reference_broker.broker import Broker
+
+Outbound = codec.Method | codec.Heartbeat | codec.ProtocolHeader | tuple[codec.Method, Message]
+
+CHANNEL_MAX = 2047
+FRAME_MAX = 131072
+SMALLEST_FRAME_MAX = 4096
+OUTGOING_OCTETS = 1 << 20
+PATIENCE = 10.0
+
+
+class Connection:
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.vhost = broker.vhost
+        self.phase = Phase.GREETING
+        self.finished = False
+        self.reader = codec.FrameReader(FRAME_MAX)
+        self.greeting = b""
+        self.channels: dict[int, Channel] = {}
+        self.assemblies: dict[int, Assembly] = {}
+        self.confirming: dict[Channel, None] = {}
+        self.exclusive: dict[Queue, None] = {}
+        self.outbox: list[Outbound] = []
+        self.outgoing = Outgoing(OUTGOING_OCTETS)
+        self.user = ""
+        self.capabilities: dict[str, object] = {}
+        self.channel_max = CHANNEL_MAX
+        self.frame_max = FRAME_MAX
+        self.heartbeat = 0
+        self.heard_at = self.wrote_at = broker.clock.now
+
+    # -- octets in
+
+    def feed(self, data: bytes) -> None:
+        self.heard_at = self.broker.clock.now
+        if self.phase is Phase.GREETING:
+            data = self.greet(data)
+        broken = None
+        try:
+            frames = self.reader.feed(data) if data else []
+        except codec.MalformedFrame as error:
+            frames, broken = error.frames, error
+        for frame in frames:
+            self.receive(frame)
+        if broken is not None and not self.finished:
+            self.close(self.malformed(broken), (0, 0))
+
+    def greet(self, data: bytes) -> bytes:
+        """Wait for the eight octets of the protocol header; answer a wrong one with ours."""
+        self.greeting += data
+        expected = codec.ProtocolHeader().encode()
+        if len(self.greeting) < len(expected) and expected.startswith(self.greeting):
+            return b""
+        if not self.greeting.startswith(expected):
+            self.send(codec.ProtocolHeader())
+            self.finish()
+            return b""
+        self.phase = Phase.LOGIN
+        self.send(
+            m.ConnectionStart(0, 0, 9, self.broker.server_properties, access.OFFERED, b"en_US")
+        )
+        return self.greeting[len(expected) :]
+
+    def malformed(self, error: codec.MalformedFrame) -> ConnectionException:
+        return ConnectionException(ReplyCode.FRAME_ERROR, str(error))
+
+    # -- frames in
+
+    def receive(self, frame: codec.Frame) -> None:
+        number = frame.channel
+        try:
+            if number == 0:
+                self.control(frame)
+            elif self.phase is Phase.RUNNING:
+                self.on_channel(number, frame)
+            elif self.phase not in (Phase.CLOSING, Phase.CLOSED):
+                raise ConnectionException(ReplyCode.CHANNEL_ERROR, "connection is not open yet")
+        except ChannelException as error:
+            self.close_channel(self.channels[number], error, self.offender(frame))
+        except ConnectionException as error:
+            self.close(error, self.offender(frame))
+
+    def offender(self, frame: codec.Frame) -> tuple[int, int]:
+        if isinstance(frame, codec.Method):
+            return frame.CLASS_ID, frame.METHOD_ID
+        assembly = self.assemblies.pop(frame.channel, None)
+        return (assembly.method.CLASS_ID, assembly.method.METHOD_ID) if assembly else (0, 0)
+
+    def control(self, frame: codec.Frame) -> None:
+        if isinstance(frame, codec.Method):
+            step = connection_step(self.phase, type(frame))
+            if step is not None:
+                action, self.phase = step
+                getattr(self, action)(frame)
+        elif not isinstance(frame, codec.Heartbeat) and self.phase not in (Phase.CLOSING, Phase.CLOSED):
+            raise ConnectionException(
+                ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead"
+            )
+
+    def on_channel(self, number: int, frame: codec.Frame) -> None:
+        channel = self.channels.get(number)
+        if isinstance(frame, codec.Method):
+            if channel is not None and not channel.closing:
+                self.serve(channel, frame)
+            else:
+                phase = ChannelPhase.ABSENT if channel is None else ChannelPhase.CLOSING
+                action = channel_step(phase, type(frame))
+                if action is not None:
+                    getattr(self, action)(frame)
+        elif isinstance(frame, codec.Heartbeat):
+            raise ConnectionException(ReplyCode.FRAME_ERROR, "heartbeat on a channel other than 0")
+        elif channel is None or not channel.closing:
+            self.on_content(number, frame)
+
+    def serve(self, channel: Channel, method: codec.Method) -> None:
+        if channel.number in self.assemblies:
+            raise self.assemblies[channel.number].interrupted()
+        handler = self.broker.parts.handlers.get(type(method))
+        if handler is not None:
+            handler(channel, method)
+        elif method.HAS_CONTENT:
+            self.assemblies[channel.number] = Assembly(method)
+        else:
+            action = channel_step(ChannelPhase.OPEN, type(method))
+            if action is None:
+                raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
+            getattr(self, action)(method)
+
+    def on_content(self, number: int, frame: codec.Header | codec.Body) -> None:
+        assembly = self.assemblies.get(number)
+        if assembly is None:
+            raise ConnectionException(
+                ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead"
+            )
+        if not assembly.add(frame):
+            return
+        header, body = assembly.header, b"".join(assembly.bodies)
+        assert header is not None
+        if isinstance(assembly.method, m.BasicPublish):
+            self.broker.parts.publish(self.channels[number], assembly.method, header, body)
+            del self.assemblies[number]
+        else:
+            raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
+
+    # -- effects out
+
+    def send(self, item: Outbound) -> None:
+        self.outbox.append(item)
+        self.broker.dirty[self] = None
+
+    def send_content(self, method: codec.Method, message: Message) -> None:
+        self.outgoing.held += len(message.body)
+        self.outbox.append((method, message))
+        self.broker.dirty[self] = None
+
+    def confirm(self, channel: Channel) -> None:
+        self.confirming[channel] = None
+        self.broker.dirty[self] = None
+
+    def take(self) -> bytes:
+        """End of the tick: everything to be written now, as octets."""
+        for channel in self.confirming:
+            if not channel.closing:
+                channel.flush()
+        self.confirming.clear()
+        items, self.outbox = self.outbox, []
+        data = b"".join([self.encode(item) for item in items])
+        self.outgoing.held = 0
+        if data:
+            self.wrote_at = self.broker.clock.now
+        if self.outgoing.parked:
+            self.outgoing.wake()
+        return data
+
+    def encode(self, item: Outbound) -> bytes:
+        if not isinstance(item, tuple):
+            return item.encode()
+        method, message = item
+        return method.encode() + message.frames(method.channel, self.frame_max)
+
+    def stall(self, stalled: bool) -> None:
+        """The transport cannot take more for now, or can again."""
+        self.outgoing.stalled = stalled
+        if not stalled:
+            self.outgoing.wake()
+
+    # -- actions of the connection table
+
+    def log_in(self, method: m.ConnectionStartOk) -> None:
+        announced = values.lookup(method.client_properties, "capabilities")
+        self.capabilities = announced if isinstance(announced, dict) else {}
+        try:
+            self.user = access.log_in(method.mechanism, method.response, self.broker.users)
+        except access.LoginRefused:
+            if self.announces("authentication_failure_close"):
+                raise
+            self.finish()
+            return
+        self.send(m.ConnectionTune(0, CHANNEL_MAX, FRAME_MAX, self.broker.heartbeat))
+
+    def tune(self, method: m.ConnectionTuneOk) -> None:
+        self.channel_max = negotiated("channel_max", method.channel_max, CHANNEL_MAX, 1)
+        self.frame_max = negotiated("frame_max", method.frame_max, FRAME_MAX, SMALLEST_FRAME_MAX)
+        self.reader.frame_max = self.frame_max
+        self.heartbeat = method.heartbeat
+        if self.heartbeat:
+            self.broker.clock.at(self.broker.clock.now + self.heartbeat / 2, self.beat)
+
+    def enter(self, method: m.ConnectionOpen) -> None:
+        if method.virtual_host != "/":
+            raise not_allowed(f"vhost {method.virtual_host} not found")
+        self.send(m.ConnectionOpenOk(0))
+
+    def update_secret(self, method: m.ConnectionUpdateSecret) -> None:
+        self.send(m.ConnectionUpdateSecretOk(0))
+
+    def closed_by_peer(self, method: m.ConnectionClose) -> None:
+        self.end_channels()
+        self.send(m.ConnectionCloseOk(0))
+        self.finish()
+
+    def answer_close(self, method: m.ConnectionClose) -> None:
+        self.send(m.ConnectionCloseOk(0))
+
+    def finish(self, method: Any = None) -> None:
+        self.phase = Phase.CLOSED
+        self.finished = True
+        self.broker.dirty[self] = None
+
+    # -- actions of the channel table
+
+    def open_channel(self, method: m.ChannelOpen) -> None:
+        if method.channel > self.channel_max:
+            raise not_allowed(
+                f"number of channels opened ({len(self.channels)}) has reached the negotiated "
+                f"channel_max ({self.channel_max})"
+            )
+        self.channels[method.channel] = self.broker.parts.channel(self, method.channel)
+        self.send(m.ChannelOpenOk(method.channel))
+
+    def second_open(self, method: m.ChannelOpen) -> None:
+        raise ConnectionException(ReplyCode.CHANNEL_ERROR, "second 'channel.open' seen")
+
+    def channel_closed_by_peer(self, method: m.ChannelClose) -> None:
+        self.channels.pop(method.channel).end()
+        self.send(m.ChannelCloseOk(method.channel))
+
+    def answer_channel_close(self, method: m.ChannelClose) -> None:
+        self.send(m.ChannelCloseOk(method.channel))
+
+    def forget_channel(self, method: m.ChannelCloseOk) -> None:
+        del self.channels[method.channel]
+
+    # -- the ends
+
+    def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        self.assemblies.pop(channel.number, None)
+        channel.end()
+        channel.closing = True
+        self.send(m.ChannelClose(channel.number, error.code, error.reply_text, *(error.offender or offender)))
+
+    def close(self, error: AmqpException, offender: tuple[int, int]) -> None:
+        if self.phase in (Phase.CLOSING, Phase.CLOSED):
+            self.finish()
+            return
+        self.end_channels()
+        self.phase = Phase.CLOSING
+        self.send(m.ConnectionClose(0, error.code, error.reply_text, *(error.offender or offender)))
+        self.broker.clock.at(self.broker.clock.now + PATIENCE, self.finish)
+
+    def lost(self) -> None:
+        """The transport is gone."""
+        self.end_channels()
+        self.finish()
+        self.broker.forget(self)
+
+    def end_channels(self) -> None:
+        """Requeue everything; none of it may go to a consumer of this same connection."""
+        self.outgoing.stalled = True
+        channels, self.channels = self.channels, {}
+        for channel in channels.values():
+            if not channel.closing:
+                channel.end()
+        self.assemblies.clear()
+        for queue in list(self.exclusive):
+            self.vhost.delete_queue(queue)
+
+    def beat(self) -> None:
+        """Twice per heartbeat interval: say something if nothing was said, give up on a silent peer."""
+        now = self.broker.clock.now
+        if self.finished:
+            return
+        if now - self.heard_at > 2 * self.heartbeat:
+            self.end_channels()
+            self.finish()
+            return
+        if now - self.wrote_at >= self.heartbeat / 2:
+            self.send(codec.Heartbeat())
+        self.broker.clock.at(now + self.heartbeat / 2, self.beat)
+
+    # -- what the peer announced
+
+    def announces(self, capability: str) -> bool:
+        return self.capabilities.get(capability) is True
+
+    def announces_cancel(self) -> bool:
+        return self.announces("consumer_cancel_notify")
+
+
+def negotiated(name: str, wanted: int, most: int, least: int) -> int:
+    """0 stands for no limit of the client's own."""
+    if wanted == 0:
+        return most
+    if wanted < least:
+        raise not_allowed(
+            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({least})"
+        )
+    if wanted > most:
+        raise not_allowed(
+            f"negotiated {name} = {wanted} is higher than the maximum allowed value ({most})"
+        )
+    return wanted

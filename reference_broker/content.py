@@ -1,0 +1,64 @@
+"""Putting a message together: method, then header, then as many body frames as its size needs.
+
+An empty body has no body frame. Anything else than the frame due is a connection exception, as is a
+body that grows beyond the size its header announced.
+"""
+
+from __future__ import annotations
+
+import codec
+from codec.errors import ReplyCode
+from reference_broker.errors import ConnectionException
+
+
+class Assembly:
+    __slots__ = ("bodies", "header", "method", "missing")
+
+    def __init__(self, method: codec.Method) -> None:
+        self.method = method
+        self.header: codec.Header | None = None
+        self.bodies: list[bytes] = []
+        self.missing = 0
+
+    def add(self, frame: codec.Header | codec.Body) -> bool:
+        """Take the next frame; True when the message is complete."""
+        if self.header is None:
+            self._start(frame)
+        elif isinstance(frame, codec.Header):
+            raise unexpected("expected content body, got non content body frame instead")
+        else:
+            self._append(frame)
+        return self.missing == 0
+
+    def interrupted(self) -> ConnectionException:
+        """A method arrived where the rest of this message should have."""
+        if self.header is None:
+            return self._no_header("non content header frame")
+        return unexpected("expected content body, got non content body frame instead")
+
+    def _start(self, frame: codec.Header | codec.Body) -> None:
+        if isinstance(frame, codec.Body):
+            raise self._no_header("non content header frame")
+        if frame.class_id != self.method.CLASS_ID:
+            raise self._no_header(f"one for class {frame.class_id}")
+        self.header = frame
+        self.missing = frame.body_size
+
+    def _append(self, frame: codec.Body) -> None:
+        if len(frame.payload) > self.missing:
+            raise ConnectionException(
+                ReplyCode.FRAME_ERROR,
+                f"body of {self._size() + len(frame.payload)} octets is longer than announced",
+            )
+        self.missing -= len(frame.payload)
+        self.bodies.append(frame.payload)
+
+    def _size(self) -> int:
+        return sum(map(len, self.bodies))
+
+    def _no_header(self, got: str) -> ConnectionException:
+        return unexpected(f"expected content header for class {self.method.CLASS_ID}, got {got} instead")
+
+
+def unexpected(text: str) -> ConnectionException:
+    return ConnectionException(ReplyCode.UNEXPECTED_FRAME, text)

@@ -1,0 +1,74 @@
+"""What a message looks like after it died: where it goes next, and the record of how it got there.
+
+`x-death` is a list with one entry per (queue, reason), the most recent first, each counting how often
+that happened. A message that would return to a queue it died in, without a client ever having
+rejected it on the way, goes round for ever and is dropped instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec import values
+from codec.values import FieldTable
+from reference_broker.message import Message
+
+
+def dead_letter(message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None) -> Message:
+    deaths = earlier_deaths(message)
+    earlier = next((death for death in deaths if _is(death, queue, reason)), None)
+    count = 1 + (_count(earlier[1]) if earlier else 0)
+    record: FieldTable = [
+        ("count", "l", count),
+        ("reason", "S", reason.encode()),
+        ("queue", "S", queue.encode()),
+        ("time", "T", int(now)),
+        ("exchange", "S", message.exchange.encode()),
+        ("routing-keys", "A", [("S", message.routing_key.encode())]),
+    ]
+    if message.header.expiration is not None:
+        record.append(("original-expiration", "S", message.header.expiration.encode()))
+    others = [death for death in deaths if death is not earlier]
+    headers = [entry for entry in message.headers if entry[0] != "x-death"]
+    headers.append(("x-death", "A", [("F", record), *others]))
+    headers += _first_death(message.headers, queue, reason, message.exchange)
+    routing_key = message.routing_key if key is None else key
+    return message.copy(exchange, routing_key, headers=headers, expiration=None)
+
+
+def goes_in_circles(message: Message, queue: str) -> bool:
+    """Did this message die in `queue` before, with no rejection by a client since then?"""
+    for _, death in earlier_deaths(message):
+        if values.lookup(death, "reason") == "rejected":
+            return False
+        if values.lookup(death, "queue") == queue:
+            return True
+    return False
+
+
+def earlier_deaths(message: Message) -> list[tuple[str, Any]]:
+    """The tables of x-death as they came, whatever else a client may have written under that name."""
+    for name, letter, deaths in message.headers:
+        if name == "x-death" and letter == "A":
+            return [death for death in deaths if death[0] == "F"]
+    return []
+
+
+def _is(death: tuple[str, Any], queue: str, reason: str) -> bool:
+    table = death[1]
+    return bool(values.lookup(table, "queue") == queue and values.lookup(table, "reason") == reason)
+
+
+def _count(death: FieldTable) -> int:
+    count = values.lookup(death, "count", 0)
+    return count if isinstance(count, int) else 0
+
+
+def _first_death(headers: FieldTable, queue: str, reason: str, exchange: str) -> FieldTable:
+    if values.lookup(headers, "x-first-death-queue") is not None:
+        return []
+    return [
+        ("x-first-death-exchange", "S", exchange.encode()),
+        ("x-first-death-queue", "S", queue.encode()),
+        ("x-first-death-reason", "S", reason.encode()),
+    ]

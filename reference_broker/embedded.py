@@ -1,0 +1,151 @@
+"""The in-process door: a broker in its own thread, reachable over TCP within milliseconds.
+
+    with ReferenceBroker() as broker:
+        connect(broker.url)
+
+Every instance is its own world, on a free port of the loopback interface. With `clock="virtual"`
+time stands still until `advance` is called. The same seed gives the same server-made names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import string
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from importlib import metadata
+from types import TracebackType
+from typing import Self
+
+from reference_broker.broker import Broker
+from reference_broker.mutants import parts_with
+from reference_broker.server import ClockKind, Server
+
+PRODUCT = "amqp-conformance reference"
+NAME_LETTERS = string.ascii_letters + string.digits + "-_"
+
+
+def installed_version() -> str:
+    try:
+        return metadata.version("amqp-conformance")
+    except metadata.PackageNotFoundError:
+        return "0"
+
+
+def random_names(seed: int | None) -> Callable[[], str]:
+    chance = random.Random(seed)
+    return lambda: "".join(chance.choices(NAME_LETTERS, k=22))
+
+
+def make_core(
+    *,
+    mutants: Iterable[str] = (),
+    product: str = PRODUCT,
+    version: str | None = None,
+    seed: int | None = 0,
+    heartbeat: int = 60,
+) -> Broker:
+    return Broker(
+        product=product,
+        version=installed_version() if version is None else version,
+        heartbeat=heartbeat,
+        parts=parts_with(mutants),
+        unique=random_names(seed),
+    )
+
+
+class ReferenceBroker:
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        clock: ClockKind = "real",
+        mutants: Iterable[str] = (),
+        product: str = PRODUCT,
+        version: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.clock = clock
+        heartbeat = 60 if clock == "real" else 0
+        self._core = make_core(
+            mutants=mutants, product=product, version=version, seed=seed, heartbeat=heartbeat
+        )
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: Server | None = None
+        self._stop: asyncio.Event | None = None
+
+    @property
+    def url(self) -> str:
+        return f"amqp://guest:guest@{self.host}:{self.port}/%2F"
+
+    def start(self) -> Self:
+        """Listening when this returns; an address that cannot be had raises OSError."""
+        listening: Future[int] = Future()
+        self._thread = threading.Thread(
+            target=self._run, args=(listening,), name="reference-broker", daemon=True
+        )
+        self._thread.start()
+        try:
+            self.port = listening.result()
+        except BaseException:
+            self._thread.join()
+            self._thread = None
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Close the port and every connection; harmless when not running."""
+        if self._thread is None or self._loop is None or self._stop is None:
+            return
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._thread = None
+
+    def advance(self, seconds: float) -> None:
+        """Let virtual time pass; what is due has been sent when this returns."""
+        if self.clock != "virtual":
+            raise ValueError("only a virtual clock can be advanced")
+        if self._loop is None or self._server is None:
+            raise RuntimeError("the broker is not running")
+        passed: Future[None] = Future()
+        self._loop.call_soon_threadsafe(self._advance, seconds, passed)
+        passed.result()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _advance(self, seconds: float, passed: Future[None]) -> None:
+        assert self._server is not None
+        try:
+            self._server.advance(seconds)
+        except BaseException as error:
+            passed.set_exception(error)
+        else:
+            passed.set_result(None)
+
+    def _run(self, listening: Future[int]) -> None:
+        asyncio.run(self._serve(listening))
+
+    async def _serve(self, listening: Future[int]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._server = Server(self._core, self.clock)
+        try:
+            port = await self._server.listen(self.host, self.port)
+        except OSError as error:
+            listening.set_exception(error)
+            return
+        listening.set_result(port)
+        await self._stop.wait()
+        await self._server.close()

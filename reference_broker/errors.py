@@ -1,0 +1,63 @@
+"""Exceptions in the AMQP sense: what a handler raises to have a channel or a connection closed.
+
+A handler never sends a close itself. It raises, before it changes anything, and `connection.py`
+turns the exception into the close method, filling in the class and method of the offender. Codes
+and texts are RabbitMQ's, because clients and operators know them; the text is cut to what a short
+string can hold.
+"""
+
+from __future__ import annotations
+
+from codec.errors import ReplyCode
+
+
+class AmqpException(Exception):
+    """Something the peer did that costs it a channel or the connection."""
+
+    def __init__(self, code: ReplyCode, text: str = "", *, offender: tuple[int, int] | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.offender = offender
+
+    @property
+    def reply_text(self) -> str:
+        full = f"{self.code.text} - {self.text}" if self.text else self.code.text
+        return full.encode()[:255].decode(errors="ignore")
+
+
+class ChannelException(AmqpException):
+    """Soft: the channel is closed, the connection and its other channels live on."""
+
+
+class ConnectionException(AmqpException):
+    """Hard: the whole connection is closed."""
+
+
+def not_found(what: str, name: str) -> ChannelException:
+    return ChannelException(ReplyCode.NOT_FOUND, f"no {what} '{name}' in vhost '/'")
+
+
+def precondition(text: str) -> ChannelException:
+    return ChannelException(ReplyCode.PRECONDITION_FAILED, text)
+
+
+def refused(text: str) -> ChannelException:
+    return ChannelException(ReplyCode.ACCESS_REFUSED, text)
+
+
+def locked(queue: str) -> ChannelException:
+    return ChannelException(
+        ReplyCode.RESOURCE_LOCKED,
+        f"cannot obtain exclusive access to locked queue '{queue}' in vhost '/'. It could be originally "
+        "declared on another connection or the exclusive property value does not match that of the "
+        "original declaration.",
+    )
+
+
+def not_implemented(text: str) -> ConnectionException:
+    return ConnectionException(ReplyCode.NOT_IMPLEMENTED, text)
+
+
+def not_allowed(text: str) -> ConnectionException:
+    return ConnectionException(ReplyCode.NOT_ALLOWED, text)

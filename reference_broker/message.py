@@ -1,0 +1,58 @@
+"""A published message, and its place in one queue.
+
+A `Message` is immutable in effect and shared by all queues it was routed to. An `Entry` is one
+queue's copy of it: its position (the order of publication into that queue, which a requeue never
+changes), whether it was delivered before, and when it expires.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import codec
+from codec.values import FieldTable
+
+FRAME_OVERHEAD = 8
+
+
+class Message:
+    __slots__ = ("_raw_header", "body", "exchange", "header", "routing_key")
+
+    def __init__(self, exchange: str, routing_key: str, header: codec.Header, body: bytes) -> None:
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.header = header
+        self.body = body
+        self._raw_header: bytes | None = None
+
+    @property
+    def headers(self) -> FieldTable:
+        return self.header.headers or []
+
+    def frames(self, channel: int, frame_max: int) -> bytes:
+        """Header and body frames for `channel`. The header is encoded once: only its channel differs."""
+        raw = self._raw_header
+        if raw is None:
+            raw = self._raw_header = self.header.encode()
+        header = raw[:1] + channel.to_bytes(2, "big") + raw[3:]
+        room = frame_max - FRAME_OVERHEAD
+        if len(self.body) <= room:
+            return header + codec.Body(channel, self.body).encode() if self.body else header
+        parts = (self.body[at : at + room] for at in range(0, len(self.body), room))
+        return header + b"".join([codec.Body(channel, part).encode() for part in parts])
+
+    def copy(self, exchange: str, routing_key: str, **properties: Any) -> Message:
+        """The same body under another address, with some properties replaced (None removes one)."""
+        kept = {**self.header.properties(), **properties}
+        present = {name: value for name, value in kept.items() if value is not None}
+        return Message(exchange, routing_key, codec.header(0, len(self.body), **present), self.body)
+
+
+class Entry:
+    __slots__ = ("expires", "message", "position", "redelivered")
+
+    def __init__(self, position: int, message: Message, expires: float | None) -> None:
+        self.position = position
+        self.message = message
+        self.expires = expires
+        self.redelivered = False

@@ -1,0 +1,35 @@
+"""Wrong on purpose: each mutant replaces one decision and names the rules that must catch it.
+
+A mutant is applied once, to the `Parts` a broker is made from: one method of one class, or one
+handler, is replaced. Nothing of it is on the path of a broker without mutants. Several may be applied
+together; each builds on what the earlier ones left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from reference_broker.mutants import delivery, errors, settle
+from reference_broker.mutants.kinds import Mutant
+from reference_broker.parts import Parts
+
+MUTANTS: Mapping[str, Mutant] = {
+    mutant.name: mutant for family in (delivery, settle, errors) for mutant in family.MUTANTS
+}
+
+
+class UnknownMutant(ValueError):
+    """A name that is not in `MUTANTS`."""
+
+
+def parts_with(names: Iterable[str]) -> Parts:
+    """The broker's parts with these mutants applied, in the order given."""
+    parts = Parts()
+    for name in names:
+        if name not in MUTANTS:
+            near = get_close_matches(name, MUTANTS, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise UnknownMutant(f"no mutant is called '{name}'{hint}")
+        MUTANTS[name].apply(parts)
+    return parts

@@ -1,0 +1,4 @@
+"""x"""
+from reference_broker.mutants.kinds import Mutant
+
+MUTANTS: list[Mutant] = []

@@ -1,0 +1,74 @@
+"""The replaceable decisions of the broker.
+
+Everything the core builds at run time it builds through a `Parts`. The honest broker uses the classes
+as they are. A mutant derives a `Parts` in which one method of one class, or one handler, is replaced;
+that is done once, when the broker is made, so that a broker without mutants pays nothing for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import codec
+from codec import methods as m
+from reference_broker import basic, topology
+from reference_broker.channel import Channel
+from reference_broker.confirms import Confirms
+from reference_broker.connection import Connection
+from reference_broker.prefetch import Consumer, Limit
+from reference_broker.queue import Queue
+from reference_broker.ready import Ready
+from reference_broker.transaction import Transaction
+from reference_broker.unacked import Unacked
+from reference_broker.vhost import VirtualHost
+
+Handler = Callable[[Channel, Any], None]
+
+HANDLERS: dict[type[codec.Method], Handler] = {
+    m.ChannelFlow: basic.flow,
+    m.ExchangeDeclare: topology.exchange_declare,
+    m.ExchangeDelete: topology.exchange_delete,
+    m.ExchangeBind: topology.exchange_bind,
+    m.ExchangeUnbind: topology.exchange_unbind,
+    m.QueueDeclare: topology.queue_declare,
+    m.QueueBind: topology.queue_bind,
+    m.QueueUnbind: topology.queue_unbind,
+    m.QueuePurge: topology.queue_purge,
+    m.QueueDelete: topology.queue_delete,
+    m.BasicQos: basic.qos,
+    m.BasicConsume: basic.consume,
+    m.BasicCancel: basic.cancel,
+    m.BasicGet: basic.get,
+    m.BasicAck: basic.ack,
+    m.BasicNack: basic.nack,
+    m.BasicReject: basic.reject,
+    m.BasicRecover: basic.recover,
+    m.BasicRecoverAsync: basic.recover,
+    m.ConfirmSelect: basic.confirm_select,
+    m.TxSelect: basic.tx_select,
+    m.TxCommit: basic.tx_commit,
+    m.TxRollback: basic.tx_rollback,
+}
+
+
+@dataclass
+class Parts:
+    connection: type[Connection] = Connection
+    channel: type[Channel] = Channel
+    confirms: type[Confirms] = Confirms
+    consumer: type[Consumer] = Consumer
+    limit: type[Limit] = Limit
+    queue: type[Queue] = Queue
+    ready: type[Ready] = Ready
+    transaction: type[Transaction] = Transaction
+    unacked: type[Unacked] = Unacked
+    vhost: type[VirtualHost] = VirtualHost
+    publish: Callable[..., None] = basic.publish
+    handlers: dict[type[codec.Method], Handler] = field(default_factory=lambda: dict(HANDLERS))
+
+    def override(self, part: str, **methods: Any) -> None:
+        """Replace methods of one class by a subclass that has others."""
+        honest = getattr(self, part)
+        setattr(self, part, type(honest.__name__, (honest,), methods))

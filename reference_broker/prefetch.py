@@ -1,0 +1,95 @@
+"""How many unsettled deliveries a consumer, and a channel, may hold.
+
+A `Limit` counts what is held and knows who waits for room. Every consumer has one of its own, fixed
+when it starts, and shares its channel's; both bind at once and neither knows of the other, so the
+order of the basic.qos calls does not matter. Deliveries of basic.get and of no-ack consumers hold
+nothing. A count of 0 means no limit.
+
+A consumer that cannot take a message is *parked* with the limit that stops it and leaves its queue's
+ring; it costs nothing until that limit has room again. Nobody ever scans consumers that cannot take.
+A connection whose outgoing side is full stops its consumers in the same way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference_broker.channel import Channel
+    from reference_broker.queue import Queue
+
+
+class Limit:
+    __slots__ = ("count", "held", "parked")
+
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
+        self.held = 0
+        self.parked: dict[Consumer, None] = {}
+
+    def full(self) -> bool:
+        return self.count != 0 and self.held >= self.count
+
+    def wake(self) -> None:
+        """Let parked consumers go on, one after the other, for as long as there is room."""
+        while self.parked and not self.full():
+            consumer = next(iter(self.parked))
+            del self.parked[consumer]
+            consumer.resume()
+
+    def change(self, count: int) -> None:
+        self.count = count
+        self.wake()
+
+
+class Outgoing(Limit):
+    """The limit a connection sets by its outgoing side: octets not yet written, or a peer that stalls."""
+
+    __slots__ = ("stalled",)
+
+    def __init__(self, octets: int) -> None:
+        super().__init__(octets)
+        self.stalled = False
+
+    def full(self) -> bool:
+        return self.stalled or self.held >= self.count
+
+
+class Consumer:
+    __slots__ = ("channel", "no_ack", "own", "queue", "shared", "tag")
+
+    def __init__(self, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
+        self.tag = tag
+        self.channel = channel
+        self.queue = queue
+        self.no_ack = no_ack
+        self.own = own
+        self.shared = channel.limit
+
+    def obstacle(self) -> Limit | None:
+        """The limit that keeps this consumer from taking one more message, if any."""
+        if self.channel.connection.outgoing.full():
+            return self.channel.connection.outgoing
+        if self.no_ack:
+            return None
+        if self.own.full():
+            return self.own
+        return self.shared if self.shared.full() else None
+
+    def hold(self) -> None:
+        self.own.held += 1
+        self.shared.held += 1
+
+    def release(self) -> None:
+        self.own.held -= 1
+        self.shared.held -= 1
+
+    def wake(self) -> None:
+        if self.own.parked:
+            self.own.wake()
+        if self.shared.parked:
+            self.shared.wake()
+
+    def resume(self) -> None:
+        self.queue.ring.append(self)
+        self.queue.serve()

@@ -1,0 +1,177 @@
+"""A classic queue: ready messages, waiting consumers, and the limits set at its declaration.
+
+`ring` holds the consumers that may be able to take a message, in turn; `pump` hands out ready
+messages until one of the two runs out. A consumer found at its limit leaves the ring (see
+`prefetch.py`). Messages that leave other than by delivery (expired, over the length limit,
+rejected) go to `dead`, which the virtual host turns into dead-lettering.
+
+Every message is at any time in exactly one place: ready, with one channel as unacked, or gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from codec.values import FieldTable
+from reference_broker.arguments import QueueArguments
+from reference_broker.message import Entry, Message
+from reference_broker.prefetch import Consumer
+
+if TYPE_CHECKING:
+    from reference_broker.connection import Connection
+    from reference_broker.vhost import VirtualHost
+
+
+class Queue:
+    def __init__(
+        self,
+        vhost: VirtualHost,
+        name: str,
+        durable: bool,
+        auto_delete: bool,
+        owner: Connection | None,
+        table: FieldTable,
+        settings: QueueArguments,
+    ) -> None:
+        self.vhost = vhost
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.owner = owner
+        self.table = table
+        self.settings = settings
+        self.ready = vhost.parts.ready()
+        self.consumers: dict[Consumer, None] = {}
+        self.exclusive_consumer = False
+        self.ring: deque[Consumer] = deque()
+        self.published = 0
+        self.deleted = False
+        self.expiring = settings.message_ttl is not None
+        self.wake_at: float | None = None
+        self.used_at = vhost.clock.now
+
+    # -- messages in
+
+    def publish(self, message: Message) -> bool:
+        """Take a message; False if the queue is full and refuses new ones."""
+        if self.settings.reject_publish and self.over_limit(1, len(message.body)):
+            return False
+        self.published += 1
+        self.ready.push(Entry(self.published, message, self.expiry(message)))
+        self.settle_down()
+        return True
+
+    def put_back(self, entry: Entry) -> None:
+        """Return a delivered message to its original position. The caller settles the queue down."""
+        entry.redelivered = True
+        self.ready.put_back(entry)
+
+    def settle_down(self) -> None:
+        """After messages came in: serve consumers first, then apply time-to-live and length limits."""
+        if self.ring:
+            self.pump()
+        if self.expiring:
+            self.expire()
+        if self.settings.length_limited():
+            self.trim()
+
+    # -- messages out
+
+    def serve(self) -> None:
+        self.expire()
+        if self.ring and self.ready:
+            self.pump()
+            self.expire()
+
+    def pump(self) -> None:
+        ring, ready = self.ring, self.ready
+        while ring and ready:
+            consumer = ring.popleft()
+            obstacle = consumer.obstacle()
+            if obstacle is not None:
+                obstacle.parked[consumer] = None
+                continue
+            ring.append(consumer)
+            consumer.channel.deliver(consumer, ready.pop())
+
+    def get(self) -> Entry | None:
+        self.used_at = self.vhost.clock.now
+        self.expire()
+        entry = self.ready.pop() if self.ready else None
+        self.expire()
+        return entry
+
+    def purge(self) -> int:
+        self.expire()
+        count = len(self.ready)
+        self.ready = self.vhost.parts.ready()
+        return count
+
+    def count(self) -> int:
+        self.expire()
+        return len(self.ready)
+
+    # -- limits
+
+    def over_limit(self, more: int = 0, octets: int = 0) -> bool:
+        most, most_octets = self.settings.max_length, self.settings.max_octets
+        if most is not None and len(self.ready) + more > most:
+            return True
+        return most_octets is not None and self.ready.octets + octets > most_octets
+
+    def trim(self) -> None:
+        while self.ready and self.over_limit():
+            self.vhost.dead(self, self.ready.pop().message, "maxlen")
+
+    def expiry(self, message: Message) -> float | None:
+        """When this message expires here: the smaller of the queue's and its own time to live."""
+        own = message.header.expiration
+        lives = [self.settings.message_ttl, int(own) / 1000 if own is not None else None]
+        known = [life for life in lives if life is not None]
+        if not known:
+            return None
+        self.expiring = True
+        return self.vhost.clock.now + min(known)
+
+    def expire(self) -> None:
+        """Drop expired messages, from the head only: one that lives longer shields those behind it."""
+        if not self.expiring:
+            return
+        now = self.vhost.clock.now
+        while self.ready:
+            entry = self.ready.head()
+            if entry.expires is None:
+                return
+            if entry.expires > now:
+                self.wake(entry.expires)
+                return
+            self.vhost.dead(self, self.ready.pop().message, "expired")
+
+    def wake(self, when: float) -> None:
+        if self.wake_at is None or when < self.wake_at:
+            self.wake_at = when
+            self.vhost.clock.at(when, self.woken)
+
+    def woken(self) -> None:
+        self.wake_at = None
+        self.expire()
+
+    # -- consumers
+
+    def join(self, consumer: Consumer, exclusive: bool) -> None:
+        self.consumers[consumer] = None
+        self.exclusive_consumer = exclusive
+        self.ring.append(consumer)
+        self.serve()
+
+    def leave(self, consumer: Consumer) -> None:
+        del self.consumers[consumer]
+        self.exclusive_consumer = False
+        self.used_at = self.vhost.clock.now
+        for limit in (consumer.own, consumer.shared, consumer.channel.connection.outgoing):
+            limit.parked.pop(consumer, None)
+        if consumer in self.ring:
+            self.ring.remove(consumer)
+        if not self.consumers and self.auto_delete and not self.deleted:
+            self.vhost.delete_queue(self)

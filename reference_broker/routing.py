@@ -1,0 +1,210 @@
+"""Exchanges and bindings: which queues a message goes to.
+
+Each exchange type is one class with three verbs: `add` and `remove` a binding, and `matches`, the
+destinations for a routing key and headers. A message reaches a queue once, however many bindings
+lead there, and exchange-to-exchange bindings may form circles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from codec import values
+from codec.values import FieldTable
+
+if TYPE_CHECKING:
+    from reference_broker.queue import Queue
+
+Destination: TypeAlias = "Queue | Exchange"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Equal when destination, key and arguments are; the arguments enter as their canonical text."""
+
+    source: Exchange
+    destination: Destination
+    key: str
+    arguments: str
+
+
+def canonical(arguments: FieldTable) -> str:
+    return repr(sorted(arguments, key=repr))
+
+
+class Exchange:
+    """A named exchange. Subclasses know how to match; this class keeps the bindings."""
+
+    TYPE = ""
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = True,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: FieldTable | None = None,
+    ) -> None:
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.internal = internal
+        self.arguments = arguments or []
+        alternate = values.lookup(self.arguments, "alternate-exchange", "")
+        self.alternate = alternate if isinstance(alternate, str) else ""
+        self.bindings: dict[Binding, FieldTable] = {}
+
+    def bind(self, destination: Destination, key: str, arguments: FieldTable) -> Binding:
+        binding = Binding(self, destination, key, canonical(arguments))
+        if binding not in self.bindings:
+            self.bindings[binding] = arguments
+            self.add(binding, arguments)
+        return binding
+
+    def unbind(self, binding: Binding) -> bool:
+        if self.bindings.pop(binding, None) is None:
+            return False
+        self.remove(binding)
+        return True
+
+    def add(self, binding: Binding, arguments: FieldTable) -> None:
+        raise NotImplementedError
+
+    def remove(self, binding: Binding) -> None:
+        raise NotImplementedError
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        raise NotImplementedError
+
+
+class Direct(Exchange):
+    """The binding key equals the routing key."""
+
+    TYPE = "direct"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.by_key: dict[str, dict[Binding, None]] = {}
+
+    def add(self, binding: Binding, arguments: FieldTable) -> None:
+        self.by_key.setdefault(binding.key, {})[binding] = None
+
+    def remove(self, binding: Binding) -> None:
+        bound = self.by_key[binding.key]
+        del bound[binding]
+        if not bound:
+            del self.by_key[binding.key]
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        return [binding.destination for binding in self.by_key.get(key, ())]
+
+
+class Fanout(Exchange):
+    """Every binding matches."""
+
+    TYPE = "fanout"
+
+    def add(self, binding: Binding, arguments: FieldTable) -> None:
+        pass
+
+    def remove(self, binding: Binding) -> None:
+        pass
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        return [binding.destination for binding in self.bindings]
+
+
+class Node:
+    """One word of the topic trie."""
+
+    __slots__ = ("bound", "children")
+
+    def __init__(self) -> None:
+        self.children: dict[str, Node] = {}
+        self.bound: dict[Binding, None] = {}
+
+
+class Topic(Exchange):
+    """Words separated by dots; `*` stands for one word, `#` for any number of words, also none."""
+
+    TYPE = "topic"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.root = Node()
+
+    def add(self, binding: Binding, arguments: FieldTable) -> None:
+        node = self.root
+        for word in binding.key.split("."):
+            node = node.children.setdefault(word, Node())
+        node.bound[binding] = None
+
+    def remove(self, binding: Binding) -> None:
+        path = [(self.root, "")]
+        for word in binding.key.split("."):
+            path.append((path[-1][0].children[word], word))
+        del path[-1][0].bound[binding]
+        while len(path) > 1 and not path[-1][0].bound and not path[-1][0].children:
+            _, word = path.pop()
+            del path[-1][0].children[word]
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        reached: set[tuple[int, int]] = set()
+        return list(self._walk(self.root, key.split("."), 0, reached))
+
+    def _walk(
+        self, node: Node, words: list[str], at: int, reached: set[tuple[int, int]]
+    ) -> Iterator[Destination]:
+        """Every (node, word) pair is visited once, so many `#` cost a product, not a power."""
+        if (id(node), at) in reached:
+            return
+        reached.add((id(node), at))
+        if at == len(words):
+            yield from (binding.destination for binding in node.bound)
+        else:
+            for word in (words[at], "*"):
+                if child := node.children.get(word):
+                    yield from self._walk(child, words, at + 1, reached)
+        if any_words := node.children.get("#"):
+            for rest in range(at, len(words) + 1):
+                yield from self._walk(any_words, words, rest, reached)
+
+
+class Headers(Exchange):
+    """The message's headers equal all of the binding's arguments, or any of them (x-match)."""
+
+    TYPE = "headers"
+
+    def add(self, binding: Binding, arguments: FieldTable) -> None:
+        pass
+
+    def remove(self, binding: Binding) -> None:
+        pass
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        present = {name: (letter, value) for name, letter, value in headers}
+        return [
+            binding.destination
+            for binding, arguments in self.bindings.items()
+            if headers_match(arguments, present)
+        ]
+
+
+def headers_match(arguments: FieldTable, present: dict[str, tuple[str, Any]]) -> bool:
+    how = values.lookup(arguments, "x-match", "all")
+    with_x = how in ("all-with-x", "any-with-x")
+    wanted = [entry for entry in arguments if entry[0] != "x-match" and (with_x or entry[0][:2] != "x-")]
+    hits = (name in present and (letter == "V" or present[name][1] == value) for name, letter, value in wanted)
+    return any(hits) if how in ("any", "any-with-x") else all(hits)
+
+
+TYPES: dict[str, type[Exchange]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}
+PREDECLARED: dict[str, type[Exchange]] = {
+    "amq.direct": Direct,
+    "amq.fanout": Fanout,
+    "amq.topic": Topic,
+    "amq.headers": Headers,
+    "amq.match": Headers,
+}

@@ -1,0 +1,206 @@
+"""Handlers of the exchange and queue classes: declare, delete, bind, unbind, purge."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import arguments, routing
+from reference_broker.channel import Channel
+from reference_broker.errors import ConnectionException, locked, not_found, precondition, refused
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+from reference_broker.routing import Exchange
+
+# -- names
+
+
+def named_queue(channel: Channel, name: str) -> Queue:
+    """The queue of that name, or for "" the last one declared; 405 if it belongs to another connection."""
+    name = name or channel.last_queue
+    if not name:
+        raise not_found_last()
+    queue = channel.vhost.queue(name)
+    if queue.owner is not None and queue.owner is not channel.connection:
+        raise locked(name)
+    return queue
+
+
+def not_found_last() -> Exception:
+    return not_found("previously declared queue", "")
+
+
+def not_default(name: str) -> None:
+    if name == "":
+        raise refused("operation not permitted on the default exchange")
+
+
+def not_reserved(what: str, name: str) -> None:
+    if name.startswith("amq."):
+        raise refused(f"{what} name '{name}' contains reserved prefix 'amq.*'")
+
+
+def truth(value: bool) -> str:
+    return f"'{str(value).lower()}'"
+
+
+def equal(what: str, thing: str, received: bool, current: bool) -> None:
+    if received != current:
+        raise arguments.unequal(f"arg '{what}'", thing, truth(received), truth(current))
+
+
+# -- exchanges
+
+
+def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> None:
+    not_default(method.exchange)
+    if method.passive:
+        channel.vhost.exchange(method.exchange)
+    elif method.exchange in channel.vhost.exchanges:
+        check_same_exchange(channel.vhost.exchanges[method.exchange], method)
+    else:
+        create_exchange(channel, method)
+    if not method.no_wait:
+        channel.connection.send(m.ExchangeDeclareOk(channel.number))
+
+
+def exchange_type(name: str) -> type[Exchange]:
+    if name not in routing.TYPES:
+        raise ConnectionException(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{name}'")
+    return routing.TYPES[name]
+
+
+def create_exchange(channel: Channel, method: m.ExchangeDeclare) -> None:
+    kind = exchange_type(method.type)
+    not_reserved("exchange", method.exchange)
+    channel.vhost.exchanges[method.exchange] = kind(
+        method.exchange, method.durable, method.auto_delete, method.internal, method.arguments
+    )
+
+
+def check_same_exchange(exchange: Exchange, method: m.ExchangeDeclare) -> None:
+    thing = f"exchange '{method.exchange}'"
+    exchange_type(method.type)
+    if method.type != exchange.TYPE:
+        raise arguments.unequal("arg 'type'", thing, f"'{method.type}'", f"'{exchange.TYPE}'")
+    equal("durable", thing, method.durable, exchange.durable)
+    equal("auto_delete", thing, method.auto_delete, exchange.auto_delete)
+    equal("internal", thing, method.internal, exchange.internal)
+
+
+def exchange_delete(channel: Channel, method: m.ExchangeDelete) -> None:
+    not_default(method.exchange)
+    not_reserved("exchange", method.exchange)
+    exchange = channel.vhost.exchanges.get(method.exchange)
+    if exchange is not None:
+        if method.if_unused and exchange.bindings:
+            raise precondition(f"exchange '{method.exchange}' in vhost '/' in use")
+        channel.vhost.delete_exchange(exchange)
+    if not method.no_wait:
+        channel.connection.send(m.ExchangeDeleteOk(channel.number))
+
+
+def exchange_bind(channel: Channel, method: m.ExchangeBind) -> None:
+    source, destination = exchange_pair(channel, method.source, method.destination)
+    channel.vhost.bind(source, destination, method.routing_key, method.arguments)
+    if not method.no_wait:
+        channel.connection.send(m.ExchangeBindOk(channel.number))
+
+
+def exchange_unbind(channel: Channel, method: m.ExchangeUnbind) -> None:
+    source, destination = exchange_pair(channel, method.source, method.destination)
+    channel.vhost.unbind(source, destination, method.routing_key, method.arguments)
+    if not method.no_wait:
+        channel.connection.send(m.ExchangeUnbindOk(channel.number))
+
+
+def exchange_pair(channel: Channel, source: str, destination: str) -> tuple[Exchange, Exchange]:
+    not_default(source)
+    not_default(destination)
+    return channel.vhost.exchange(source), channel.vhost.exchange(destination)
+
+
+# -- queues
+
+
+def queue_declare(channel: Channel, method: m.QueueDeclare) -> None:
+    if method.passive:
+        queue = named_queue(channel, method.queue)
+        queue.used_at = channel.vhost.clock.now
+    else:
+        queue = declared(channel, method)
+    channel.last_queue = queue.name
+    if not method.no_wait:
+        reply = m.QueueDeclareOk(channel.number, queue.name, queue.count(), len(queue.consumers))
+        channel.connection.send(reply)
+
+
+def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
+    not_reserved("queue", method.queue)
+    name = method.queue or f"amq.gen-{channel.vhost.unique()}"
+    existing = channel.vhost.queues.get(name)
+    if existing is not None:
+        check_same_queue(channel, existing, method)
+        existing.used_at = channel.vhost.clock.now
+        return existing
+    settings = arguments.parse(method.arguments, name)
+    owner = channel.connection if method.exclusive else None
+    queue = channel.vhost.add_queue(
+        name, method.durable, method.auto_delete, owner, method.arguments, settings
+    )
+    if owner is not None:
+        owner.exclusive[queue] = None
+    return queue
+
+
+def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> None:
+    thing = f"queue '{queue.name}'"
+    if queue.owner is not None and queue.owner is not channel.connection:
+        raise locked(queue.name)
+    equal("durable", thing, method.durable, queue.durable)
+    equal("auto_delete", thing, method.auto_delete, queue.auto_delete)
+    if method.exclusive != (queue.owner is not None):
+        raise locked(queue.name)
+    arguments.check_equal(method.arguments, queue.table, queue.name)
+
+
+def queue_bind(channel: Channel, method: m.QueueBind) -> None:
+    not_default(method.exchange)
+    queue = named_queue(channel, method.queue)
+    key = method.routing_key or (queue.name if not method.queue else "")
+    channel.vhost.bind(channel.vhost.exchange(method.exchange), queue, key, method.arguments)
+    if not method.no_wait:
+        channel.connection.send(m.QueueBindOk(channel.number))
+
+
+def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
+    not_default(method.exchange)
+    queue = named_queue(channel, method.queue)
+    exchange = channel.vhost.exchange(method.exchange)
+    channel.vhost.unbind(exchange, queue, method.routing_key, method.arguments)
+    channel.connection.send(m.QueueUnbindOk(channel.number))
+
+
+def queue_purge(channel: Channel, method: m.QueuePurge) -> None:
+    count = named_queue(channel, method.queue).purge()
+    if not method.no_wait:
+        channel.connection.send(m.QueuePurgeOk(channel.number, count))
+
+
+def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
+    count, consumers = remove_queue(channel, method)
+    if not method.no_wait:
+        channel.connection.send(m.QueueDeleteOk(channel.number, count))
+    for consumer in consumers:
+        consumer.channel.cancelled(consumer)
+
+
+def remove_queue(channel: Channel, method: m.QueueDelete) -> tuple[int, list[Consumer]]:
+    """Deleting what does not exist is fine."""
+    if method.queue and method.queue not in channel.vhost.queues:
+        return 0, []
+    queue = named_queue(channel, method.queue)
+    if method.if_unused and queue.consumers:
+        raise precondition(f"queue '{queue.name}' in vhost '/' in use")
+    if method.if_empty and queue.count():
+        raise precondition(f"queue '{queue.name}' in vhost '/' not empty")
+    return channel.vhost.delete_queue(queue)

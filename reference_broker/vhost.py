@@ -1,0 +1,164 @@
+"""The virtual host: its exchanges, queues and bindings, and what happens to a message in between.
+
+Everything here speaks of names and messages, nothing of frames. Who must hear of a change on the
+wire (consumers of a deleted queue) is told through the channels concerned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from codec.values import FieldTable
+from reference_broker import routing
+from reference_broker.arguments import QueueArguments
+from reference_broker.clock import Clock
+from reference_broker.deadletter import dead_letter, goes_in_circles
+from reference_broker.errors import not_found
+from reference_broker.message import Message
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+from reference_broker.routing import Binding, Destination, Exchange
+
+if TYPE_CHECKING:
+    from reference_broker.connection import Connection
+    from reference_broker.parts import Parts
+
+
+class VirtualHost:
+    def __init__(self, parts: Parts, clock: Clock, unique: Callable[[], str]) -> None:
+        self.parts = parts
+        self.clock = clock
+        self.unique = unique
+        self.queues: dict[str, Queue] = {}
+        self.exchanges: dict[str, Exchange] = {
+            name: kind(name) for name, kind in routing.PREDECLARED.items()
+        }
+        self.bound_to: dict[Destination, dict[Binding, None]] = {}
+
+    # -- looking up
+
+    def queue(self, name: str) -> Queue:
+        try:
+            return self.queues[name]
+        except KeyError:
+            raise not_found("queue", name) from None
+
+    def exchange(self, name: str) -> Exchange:
+        try:
+            return self.exchanges[name]
+        except KeyError:
+            raise not_found("exchange", name) from None
+
+    # -- declaring and deleting
+
+    def add_queue(
+        self,
+        name: str,
+        durable: bool,
+        auto_delete: bool,
+        owner: Connection | None,
+        table: FieldTable,
+        settings: QueueArguments,
+    ) -> Queue:
+        queue = self.parts.queue(self, name, durable, auto_delete, owner, table, settings)
+        self.queues[name] = queue
+        self.watch_expiry(queue)
+        return queue
+
+    def delete_queue(self, queue: Queue) -> tuple[int, list[Consumer]]:
+        """Remove a queue; answers how many messages were ready, and its consumers, to be told."""
+        queue.deleted = True
+        del self.queues[queue.name]
+        if queue.owner is not None:
+            queue.owner.exclusive.pop(queue, None)
+        self.unbind_all(queue)
+        count, consumers = queue.count(), list(queue.consumers)
+        for consumer in consumers:
+            queue.leave(consumer)
+        return count, consumers
+
+    def delete_exchange(self, exchange: Exchange) -> None:
+        del self.exchanges[exchange.name]
+        for binding in list(exchange.bindings):
+            self.drop_binding(binding)
+        self.unbind_all(exchange)
+
+    def watch_expiry(self, queue: Queue) -> None:
+        """Delete a queue that nobody used for as long as its x-expires says."""
+        life = queue.settings.expires
+        if life is None or queue.deleted:
+            return
+        since = self.clock.now if queue.consumers else queue.used_at
+        if since + life <= self.clock.now:
+            self.delete_queue(queue)
+        else:
+            self.clock.at(since + life, lambda: self.watch_expiry(queue))
+
+    # -- bindings
+
+    def bind(self, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        binding = source.bind(destination, key, arguments)
+        self.bound_to.setdefault(destination, {})[binding] = None
+
+    def unbind(self, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        self.drop_binding(Binding(source, destination, key, routing.canonical(arguments)))
+
+    def drop_binding(self, binding: Binding) -> None:
+        source = binding.source
+        if not source.unbind(binding):
+            return
+        bound = self.bound_to[binding.destination]
+        del bound[binding]
+        if not bound:
+            del self.bound_to[binding.destination]
+        if source.auto_delete and not source.bindings and source.name in self.exchanges:
+            self.delete_exchange(source)
+
+    def unbind_all(self, destination: Destination) -> None:
+        for binding in list(self.bound_to.get(destination, ())):
+            self.drop_binding(binding)
+
+    # -- messages
+
+    def route(self, exchange: str, message: Message) -> Iterable[Queue]:
+        """The queues a message goes to, each once."""
+        if exchange == "":
+            queue = self.queues.get(message.routing_key)
+            return () if queue is None else (queue,)
+        return self._walk(self.exchanges[exchange], message)
+
+    def _walk(self, start: Exchange, message: Message) -> list[Queue]:
+        found: dict[Queue, None] = {}
+        seen, todo = {start}, [start]
+        while todo:
+            exchange = todo.pop()
+            matched = list(exchange.matches(message.routing_key, message.headers))
+            alternate = self.exchanges.get(exchange.alternate) if not matched else None
+            for destination in [*matched, *([alternate] if alternate else [])]:
+                if isinstance(destination, Queue):
+                    found[destination] = None
+                elif destination not in seen:
+                    seen.add(destination)
+                    todo.append(destination)
+        return list(found)
+
+    def publish(self, exchange: str, message: Message) -> tuple[bool, bool]:
+        """Put a message into its queues: (did it go anywhere, did every queue accept it)."""
+        routed, accepted = False, True
+        for queue in self.route(exchange, message):
+            routed = True
+            accepted = queue.publish(message) and accepted
+        return routed, accepted
+
+    def dead(self, queue: Queue, message: Message, reason: str) -> None:
+        """A message left `queue` without being acknowledged: re-publish it if the queue says where."""
+        target = queue.settings.dead_letter_exchange
+        if target is None or (target and target not in self.exchanges):
+            return
+        dead = dead_letter(
+            message, queue.name, reason, self.clock.now, target, queue.settings.dead_letter_routing_key
+        )
+        for destination in self.route(target, dead):
+            if reason == "rejected" or not goes_in_circles(dead, destination.name):
+                destination.publish(dead)
