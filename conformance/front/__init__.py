@@ -1,0 +1,1 @@
+"""Behind the front door: what the pytest plugin and the command line share."""

@@ -1,0 +1,173 @@
+"""From the ledger to results: verdict by rule, cases by kind, and the gate. Pure: clock and command line are inputs.
+
+Findings of one kind (same rule, queue type and words, numbers and names aside) are one case, shown by the shortest
+exchange that any of them brought. Everything is ordered by content, so that the same findings give the same document
+whatever the order in which checks ran.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conformance import __version__, gate
+from conformance.gate import Known
+from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness
+from conformance.results import Case, Results, RuleResult, Selection
+from conformance.rules import CATALOGUE, Rule, select
+from conformance.verdicts import Verdict, verdict_of
+
+CASES_SHOWN = 20
+
+Seen = tuple[Entry, Witness]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What surrounds the findings: when, how and on what the run was made."""
+
+    run: str
+    started: str
+    seconds: float
+    command: str
+    rerun: str
+    seed: int
+    depth: str
+    selection: Selection
+    known: Known
+    complete: bool = True
+
+
+NOTHING = Broker("nothing", "", "", "", {}, {}, ())
+
+
+def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGUE) -> Results:
+    """The results of a run."""
+    entries = ledger.entries
+    profile, queue_types = (entries[0].profile, entries[0].queue_types) if entries else ("documented", ())
+    broker = _common([entry.broker for entry in entries])
+    scope = _Scope(ledger, frame, broker, queue_types)
+    rules = [result for rule in catalogue.values() if (result := scope.result(rule)) is not None]
+    troubles = ledger.troubles
+    by_type = {name: ledger.exercised([name]) for name in {entry.queue_type for entry in entries}}
+    decision = gate.decide(
+        rules, frame.known, by_type, strict=frame.selection.strict, complete=frame.complete,
+        troubles=_names(troubles, "harness"), lost=_names(troubles, "lost"),
+    )
+    return Results(
+        suite=__version__, started=frame.started, seconds=round(frame.seconds, 1), command=frame.command, run=frame.run,
+        seed=frame.seed, depth=frame.depth, complete=frame.complete, broker=broker, profile=profile,
+        queue_types=queue_types, selection=frame.selection, rules=tuple(rules), gate=decision,
+        totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
+        histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),
+        troubles=tuple(troubles),
+    )
+
+
+def _common(brokers: Sequence[Broker]) -> Broker:
+    """The broker of the run; where workers negotiated different limits, the least in order."""
+    return min(brokers, key=repr, default=NOTHING)
+
+
+def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
+    return [f"{trouble.scene}[{trouble.queue_type}]" for trouble in troubles if trouble.kind == kind]
+
+
+class _Scope:
+    """The ledger, asked rule by rule."""
+
+    def __init__(self, ledger: Ledger, frame: Frame, broker: Broker, queue_types: Sequence[str]) -> None:
+        self._frame, self._broker, self._queue_types = frame, broker, queue_types
+        self._exercised, self._reports = ledger.exercised(), ledger.reports()
+        self._witnesses = ledger.witnesses()
+        self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
+        self._targets = ledger.targets() if frame.complete else None
+        self._failed = {
+            rule for entry in ledger.entries if entry.trouble and entry.trouble.kind == "harness"
+            for rule in entry.rules
+        }
+
+    def result(self, rule: Rule) -> RuleResult | None:
+        """The result of a rule; None where nobody asked for it and nothing is wrong with it."""
+        seen = self._witnesses.get(rule.id, [])
+        asked = rule.id in self._selected and self._reached(rule)
+        if not asked and not seen:
+            return None
+        cases = self._cases(rule.id, seen)
+        verdict, reason = self._verdict(rule, seen, cases)
+        return RuleResult(
+            id=rule.id, family=rule.family, title=rule.title, level=rule.level, source=rule.source, clause=rule.clause,
+            status=rule.status, verdict=verdict.value, exercised=self._exercised[rule.id], needed=rule.needed,
+            selected=asked, reason=reason, deviation=self._deviation(verdict, cases),
+            reports=dict(sorted(self._reports.get(rule.id, {}).items())), cases=cases,
+        )
+
+    def _reached(self, rule: Rule) -> bool:
+        """Was a check of this rule part of the run? A rule without checks is not judged, and always listed."""
+        return not rule.judged or self._targets is None or rule.id in self._targets
+
+    def _verdict(self, rule: Rule, seen: Sequence[Seen], cases: Sequence[Case]) -> tuple[Verdict, str | None]:
+        if not rule.judged and not seen:
+            return Verdict(rule.status), rule.reason or None
+        absent = self._absent(rule)
+        verdict = verdict_of(
+            [witness.finding for _, witness in seen], self._exercised[rule.id], needed=rule.needed, offered=not absent,
+        )
+        if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
+            return Verdict.DEVIATES, None
+        if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
+            return Verdict.HARNESS_ERROR, "a check of this rule failed through a fault of the suite"
+        if verdict is Verdict.UNDER_TESTED:
+            return verdict, f"exercised {self._exercised[rule.id]} times, {rule.needed} are needed"
+        return verdict, absent if verdict is Verdict.NOT_OFFERED else None
+
+    def _absent(self, rule: Rule) -> str | None:
+        """Why the broker cannot be asked for this rule, if so."""
+        if rule.capability is not None and rule.capability not in self._broker.capabilities:
+            return f"the broker does not offer {rule.capability}"
+        if not set(rule.queue_types) & set(self._queue_types):
+            return f"the broker does not offer {' or '.join(rule.queue_types)} queues"
+        return None
+
+    def _deviation(self, verdict: Verdict, cases: Sequence[Case]) -> dict[str, str] | None:
+        if verdict is not Verdict.DEVIATES:
+            return None
+        entry = self._frame.known.entries[next(case.deviation for case in cases if case.deviation is not None)]
+        expires = str(entry.expires) if entry.expires else ""
+        return {"reason": entry.reason, "note": entry.note, "evidence": entry.evidence, "owner": entry.owner,
+                "expires": expires, "source": self._frame.known.source}
+
+    def _cases(self, rule: str, seen: Sequence[Seen]) -> tuple[Case, ...]:
+        kinds: dict[tuple[object, ...], list[Seen]] = {}
+        for entry, witness in seen:
+            finding = witness.finding
+            excuse = gate.excuse(self._frame.known.entries, rule, finding.observed, entry.queue_type)
+            key = (not finding.certain, excuse is not None, excuse or 0, entry.queue_type, gist(finding.observed))
+            kinds.setdefault(key, []).append((entry, witness))
+        cases = [self._case(kinds[key], excused=key[1], place=key[2]) for key in sorted(kinds)]
+        return tuple(replace(case, id=f"{rule}-{n}") for n, case in enumerate(cases[:CASES_SHOWN], 1))
+
+    def _case(self, seen: Sequence[Seen], *, excused: object, place: object) -> Case:
+        entry, witness = min(seen, key=_clearest)
+        finding = witness.finding
+        return Case(
+            id="", rule=finding.rule, history=finding.history, scene=entry.scene, queue_type=entry.queue_type,
+            allowed=finding.allowed, observed=finding.observed, at=finding.at, certain=finding.certain, seen=sum(one.seen for _, one in seen),
+            reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
+            steps=witness.steps, rerun=f"{self._frame.rerun} --rules {finding.rule} --seed {self._frame.seed}",
+        )
+
+
+def gist(observed: str) -> str:
+    """The words of an observation without its numbers and names."""
+    return re.sub(r"#(?:(?:,| and|) #)+", "#", re.sub(r"\S*\d\S*", "#", observed))
+
+
+def _clearest(seen: Seen) -> tuple[object, ...]:
+    """Shown exchanges before unshown ones, few frames of interest before many, then any fixed order."""
+    entry, witness = seen
+    return (
+        not witness.steps, sum(step.interest for step in witness.steps), len(witness.steps), entry.scene,
+        witness.finding.history, witness.finding.at, witness.finding.observed,
+    )

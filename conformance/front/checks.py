@@ -1,0 +1,200 @@
+"""One check from its first frame to its entry in the ledger.
+
+A check provokes and asserts nothing; whatever it leaves behind is judged. So a check ends in one of three ways: it ran
+through, it could not go on (that is no verdict: its history tells), or something failed that no rule explains. Only
+the last is trouble, and it is blamed on the broker only where the connection is gone without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from conformance import events, evidence, rules, terminal
+from conformance.drivers.errors import ConnectionLost, Unreachable
+from conformance.events import Event
+from conformance.front.assemble import gist
+from conformance.front.door import ATTEMPT, CHECK, Door
+from conformance.front.options import Options
+from conformance.front.selection import Check
+from conformance.front.session import Opened, again
+from conformance.gate import excuse
+from conformance.ledger import PROPERTY, Entry, Step, Trouble, Witness, encode
+from conformance.profiles import Profile
+from conformance.stage import SceneOver, Stage
+from conformance.verdicts import Finding, Judgement
+
+Kind = tuple[str, bool, str, int | None]
+LOST, GONE, HARNESS = "lost", "unreachable", "harness"
+
+
+@dataclass
+class Attempt:
+    """A check on one queue type while it runs. A machine contributes as many judgements as it likes."""
+
+    name: str
+    check: Check
+    queue_type: str
+    opened: Opened
+    options: Options
+    total: Judgement = field(default_factory=Judgement)
+    histories: int = 0
+    trouble: Trouble | None = None
+    _kinds: dict[Kind, Witness] = field(default_factory=dict)
+    _events: int = 0
+
+    def __post_init__(self) -> None:
+        self._events = self.opened.tally.count
+
+    @property
+    def witnesses(self) -> list[Witness]:
+        return list(self._kinds.values())
+
+    def contribute(
+        self, judgement: Judgement, history: Sequence[Event] = (), *, histories: int = 1, reproduced: str = "witnessed",
+    ) -> None:
+        """Add a judgement. The history it is of, if at hand, gives each kind of finding its minimal exchange."""
+        for finding in judgement.findings:
+            self.witness(finding, history, reproduced)
+        self.total.add(judgement)
+        self.histories += histories
+
+    def witness(self, finding: Finding, history: Sequence[Event] = (), reproduced: str = "witnessed") -> None:
+        """Add a finding; of those of one kind, the first that comes with a history is shown."""
+        kind = self._kind(finding)
+        known = self._kinds.get(kind)
+        if known is not None and (known.steps or not history):
+            self._kinds[kind] = replace(known, seen=known.seen + 1)
+        else:
+            steps = exchange(history, finding, self.opened.profile) if history else ()
+            self._kinds[kind] = Witness(finding, steps, reproduced, known.seen + 1 if known else 1)
+
+    def _kind(self, finding: Finding) -> Kind:
+        """What makes two findings one: rule, certainty, words without numbers, and the deviation that covers them."""
+        place = excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type)
+        return finding.rule, finding.certain, gist(finding.observed), place
+
+    def fail(self, kind: str, message: str) -> None:
+        self.trouble = Trouble(self.name, self.queue_type, kind, message)
+
+    @property
+    def gone(self) -> bool:
+        """Is there no broker any more to go on with?"""
+        return self.trouble is not None and self.trouble.kind == GONE
+
+    def entry(self) -> Entry:
+        return Entry(
+            scene=self.name, queue_type=self.queue_type, rules=self.check.rules, broker=self.opened.broker,
+            profile=self.opened.profile.name, queue_types=self.opened.profile.queue_types,
+            witnesses=tuple(self.witnesses), exercised=dict(sorted(self.total.exercised.items())),
+            reports={rule: dict(sorted(seen.items())) for rule, seen in sorted(self.total.reports.items())},
+            histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
+        )
+
+    def signed(self) -> tuple[str, object]:
+        """The entry, as it travels on a test report."""
+        return PROPERTY, encode(self.entry())
+
+    def complaint(self) -> str | None:
+        """Why the check fails as a test: a rule of its own is broken in a way that closes the gate. None: it passes."""
+        closing = [witness for witness in self.witnesses if self._closes(witness.finding)]
+        if closing:
+            first = min(closing, key=lambda witness: (not witness.steps, witness.finding.rule))
+            return told(first, self.queue_type, again(self.options), self.options.seed)
+        if self.trouble:
+            return f"{self.trouble.kind}: {self.trouble.message}"
+        return None
+
+    def _closes(self, finding: Finding) -> bool:
+        if not finding.certain or not self._mine(finding.rule):
+            return False
+        level = rules.get(finding.rule).level
+        if level != "must" and not (level == "should" and self.options.strict):
+            return False
+        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type) is None
+
+    def _mine(self, rule: str) -> bool:
+        if self.check.rules:
+            return rule in self.check.rules
+        return rule in {selected.id for selected in rules.select(self.options.rules, self.options.level)}
+
+
+def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
+    """The attempt of a collected check; skipped, with an entry, where the broker offers nothing to try it on."""
+    opened, check = door.opened(), item.stash[CHECK]
+    made = Attempt(item.name.removeprefix("test_"), check, queue_type, opened, door.options)
+    absent = check.missing(opened.broker.capabilities)
+    if absent is None and queue_type not in opened.profile.queue_types:
+        absent = f"{queue_type} queues"
+    if absent is not None:
+        item.user_properties.append(made.signed())
+        pytest.skip(f"the broker does not offer {absent}")
+    item.stash[ATTEMPT] = made
+    return made
+
+
+def perform(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
+    """Bring the history of a scene to its end, judge it, and tell what went wrong on the way, if anything did."""
+    if ended := failure or attempted(stage.finish):
+        attempted(stage.cut)
+    attempt.contribute(stage.judgement, stage.events)
+    account(attempt, ended, vanished(stage.events))
+
+
+def account(attempt: Attempt, failure: BaseException | None, cause: str | None = None) -> None:
+    """Name the trouble of a check that failed without a finding. A finding says more than how its check ended."""
+    if attempt.witnesses:
+        return
+    if isinstance(failure, Unreachable):
+        attempt.fail(GONE, f"The broker was there before and is not now ({failure.layer}): {failure.message}")
+    elif cause is not None:
+        attempt.fail(LOST, f"The broker ended a connection in the middle of this check ({cause}), without "
+                           "connection.close and with no rule that explains it. Look into the broker's log.")
+    elif failure is not None and not isinstance(failure, SceneOver | ConnectionLost):
+        attempt.fail(HARNESS, f"{type(failure).__name__}: {failure} ({where(failure)})")
+
+
+def attempted(action: Callable[[], object]) -> Exception | None:
+    """What the action raised."""
+    try:
+        action()
+    except Exception as failure:
+        return failure
+    return None
+
+
+def vanished(history: Iterable[Event]) -> str | None:
+    """How a connection ended without a word from either side, if one did."""
+    said: set[str] = set()
+    for event in history:
+        if event.method == "connection.close" or event.kind == events.MALFORMED:
+            said.add(event.connection)
+        elif event.kind == events.END and event.connection not in said and event.args.get("cause") in ("fin", "reset"):
+            return str(event.args["cause"])
+    return None
+
+
+def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[Step, ...]:
+    """The minimal exchange of a finding."""
+    return tuple(Step(**step) for step in evidence.steps(evidence.minimal(history, finding, profile)))
+
+
+def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:
+    """A finding as the message of a failed test."""
+    rule, finding = rules.get(witness.finding.rule), witness.finding
+    lines = [
+        f"{rule.id} [{rule.level.upper()}] {rule.title} ({queue_type} queue)", f"  clause    {rule.clause}",
+        f"  allowed   {finding.allowed}", f"  observed  {finding.observed}",
+        *terminal.frames(witness.steps), f"  again     {command} --rules {rule.id} --seed {seed}",
+    ]
+    return "\n".join(lines)
+
+
+def where(failure: BaseException) -> str:
+    """The innermost line of ours."""
+    at = failure.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else "nowhere"

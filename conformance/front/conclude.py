@@ -1,0 +1,45 @@
+"""The end of a run: the ledger becomes results and an exit code. Clock and files are looked at here."""
+
+from __future__ import annotations
+
+import datetime
+
+from conformance.front.assemble import Frame, build
+from conformance.front.checks import GONE, HARNESS, LOST
+from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE
+from conformance.front.options import Options
+from conformance.front.session import again, known_for, known_of, profile_of
+from conformance.front.ticket import Ticket
+from conformance.gate import Known
+from conformance.ledger import Ledger
+from conformance.results import Results, Selection
+
+
+def conclude(options: Options, ticket: Ticket, ledger: Ledger, *, complete: bool) -> Results:
+    """The results of all that the ledger holds."""
+    began = datetime.datetime.fromisoformat(ticket.started)
+    seconds = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
+    return build(ledger, Frame(
+        run=ticket.run, started=ticket.started, seconds=seconds, command=ticket.command, rerun=again(options),
+        seed=options.seed, depth=options.depth, selection=Selection(options.level, options.rules, options.strict),
+        known=known(options, ticket, ledger), complete=complete,
+    ))
+
+
+def known(options: Options, ticket: Ticket, ledger: Ledger) -> Known:
+    """The deviations that hold for the profile that the processes found."""
+    if options.deviations:
+        return known_of(options.deviations, ticket)
+    found = {entry.profile for entry in ledger.entries}
+    profile = options.profile or min(found, default=None)
+    return known_for(profile_of(profile), ticket) if profile else Known(today=ticket.today)
+
+
+def exit_code(results: Results) -> int:
+    """The documented exit code. What kept us from judging outranks what was judged."""
+    kinds = {trouble.kind for trouble in results.troubles}
+    if kinds & {LOST, GONE}:
+        return UNREACHABLE
+    if HARNESS in kinds:
+        return HARNESS_ERROR
+    return GATE_OPEN if results.gate.open else GATE_CLOSED

@@ -1,0 +1,150 @@
+"""What a user may say: one table of options, from which pytest's options, its ini keys and the command line are made.
+
+Precedence: what was typed, then the ini file, then the environment, then the default. Nothing is checked while options
+are merely registered, because the plugin is loaded in every project that has it installed; `Options.checked` does that
+once the suite is really wanted, and refuses in words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.front.exits import WRONG_USE, Refused
+
+LEVELS = ("must", "should", "may")
+DEPTHS = ("smoke", "ci", "deep")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: `--name`, ini key `amqp_name`."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    flag: bool = False
+    many: bool = False
+    env: str = ""
+
+    @property
+    def dest(self) -> str:
+        return "amqp_" + self.name.replace("-", "_")
+
+
+TABLE = (
+    Option("broker-url", "amqp or amqps URL; default: the embedded reference broker", "URL", many=True, env="AMQP_URL"),
+    Option("broker-admin", "RabbitMQ-style management API; never required", "URL"),
+    Option("profile", "what the broker is held to: a name or a file; default: detected", "NAME|FILE"),
+    Option("deviations", "known deviations, strict; default: the profile's own", "NAME|FILE"),
+    Option("level", "lowest level that runs: must, should or may (default)", "LEVEL"),
+    Option("strict", "a broken SHOULD also closes the gate", flag=True),
+    Option("rules", "only these rule ids, comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
+    Option("depth", "how much is generated: smoke, ci (default) or deep", "DEPTH"),
+    Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
+    Option("seed", "seed of everything that is generated (default 0)", "N"),
+    Option("recording", "write every wire event into this directory", "DIR"),
+    Option("report", "write results.json, index.html, junit.xml and cases into this directory", "DIR"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The checked wishes of one run."""
+
+    url: str | None = None
+    admin: str | None = None
+    profile: str | None = None
+    deviations: str | None = None
+    level: str = "may"
+    strict: bool = False
+    rules: str = "*"
+    depth: str = "ci"
+    examples: int | None = None
+    seed: int = 0
+    recording: Path | None = None
+    report: Path | None = None
+
+    @classmethod
+    def checked(cls, said: Callable[[str], object], environment: Mapping[str, str] = os.environ) -> Options:
+        """Options from whatever answers by name; raises Refused."""
+        text = {option.name: _said(option, said(option.name), environment) for option in TABLE}
+        rules = str(text["rules"] or "*")
+        level = _one_of("level", text["level"] or "may", LEVELS)
+        _known_rules(rules, level)
+        return cls(
+            url=_url(text["broker-url"]), admin=_text(text["broker-admin"]), profile=_text(text["profile"]),
+            deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
+            depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
+            seed=_number("seed", text["seed"], 0) or 0, recording=_directory("recording", text["recording"]),
+            report=_directory("report", text["report"]),
+        )
+
+
+def _said(option: Option, value: object, environment: Mapping[str, str]) -> object:
+    if value in (None, "", [], False) and option.env:
+        return environment.get(option.env) or None
+    return value or None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _url(value: object) -> str | None:
+    """The one broker of this run. `NAME=URL` names it; the name is not needed for one."""
+    urls = [value] if isinstance(value, str) else list(value) if isinstance(value, (list, tuple)) else []
+    if len(urls) > 1:
+        raise Refused(WRONG_USE, f"--broker-url was given {len(urls)} times, and one run examines one broker. Run the "
+                                 "suite once for each broker, with a --report directory of its own.")
+    return re.sub(r"^[\w.-]+=(?=amqps?:)", "", str(urls[0]).strip()) if urls else None
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> str:
+    text = str(value).lower()
+    if text not in known:
+        raise Refused(WRONG_USE, f"--{name} {value} is not known; use one of {', '.join(known)}.")
+    return text
+
+
+def _number(name: str, value: object, least: int) -> int | None:
+    if value is None:
+        return None
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise Refused(WRONG_USE, f"--{name} {value} is no whole number of at least {least}.")
+    return number
+
+
+def _directory(name: str, value: object) -> Path | None:
+    if value is None:
+        return None
+    path = Path(str(value)).absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Refused(WRONG_USE, f"--{name} {value}: this directory cannot be made ({problem.strerror}). "
+                                 "Name another one.") from None
+    if not os.access(path, os.W_OK):
+        raise Refused(WRONG_USE, f"--{name} {value}: nothing can be written there. Name another directory.")
+    return path
+
+
+def _known_rules(rules: str, level: str) -> None:
+    """A pattern that selects nothing is a slip of the pen, and a run without rules would prove nothing."""
+    from conformance import rules as catalogue
+
+    if catalogue.select(rules, level):
+        return
+    unknown = [part for part in rules.split(",") if part.strip() and not catalogue.select(part)]
+    why = f"no rule of level {level} or higher matches --rules {rules}."
+    if unknown:
+        families = ", ".join(catalogue.FAMILIES)
+        why = f"--rules {','.join(unknown)} matches no rule. Families are {families}; write 'ACK-*' or 'ACK-010'."
+    raise Refused(WRONG_USE, f"{why} See: amqp-conformance list.")

@@ -1,0 +1,48 @@
+"""Which checks run: by rule id, level and depth. Pure decisions on the `rule` mark of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from conformance import rules
+from conformance.front.options import DEPTHS, Options
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What the mark on a check says. No rules: it may exercise any (the machines)."""
+
+    rules: tuple[str, ...]
+    queue_types: tuple[str, ...] = ("classic", "quorum")
+    depth: str = "smoke"
+
+    @classmethod
+    def of(cls, args: Iterable[str], kwargs: Mapping[str, object]) -> Check:
+        queue_types = kwargs.get("queue_types", ("classic", "quorum"))
+        assert isinstance(queue_types, tuple | list)
+        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")))
+
+    def wanted(self, options: Options) -> bool:
+        """Does this check run at all?"""
+        if DEPTHS.index(self.depth) > DEPTHS.index(options.depth):
+            return False
+        selected = {rule.id for rule in rules.select(options.rules, options.level)}
+        return bool(selected & set(self.rules)) if self.rules else _judged(selected)
+
+    def levels(self) -> set[str]:
+        return {rules.get(name).level for name in self.rules}
+
+    def families(self) -> set[str]:
+        return {rules.get(name).family.lower() for name in self.rules}
+
+    def missing(self, capabilities: Iterable[str]) -> str | None:
+        """A capability that all rules of this check need and the broker does not offer."""
+        offered = set(capabilities)
+        needed = [rules.get(name).capability for name in self.rules]
+        absent = [name for name in needed if name is not None and name not in offered]
+        return absent[0] if absent and len(absent) == len(needed) else None
+
+
+def _judged(names: set[str]) -> bool:
+    return any(rules.get(name).judged for name in names)

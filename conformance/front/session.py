@@ -1,0 +1,163 @@
+"""One process's part of a run: the broker, what it is held to, where events go.
+
+Everything is opened late and once: merely having the plugin installed opens nothing, a worker opens its own
+connections (and, without a URL, its own embedded broker), and the controller of a distributed run opens none. Whatever
+is wrong with the user's wishes or with the broker surfaces here, as `Refused`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance import __version__, brokers, deviations
+from conformance.drivers.errors import ConnectionLost, Unreachable
+from conformance.drivers.target import BadUrl, Target
+from conformance.events import Event
+from conformance.front.exits import UNREACHABLE, WRONG_USE, Refused
+from conformance.front.options import Options
+from conformance.front.ticket import Ticket
+from conformance.gate import Known
+from conformance.ledger import Broker
+from conformance.profiles import BadProfile, Profile, load
+from conformance.recorder import Recorder, Sink
+from reports.recording import RecordingWriter
+
+EMBEDDED = "embedded"
+
+
+class Tally:
+    """Counts the events that go to the recording, or would go there."""
+
+    def __init__(self, sink: Sink | None) -> None:
+        self._sink, self.count = sink, 0
+
+    def __call__(self, event: Event) -> None:
+        self.count += 1
+        if self._sink is not None:
+            self._sink(event)
+
+
+@dataclass
+class Session:
+    """Opened when the first check asks for it."""
+
+    options: Options
+    ticket: Ticket
+    worker: str = "main"
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _opened: Opened | None = None
+    _refused: Refused | None = None
+
+    def opened(self) -> Opened:
+        """The broker and all that goes with it; the same refusal again when it was refused before."""
+        if self._refused is not None:
+            raise self._refused
+        if self._opened is None:
+            try:
+                self._opened = self._open()
+            except Refused as refused:
+                self._refused = refused
+                raise
+        return self._opened
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _open(self) -> Opened:
+        options = self.options
+        fixed = profile_of(options.profile) if options.profile else None
+        known = known_of(options.deviations, self.ticket) if options.deviations else None
+        try:
+            under_test = self._stack.enter_context(brokers.resolve(options.url, fixed))
+        except BadUrl as bad:
+            raise Refused(WRONG_USE, str(bad)) from None
+        except Unreachable as unreachable:
+            why = f"The broker cannot be used ({unreachable.layer}): {unreachable.message}"
+            raise Refused(UNREACHABLE, why) from None
+        except ConnectionLost:
+            raise Refused(UNREACHABLE, "The broker cannot be used: it accepted the login and then ended the connection "
+                                       "while channels were opened. Look into its log for the reason.") from None
+        profile = under_test.profile
+        known = known or known_for(profile, self.ticket)
+        broker = described(under_test)
+        tally = Tally(self._sink(broker, profile))
+        return Opened(
+            under_test.target, broker, profile, known, under_test.deadline, detected=fixed is None,
+            tally=tally,
+            recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
+        )
+
+    def _sink(self, broker: Broker, profile: Profile) -> Sink | None:
+        if self.options.recording is None:
+            return None
+        header = {
+            "run": self.ticket.run, "started": self.ticket.started, "suite": __version__, "broker": broker.name,
+            "profile": profile.name, "seed": self.options.seed, "depth": self.options.depth,
+            "server_properties": broker.server_properties,
+        }
+        return self._stack.enter_context(RecordingWriter(self.options.recording, header, self.worker)).write
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The broker of this process."""
+
+    target: Target
+    broker: Broker
+    profile: Profile
+    known: Known
+    deadline: float
+    detected: bool
+    recorder: Recorder
+    tally: Tally
+
+    def line(self) -> str:
+        """What is examined, for the top of the output."""
+        how = "detected" if self.detected else "as asked"
+        return (f"{self.broker.name} at {self.broker.url}, profile {self.profile.name} ({how}), "
+                f"queues: {', '.join(self.profile.queue_types)}")
+
+
+def profile_of(name: str) -> Profile:
+    try:
+        return load(name)
+    except BadProfile as bad:
+        raise Refused(WRONG_USE, f"--profile: {bad}.") from None
+
+
+def known_of(name: str, ticket: Ticket) -> Known:
+    try:
+        return Known(deviations.load(name), name, ticket.today)
+    except deviations.BadDeviations as bad:
+        raise Refused(WRONG_USE, f"--deviations: {bad}.") from None
+
+
+def known_for(profile: Profile, ticket: Ticket) -> Known:
+    """The deviations that a profile brings along."""
+    return known_of(profile.deviations, ticket) if profile.deviations else Known(today=ticket.today)
+
+
+def described(under_test: brokers.BrokerUnderTest) -> Broker:
+    """The broker as results show it. The embedded one has no address: it is another one in every process."""
+    properties: Mapping[str, Any] = under_test.server_properties
+    return Broker(
+        name=under_test.name, url=EMBEDDED if under_test.embedded is not None else str(under_test.target),
+        product=str(properties.get("product", "")), version=str(properties.get("version", "")),
+        server_properties=dict(properties), negotiated=under_test.tuned._asdict(),
+        capabilities=tuple(under_test.capabilities),
+    )
+
+
+def again(options: Options) -> str:
+    """The command that examines the same broker in the same way; a password that is no default is not shown."""
+    words = ["amqp-conformance", "run"]
+    if options.url:
+        target = Target.parse(options.url)
+        words.append(shlex.quote(options.url) if target.password == "guest" else '"$AMQP_URL"')
+    if options.profile:
+        words += ["--profile", shlex.quote(options.profile)]
+    return " ".join(words)

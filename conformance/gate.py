@@ -1,0 +1,132 @@
+"""The gate: may this broker pass? A pure function of verdicts, known deviations, and the day.
+
+Closed by
+  - a broken MUST outside the deviations, and with `strict` a broken SHOULD;
+  - a deviation that is stale (the rule holds now), drifted (the rule breaks, but not in the way that is written down),
+    expired, or over-broad (its pattern fits anything);
+  - a check that failed through a fault of ours, or a connection that got lost without an explanation;
+  - a run that was cut short, or that came to no verdict at all: silence is no pass.
+A MUST that was too little exercised leaves the gate open, because nothing was seen to be wrong, but it is said as a
+warning. OBSERVED rules report, and are never asked. Each message says what to type.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.deviations import Deviation
+from conformance.results import Gate, RuleResult
+from conformance.verdicts import Verdict
+
+_SETTLED = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.INCONCLUSIVE)
+_ANYTHING = ("0", "the quick brown fox", "?!", "~ zebra_4711", "É")
+_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The deviations of a run, where they were read from, and the day on which they are looked at."""
+
+    entries: Sequence[Deviation] = ()
+    source: str = "deviations.toml"
+    today: datetime.date = datetime.date.min
+
+
+def excuse(entries: Sequence[Deviation], rule: str, observed: str, queue_type: str) -> int | None:
+    """The place of the first entry that covers this observation."""
+    for place, entry in enumerate(entries):
+        if entry.rule == rule and entry.covers(observed, queue_type or None):
+            return place
+    return None
+
+
+def decide(
+    rules: Sequence[RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, strict: bool = False,
+    complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (),
+) -> Gate:
+    """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`: names of checks."""
+    asked = {rule.id: rule for rule in rules if rule.selected}
+    reasons = [
+        *_broken(asked, known.source, strict), *_entries(asked, known, exercised),
+        *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
+        *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
+    ]
+    if not complete:
+        reasons.append("the run was interrupted; what is missing may hide a broken rule")
+    elif not any(rule.verdict in (*_SETTLED, Verdict.HARNESS_ERROR) for rule in asked.values()):
+        reasons.append("nothing was judged: not one selected rule came to a verdict")
+    return Gate(not reasons, tuple(reasons), tuple(_warnings(rules)))
+
+
+def _broken(asked: Mapping[str, RuleResult], source: str, strict: bool) -> list[str]:
+    closing = ("must", "should") if strict else ("must",)
+    return [
+        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. See: amqp-conformance explain {rule.id}. "
+        f"To live with it, add to {source}: {_entry(rule)}"
+        for rule in asked.values() if rule.verdict == Verdict.BROKEN and rule.level in closing
+    ]
+
+
+def _entry(rule: RuleResult) -> str:
+    """A deviation entry that would cover the first case that none covers."""
+    observed = next((case.observed for case in rule.cases if case.certain and case.deviation is None), "")
+    pattern = re.sub(r"\\?\S*\d\S*", ".*", re.escape(observed[:60]).replace("\\ ", " ")).replace("'", ".")
+    return f"[[deviation]] rule = \"{rule.id}\", reason = '{pattern}', note, evidence, owner, expires"
+
+
+def _entries(asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]]) -> list[str]:
+    reasons = []
+    for place, entry in enumerate(known.entries):
+        rule = asked.get(entry.rule)
+        name = f"deviation {place + 1} of {known.source} ({entry.rule}, reason {entry.reason!r})"
+        if entry.expired(known.today):
+            reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires'")
+        if over_broad(entry.reason):
+            reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words")
+        elif rule is not None:
+            reasons += _fit(rule, place, entry, name, exercised)
+    return reasons
+
+
+def _fit(
+    rule: RuleResult, place: int, entry: Deviation, name: str, exercised: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """Does what is written down still happen?"""
+    if any(case.deviation == place for case in rule.cases):
+        return []
+    here = [case for case in rule.cases if case.certain and case.queue_type in entry.queue_types]
+    if other := [case for case in here if case.deviation is None]:
+        return [f"{name} has drifted: {rule.id} is broken in another way, {other[0].observed!r}. "
+                f"Look at it, then correct 'reason', or delete the entry"]
+    seen = sum(exercised.get(queue_type, {}).get(rule.id, 0) for queue_type in entry.queue_types)
+    if here or seen < rule.needed or rule.verdict not in _SETTLED:
+        return []
+    return [f"{name} is stale: the rule holds now ({seen} times exercised). Delete the entry"]
+
+
+def over_broad(pattern: str) -> bool:
+    """Does the pattern fit texts that have nothing in common?"""
+    return all(re.search(pattern, text) for text in _ANYTHING)
+
+
+def _warnings(rules: Sequence[RuleResult]) -> list[str]:
+    asked = [rule for rule in rules if rule.selected]
+    bare = [rule.id for rule in asked if rule.level == "must" and rule.verdict == Verdict.UNDER_TESTED]
+    doubt = [rule.id for rule in asked if rule.verdict == Verdict.INCONCLUSIVE]
+    aside = [rule.id for rule in rules if not rule.selected and rule.verdict == Verdict.BROKEN]
+    return [
+        *_listed(f"UNDER-TESTED: nothing is known about {len(bare)} MUST rules, which were not exercised enough", bare),
+        *_listed("inconclusive: seen, but the text or a race leaves a way out", doubt),
+        *_listed("also broken, outside the selection of this run", aside),
+    ]
+
+
+def _listed(what: str, names: Collection[str]) -> list[str]:
+    if not names:
+        return []
+    some = sorted(names)
+    more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+    return [f"{what}: {', '.join(some[:_NAMED])}{more}"]

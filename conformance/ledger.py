@@ -1,0 +1,177 @@
+"""The ledger: what each check contributed to the run, in a form that survives a trip between processes.
+
+Checks run in one process or in many, and arrive in any order. Each leaves one `Entry` on its test report, as JSON; the
+controller adds them here, and nowhere else. An entry that arrives twice counts once (a test's report is seen at every
+phase), and everything that is read out is ordered by content, so neither the number of workers nor their speed shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from conformance.verdicts import Finding
+
+PROPERTY = "conformance"
+"""The name of the user property that carries an entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event of a minimal exchange, in words and in octets (hexadecimal)."""
+
+    n: int
+    direction: str
+    connection: str
+    channel: int
+    text: str
+    method: str
+    raw: str
+    interest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """What was examined. The URL has no password."""
+
+    name: str
+    url: str
+    product: str
+    version: str
+    server_properties: Mapping[str, Any]
+    negotiated: Mapping[str, int]
+    capabilities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A check that came to no end: our fault (harness), or the connection was lost on the way."""
+
+    scene: str
+    queue_type: str
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A finding with the exchange that shows it, and how many of its kind this check saw."""
+
+    finding: Finding
+    steps: tuple[Step, ...] = ()
+    reproduced: str = "witnessed"
+    seen: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One check on one queue type. `rules` are those it was written for; none: it may exercise any."""
+
+    scene: str
+    queue_type: str
+    rules: tuple[str, ...]
+    broker: Broker
+    profile: str
+    queue_types: tuple[str, ...]
+    witnesses: tuple[Witness, ...] = ()
+    exercised: Mapping[str, int] = field(default_factory=dict)
+    reports: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    histories: int = 0
+    events: int = 0
+    trouble: Trouble | None = None
+
+
+def encode(entry: Entry) -> str:
+    """An entry as one line of JSON."""
+    return json.dumps(asdict(entry), sort_keys=True, separators=(",", ":"))
+
+
+def decode(text: str) -> Entry:
+    """The entry that `encode` wrote."""
+    value: dict[str, Any] = json.loads(text)
+    broker = value["broker"]
+    value["broker"] = Broker(**{**broker, "capabilities": tuple(broker["capabilities"])})
+    value["rules"], value["queue_types"] = tuple(value["rules"]), tuple(value["queue_types"])
+    value["witnesses"] = tuple(map(_witness, value["witnesses"]))
+    value["trouble"] = Trouble(**value["trouble"]) if value["trouble"] else None
+    return Entry(**value)
+
+
+def _witness(value: Mapping[str, Any]) -> Witness:
+    finding = value["finding"]
+    return Witness(
+        Finding(**{**finding, "witness": tuple(finding["witness"])}),
+        tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"],
+    )
+
+
+class Ledger:
+    """All entries of a run."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._troubles: dict[str, Trouble] = {}
+
+    def take(self, node: str, properties: Iterable[tuple[str, object]]) -> bool:
+        """Does a test report carry an entry? If so, it is taken, once."""
+        for name, value in properties:
+            if name == PROPERTY and isinstance(value, str):
+                if node not in self._entries:
+                    self._entries[node] = decode(value)
+                return True
+        return False
+
+    def note(self, node: str, trouble: Trouble) -> None:
+        """Something went wrong around a check, so that it has no say in it itself."""
+        self._troubles.setdefault(node, trouble)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """In the order of the tests' names."""
+        return [self._entries[node] for node in sorted(self._entries)]
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """What came to no end, in order."""
+        found = [entry.trouble for entry in self._entries.values() if entry.trouble] + list(self._troubles.values())
+        return sorted(found, key=lambda trouble: (trouble.scene, trouble.queue_type, trouble.kind, trouble.message))
+
+    def targets(self) -> set[str] | None:
+        """The rules that the checks were written for; None when one of them may exercise any."""
+        found: set[str] = set()
+        for entry in self._entries.values():
+            if not entry.rules:
+                return None
+            found.update(entry.rules)
+        return found
+
+    def exercised(self, queue_types: Iterable[str] | None = None) -> Counter[str]:
+        """How often each rule was exercised, on all queue types or on some."""
+        wanted = None if queue_types is None else set(queue_types)
+        total: Counter[str] = Counter()
+        for entry in self.entries:
+            if wanted is None or entry.queue_type in wanted:
+                total.update(entry.exercised)
+        return total
+
+    def reports(self) -> dict[str, Counter[str]]:
+        """What was characterised, by rule."""
+        total: dict[str, Counter[str]] = {}
+        for entry in self.entries:
+            for rule, seen in entry.reports.items():
+                total.setdefault(rule, Counter()).update(seen)
+        return total
+
+    def witnesses(self) -> dict[str, list[tuple[Entry, Witness]]]:
+        """What contradicts each rule, with the check in which it came up."""
+        found: dict[str, list[tuple[Entry, Witness]]] = {}
+        for entry in self.entries:
+            for witness in entry.witnesses:
+                found.setdefault(witness.finding.rule, []).append((entry, witness))
+        return found

@@ -1,0 +1,107 @@
+"""The pytest plugin: options, markers, fixtures. What happens with them is behind the door, `conformance.front`.
+
+It is loaded wherever the distribution is installed, so it imports nothing of weight, opens nothing and says nothing
+until checks of the suite are collected. Exit codes of such a session are those of the command line: 1 where the gate
+is closed, 2 wrong use, 3 broker unreachable, 4 harness error, 130 interrupted. A failure among a project's own tests
+in the same session is never hidden by a better code.
+
+Under pytest-xdist every worker opens its own connections; the controller hands out what a run has in common, and makes
+the results of nothing but the entries on test reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from conformance.front.door import ATTEMPT, NAME, Door, door_of
+from conformance.front.options import TABLE
+
+if TYPE_CHECKING:
+    from conformance.front.checks import Attempt
+    from conformance.front.fixture import EmbeddedBroker
+    from conformance.stage import Stage
+
+MARKERS = (
+    "rule(*ids, queue_types, depth): the rules that a check of the AMQP conformance suite was written for",
+    "must: checks of rules of level MUST", "should: checks of rules of level SHOULD",
+    "may: checks of rules of level MAY", "observed: checks that characterise, and never fail",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("amqp-conformance", "AMQP 0-9-1 conformance suite (pytest --pyargs conformance)")
+    for option in TABLE:
+        more: dict[str, Any] = {"action": "store_true"} if option.flag else {"metavar": option.metavar}
+        if option.many:
+            more["action"] = "append"
+        env = f" [{option.env}]" if option.env else ""
+        group.addoption(f"--{option.name}", dest=option.dest, default=None, help=option.help + env, **more)
+        kind: Literal["bool", "string"] = "bool" if option.flag else "string"
+        parser.addini(option.dest, option.help, type=kind, default=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    config.pluginmanager.register(Door(config), NAME)
+
+
+@pytest.fixture
+def campaign(request: pytest.FixtureRequest) -> Attempt:
+    """What a machine contributes to the run: broker, profile, recorder, sizes, and `contribute(judgement, events)`."""
+    from conformance.front.checks import attempt
+
+    return attempt(request.node, door_of(request.config), request.param)
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A history in the making, on private queues that are gone afterwards, whatever happens."""
+    from conformance.front.checks import attempt
+    from conformance.stage import Stage
+
+    made = attempt(request.node, door_of(request.config), request.param)
+    opened = made.opened
+    stage = Stage(
+        opened.target, opened.profile, opened.recorder, made.name, made.check.rules, made.queue_type, opened.deadline,
+    )
+    yield stage
+    stage.cleanup()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
+    """The body of a check, the end of its history, and the judgement: all in the call phase."""
+    made = pyfuncitem.stash.get(ATTEMPT, None)
+    if made is None:
+        return (yield)
+    from conformance.front.checks import account, perform
+
+    failure: BaseException | None = None
+    try:
+        yield
+    except (Exception, pytest.fail.Exception) as problem:
+        failure = problem
+    if "stage" in pyfuncitem.funcargs:
+        perform(made, pyfuncitem.funcargs["stage"], failure)
+    else:
+        account(made, failure)
+    pyfuncitem.user_properties.append(made.signed())
+    if made.gone:
+        pyfuncitem.session.shouldstop = "the broker is gone"
+    complaint = made.complaint()
+    if complaint:
+        pytest.fail(complaint, pytrace=False)
+    return True
+
+
+@pytest.fixture
+def reference_broker() -> Iterator[EmbeddedBroker]:
+    """The reference broker on a free loopback port, with a clock of its own: `.url`, `.advance(seconds)`."""
+    from conformance.front.fixture import EmbeddedBroker
+
+    with EmbeddedBroker() as broker:
+        yield broker

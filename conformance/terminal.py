@@ -1,0 +1,145 @@
+"""The terminal's page: results as text. The verdict first, then what is wrong, worst first, each with its evidence.
+
+Failures are grouped by cause: findings that one clause explains on one kind of queue are told once. Pure: results in,
+text out; colour is ANSI where asked for, and the same words without.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from conformance.ledger import Step
+from conformance.results import Case, Results, RuleResult
+from conformance.verdicts import Verdict
+
+WIDTH = 96
+_STEPS_SHOWN = 24
+_LEVELS = ("must", "should", "may", "observed")
+_WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.DEVIATES)
+_ARROWS = {">": "→ ", "<": " ←"}
+_STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
+_VERDICTS = {
+    Verdict.HELD: "good", Verdict.BROKEN: "bad", Verdict.DEVIATES: "warn", Verdict.UNDER_TESTED: "warn",
+    Verdict.INCONCLUSIVE: "warn", Verdict.HARNESS_ERROR: "bad", Verdict.NOT_OFFERED: "dim",
+}
+
+
+def summary(results: Results, *, color: bool = False, width: int = WIDTH) -> str:
+    """Everything a person should read after a run."""
+    page = _Page(color, max(width, 60))
+    return "\n".join([*page.failures(results), *page.standing(results), *page.verdict(results)]) + "\n"
+
+
+def headline(results: Results) -> str:
+    """The run in one line, without colour."""
+    return f"{_broker(results)}: gate {'open' if results.gate.open else 'CLOSED'}, {_counts(results)}"
+
+
+def _broker(results: Results) -> str:
+    where = f" at {results.broker.url}" if results.broker.url else ""
+    return f"{results.broker.name}{where} (profile {results.profile})"
+
+
+def _counts(results: Results) -> str:
+    counts = [f"{results.totals[verdict]} {verdict}" for verdict in _VERDICTS if results.totals.get(verdict)]
+    return ", ".join(counts) or "no rule was judged"
+
+
+def frames(steps: Sequence[Step]) -> list[str]:
+    """The frames of interest of an exchange, one line each; all of it is in the report."""
+    shown = [step for step in steps if step.interest]
+    lines = [f"{_place(step):<6} {_ARROWS.get(step.direction, ' ·')} {step.text}" for step in shown[:_STEPS_SHOWN]]
+    if len(shown) > _STEPS_SHOWN:
+        lines.append(f"... and {len(shown) - _STEPS_SHOWN} more")
+    return ["  " + line for line in lines]
+
+
+def _place(step: Step) -> str:
+    return f"{step.connection}.{step.channel}" if step.channel else step.connection
+
+
+class _Page:
+    def __init__(self, color: bool, width: int) -> None:
+        self._color, self._width = color, width
+
+    def paint(self, style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+
+    def failures(self, results: Results) -> Iterator[str]:
+        """What is wrong, worst first. Deviations are named, not retold."""
+        told = sorted((rule for rule in results.rules if rule.verdict in _WORST), key=_badness)
+        for rule in told:
+            yield from self._rule(rule)
+        for trouble in results.troubles:
+            yield ""
+            yield f"{self.paint('bad', trouble.kind)}  {trouble.scene} on {trouble.queue_type} queues"
+            yield from self._paragraph(trouble.message, "  ")
+
+    def _rule(self, rule: RuleResult) -> Iterator[str]:
+        yield ""
+        aside = "" if rule.selected else "  (outside the selection)"
+        verdict = self.paint(_VERDICTS[Verdict(rule.verdict)], rule.verdict.upper())
+        yield f"{verdict}  {self.paint('strong', rule.id)}  {rule.title}  [{rule.level.upper()}]{aside}"
+        if rule.verdict == Verdict.DEVIATES and rule.deviation:
+            yield from self._paragraph(f"known: {rule.deviation['note']} ({rule.deviation['evidence']})", "  ")
+            return
+        yield from self._paragraph(rule.clause, "  ")
+        for case in rule.cases:
+            yield from self._case(case)
+
+    def _case(self, case: Case) -> Iterator[str]:
+        yield ""
+        often = f", {case.seen} times" if case.seen > 1 else ""
+        known = ", a known deviation" if case.deviation is not None else ""
+        doubt = "" if case.certain else ", not certain"
+        yield f"  {self.paint('strong', case.id)}  {case.queue_type} queue, {case.reproduced}{often}{doubt}{known}"
+        yield from self._labelled("allowed", case.allowed)
+        yield from self._labelled("observed", case.observed)
+        for place, line in enumerate(frames(case.steps)):
+            label = self.paint("dim", "frames") if place == 0 else " " * 6
+            yield f"    {label}  {line}"
+        yield f"    {self.paint('dim', 'again')}     {case.rerun}"
+
+    def standing(self, results: Results) -> Iterator[str]:
+        """How much was judged, and what was not."""
+        planned = results.totals.get(Verdict.PLANNED, 0)
+        never = results.totals.get(Verdict.NOT_JUDGEABLE, 0)
+        yield ""
+        yield _broker(results)
+        yield f"{len(results.rules) - planned - never} rules judged: {_counts(results)}"
+        rest = [f"{planned} planned, not judged yet"] if planned else []
+        rest += [f"{never} that no black box can judge"] if never else []
+        if rest:
+            yield f"of this selection also in the catalogue: {', '.join(rest)}"
+        yield self.paint(
+            "dim", f"{results.histories} histories, {results.events} events, {results.seconds:.1f} s, depth "
+                   f"{results.depth}, seed {results.seed}, run {results.run}",
+        )
+
+    def verdict(self, results: Results) -> Iterator[str]:
+        for warning in results.gate.warnings:
+            yield from self._paragraph(warning, "", self.paint("warn", "warning: "))
+        if results.gate.open:
+            yield self.paint("good", "GATE OPEN")
+            return
+        yield self.paint("bad", "GATE CLOSED")
+        for reason in results.gate.reasons:
+            yield from self._paragraph(reason, "  ", "  · ")
+
+    def _labelled(self, label: str, text: str) -> Iterator[str]:
+        yield from self._paragraph(text, " " * 14, f"    {self.paint('dim', f'{label:<8}')}  ")
+
+    def _paragraph(self, text: str, indent: str, first: str | None = None) -> list[str]:
+        lines = textwrap.wrap(text, self._width - len(indent), break_long_words=False, break_on_hyphens=False)
+        head = indent if first is None else first
+        rest = indent if first is None or indent.strip() or len(indent) > 2 else indent + "  "
+        return [(head if n == 0 else rest) + line for n, line in enumerate(lines)] or [head]
+
+
+def _badness(rule: RuleResult) -> tuple[object, ...]:
+    """Broken before doubtful before known, selected first, MUST first; many findings before few."""
+    return (
+        not rule.selected, _WORST.index(Verdict(rule.verdict)), _LEVELS.index(rule.level),
+        -sum(case.seen for case in rule.cases), rule.id,
+    )
