@@ -231,8 +231,7 @@ def _open_zstd(file: Path) -> IO[bytes]:
     except ImportError:
         message = f"{file}: reading zstd needs pyarrow (pip install 'amqp-conformance[spark]'); or unpack it first"
         raise BadRecording(message) from None
-    stream: IO[bytes] = pyarrow.input_stream(str(file), compression="zstd")
-    return stream
+    return io.BufferedReader(pyarrow.input_stream(str(file), compression="zstd"))
 
 
 def _ends_torn(path: Path) -> bool:

@@ -6,7 +6,7 @@ is contradicted: cases are cut to end there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ _TO = {">": "to the broker", "<": "from the broker", "-": "beside the wire"}
 class StepView:
     """One step in words and in octets."""
 
-    number: int
+    number: str
     anchor: str
     text: str
     where: str
@@ -45,33 +45,27 @@ class CaseView:
 def case_view(case: Mapping[str, Any]) -> CaseView:
     steps = [step for step in case.get("steps", ()) if not str(step["text"]).startswith("scene")]
     anchor = f"case-{case['id']}"
-    shown = [_step(step, anchor, step is steps[-1]) for step in steps]
-    drawn = rungs(steps, anchor)
-    picture = ladder(drawn, anchor, _about(case, drawn)) if drawn else Markup("")
+    groups = list(folded(steps))
+    rungs = [_rung(group, anchor, group is groups[-1]) for group in groups]
+    picture = ladder(rungs, anchor, _about(case, rungs)) if rungs else Markup("")
+    shown = [_step(group, rung) for group, rung in zip(groups, rungs, strict=True)]
     return CaseView(anchor, case, picture, tuple(shown), sum(bool(step.get("interest")) for step in steps))
 
 
-def rungs(steps: Sequence[Mapping[str, Any]], anchor: str) -> list[Rung]:
-    """The rows of the picture; the handshake of each connection is folded into one."""
-    rows: list[Rung] = []
-    folded: dict[str, int] = {}
+def folded(steps: Sequence[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
+    """Each step by itself, but the handshake of a connection as one, where it began."""
+    handshakes: dict[str, list[Mapping[str, Any]]] = {}
+    groups: list[list[Mapping[str, Any]]] = []
     for step in steps:
         connection = str(step["connection"])
         if not _handshake(step):
-            rows.append(_rung(step, anchor, step is steps[-1]))
-        elif connection not in folded:
-            folded[connection] = len(rows)
-            rows.append(Rung("", connection, ">", "connects", "quiet"))
-    return rows
-
-
-def _rung(step: Mapping[str, Any], anchor: str, last: bool) -> Rung:
-    return Rung(str(step["n"]), str(step["connection"]), str(step["direction"]), str(step["text"]),
-                _kind(step, last), f"{anchor}-{step['n']}")
-
-
-def _kind(step: Mapping[str, Any], last: bool) -> str:
-    return "bad" if last else "plain" if step.get("interest") else "quiet"
+            groups.append([step])
+        elif connection in handshakes:
+            handshakes[connection].append(step)
+        else:
+            handshakes[connection] = [step]
+            groups.append(handshakes[connection])
+    return groups
 
 
 def _handshake(step: Mapping[str, Any]) -> bool:
@@ -81,12 +75,30 @@ def _handshake(step: Mapping[str, Any]) -> bool:
     return step["text"] in ("open", "protocol")
 
 
-def _step(step: Mapping[str, Any], anchor: str, last: bool) -> StepView:
-    raw = str(step.get("raw", ""))
-    channel = f", channel {step['channel']}" if step["channel"] else ""
-    where = f"{_TO.get(str(step['direction']), '')} on {step['connection'] or 'no connection'}{channel}"
-    return StepView(int(step["n"]), f"{anchor}-{step['n']}", str(step["text"]), where, _kind(step, last),
-                    len(raw) // 2, tuple(cut(raw)))
+def _rung(group: Sequence[Mapping[str, Any]], anchor: str, last: bool) -> Rung:
+    step = group[0]
+    label = str(step["n"])
+    kind = "bad" if last else "plain" if step.get("interest") else "quiet"
+    if _handshake(step) and not last:
+        return Rung(label, str(step["connection"]), ">", "connects", kind, f"{anchor}-{label}")
+    direction, text = str(step["direction"]), str(step["text"])
+    if text.startswith("waited"):
+        direction, kind = "<", f"{kind} vain"
+    return Rung(label, str(step["connection"]), direction, text, kind, f"{anchor}-{label}")
+
+
+def _step(group: Sequence[Mapping[str, Any]], rung: Rung) -> StepView:
+    raws = [str(step.get("raw", "")) for step in group]
+    frames = tuple(frame for raw in raws for frame in cut(raw))
+    return StepView(rung.label, rung.link, rung.text, _where(group), rung.kind, sum(map(len, raws)) // 2, frames)
+
+
+def _where(group: Sequence[Mapping[str, Any]]) -> str:
+    step = group[0]
+    place = " ".join(filter(None, [str(step["connection"]), f"channel {step['channel']}" if step["channel"] else ""]))
+    if len(group) > 1:
+        return f"{place}, {len(group)} steps"
+    return ", ".join(filter(None, [_TO.get(str(step["direction"]), ""), place]))
 
 
 def _about(case: Mapping[str, Any], drawn: Sequence[Rung]) -> str:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-WIDTH = 760
 TOP, ROW = 62, 38
 MARGIN = 78
+SPAN = {2: 560, 3: 760}
+"""Width of the picture by number of lifelines."""
+WIDEST = 980
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,14 @@ class Rung:
 def ladder(rungs: Sequence[Rung], name: str, about: str) -> Markup:
     """The picture of an exchange, with a title and a description for those who do not see it."""
     places = columns([rung.connection for rung in rungs])
-    height = TOP + ROW * len(rungs) + 14
-    foot = height - 12
-    lines = [_lifeline(place, title, foot) for title, place in places.items()]
-    rows = [_row(rung, places, TOP + ROW * row) for row, rung in enumerate(rungs)]
+    width = _width(len(places))
+    height = TOP + ROW * len(rungs) + 6
+    lines = [_lifeline(place, title, height - 12) for title, place in places.items()]
+    rows = [_row(rung, places, TOP + ROW * row, width) for row, rung in enumerate(rungs)]
     opening = Markup(
-        '<svg class="ladder" viewBox="0 0 {w} {h}" role="img" aria-labelledby="{n}-t {n}-d">'
+        '<svg class="ladder w{lines}" viewBox="0 0 {w} {h}" role="img" aria-labelledby="{n}-t {n}-d">'
         '<title id="{n}-t">Exchange in {count} steps</title><desc id="{n}-d">{about}</desc>'
-    ).format(w=WIDTH, h=height, n=name, count=len(rungs), about=about)
+    ).format(lines=min(len(places), 3), w=width, h=height, n=name, count=len(rungs), about=about)
     return opening + Markup("").join(rows + lines) + Markup("</svg>")
 
 
@@ -47,9 +49,13 @@ def columns(connections: Sequence[str]) -> dict[str, int]:
     """Where each lifeline stands: connections alternately left and right of the broker."""
     names = list(dict.fromkeys(name for name in connections if name)) or ["client"]
     order = [*names[0::2], "broker", *names[1::2][::-1]]
-    gap = (WIDTH - 2 * MARGIN) // (len(order) - 1)
-    left = MARGIN + 20
+    gap = (_width(len(order)) - 2 * MARGIN) // (len(order) - 1)
+    left = MARGIN + 16
     return {name: left + gap * place for place, name in enumerate(order)}
+
+
+def _width(lifelines: int) -> int:
+    return SPAN.get(lifelines, WIDEST)
 
 
 def _lifeline(x: int, title: str, foot: int) -> Markup:
@@ -60,15 +66,15 @@ def _lifeline(x: int, title: str, foot: int) -> Markup:
     ).format(x=x, foot=foot, title=caption if len(caption) < 18 else caption[:16] + "…")
 
 
-def _row(rung: Rung, places: dict[str, int], y: int) -> Markup:
+def _row(rung: Rung, places: dict[str, int], y: int, width: int) -> Markup:
     band = Markup('<rect class="hit" x="6" y="{y}" width="{w}" height="{h}" rx="6"/>').format(
-        y=y - 22, w=WIDTH - 12, h=ROW - 3,
+        y=y - 22, w=width - 12, h=ROW - 3,
     )
-    mark = "✕ " if rung.kind == "bad" else ""
+    mark = "✕ " if rung.kind.startswith("bad") else ""
     number = Markup('<text class="num" x="40" y="{y}" text-anchor="end">{label}</text>').format(
         y=y + 4, label=mark + rung.label,
     )
-    drawn = _note(rung, y) if rung.direction == "-" else _arrow(rung, places, y)
+    drawn = _note(rung, y, width) if rung.direction == "-" else _arrow(rung, places, y)
     body = band + number + drawn
     if rung.link:
         body = Markup('<a href="#{link}">{body}</a>').format(link=rung.link, body=body)
@@ -89,9 +95,9 @@ def _arrow(rung: Rung, places: dict[str, int], y: int) -> Markup:
              text=_said(rung.text, span))
 
 
-def _note(rung: Rung, y: int) -> Markup:
+def _note(rung: Rung, y: int, width: int) -> Markup:
     return Markup('<text class="said" x="{x}" y="{y}" text-anchor="middle">{text}</text>').format(
-        x=WIDTH // 2, y=y + 1, text=_said(rung.text, WIDTH - 160),
+        x=width // 2, y=y + 1, text=_said(rung.text, width - 160),
     )
 
 

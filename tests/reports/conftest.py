@@ -81,7 +81,9 @@ def crossing() -> list[dict[str, Any]]:
     )
 
 
-def case(rule: str, number: int, steps: list[dict[str, Any]], allowed: str, observed: str, **more: Any) -> dict[str, Any]:
+def case(
+    rule: str, number: int, steps: list[dict[str, Any]], allowed: str, observed: str, **more: Any,
+) -> dict[str, Any]:
     return {
         "id": f"{rule}-{number}", "rule": rule, "history": f"test_{rule.lower()}[classic]",
         "scene": f"test_{rule.lower()}", "queue_type": "classic", "allowed": allowed, "observed": observed, "at": 41,
