@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from codec import methods as m
 from codec import values
 from conformance.drivers.raw import Item, RawConnection
-from conformance.model import ChannelView
+from conformance.model.views import ChannelView
 
 
 class Script(Protocol):

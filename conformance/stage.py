@@ -27,7 +27,7 @@ from conformance.drivers.raw import ConnectionLost, Item, RawConnection, Target
 from conformance.drivers.sweep import delete_queues
 from conformance.drivers.wire import wait_any
 from conformance.events import TO_CLIENT, Event
-from conformance.model import ChannelView
+from conformance.model.views import ChannelView
 from conformance.monitors import Judge
 from conformance.profiles import Profile
 from conformance.recorder import Recorder

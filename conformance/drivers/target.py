@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 PORTS = {"amqp": 5672, "amqps": 5671}
 EXAMPLE = "amqp://guest:guest@localhost:5672/%2F"
@@ -37,7 +37,7 @@ class Target:
 
     @classmethod
     def parse(cls, url: str) -> Target:
-        parts = urlsplit(url.strip())
+        parts = _split(url.strip())
         if parts.scheme not in PORTS:
             raise BadUrl(_no_scheme(url, parts.scheme))
         if not parts.hostname:
@@ -62,6 +62,13 @@ class Target:
         """The URL without its password."""
         scheme = "amqps" if self.tls else "amqp"
         return f"{scheme}://{quote(self.user, safe='')}@{self.address}/{quote(self.vhost, safe='')}"
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise BadUrl(f"{_hidden(url)!r} cannot be read ({error})") from None
 
 
 def _no_scheme(url: str, scheme: str) -> str:
