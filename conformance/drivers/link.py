@@ -46,12 +46,12 @@ class Link:
         self._reader = codec.FrameReader()
         self._outgoing: list[bytes] = []
         self._last_write = time.monotonic()
-        self._over = False
+        self._end: Event | None = None
         self._emit(self._builder.local(events.OPEN, host=target.host, port=target.port))
 
     @property
     def alive(self) -> bool:
-        return not self._over
+        return self._end is None
 
     @property
     def wire(self) -> Wire:
@@ -69,7 +69,7 @@ class Link:
 
     def queue(self, *items: Item) -> None:
         """Logs the items as sent; they leave with the next flush."""
-        if self._over:
+        if not self.alive:
             raise ConnectionLost(f"connection {self.name} has ended")
         for item in items:
             raw = self._encode(item)
@@ -88,30 +88,33 @@ class Link:
 
     def receive(self, timeout: float = 0.0) -> list[Event]:
         """What has come, after waiting up to `timeout` seconds for something; answers what must be answered."""
+        ended = self._end
         self.flush()
         self._keep_alive()
         data = self._wire.read(timeout)
         answers: list[codec.Method] = []
         received = [self._emit(event) for event in self._received(data, answers)] if data else []
-        if answers and not self._over:
+        if answers and self.alive:
             self.send(*answers)
-        end = self._notice_end()
-        return [*received, end] if end else received
+        self._notice_end()
+        if self._end is not None and ended is None:
+            received.append(self._end)
+        return received
 
     def release(self) -> None:
         """Sends the channel.close-ok that were held back."""
         self.holding, held = False, self.held
         self.held = []
-        if held and not self._over:
+        if held and self.alive:
             self.send(*(m.ChannelCloseOk(number) for number in held))
 
     def close(self, timeout: float = 5.0) -> None:
         """The orderly end: connection.close, and what comes until close-ok."""
-        if self._over:
+        if not self.alive:
             return
         self.send(m.ConnectionClose(0, 200, "done", 0, 0))
         until = time.monotonic() + timeout
-        while not self._over and time.monotonic() < until:
+        while self.alive and time.monotonic() < until:
             self.receive(until - time.monotonic())
         self.abort()
 
@@ -182,15 +185,14 @@ class Link:
             )
 
     def _keep_alive(self) -> None:
-        if self.tuned.heartbeat and not self._over and time.monotonic() - self._last_write > self.tuned.heartbeat / 2:
+        if self.tuned.heartbeat and self.alive and time.monotonic() - self._last_write > self.tuned.heartbeat / 2:
             self.send(codec.Heartbeat().encode())
 
-    def _notice_end(self) -> Event | None:
-        """The event of the connection's end, once."""
-        if self._over or self._wire.ended is None or self._wire.waiting:
-            return None
-        self._over = True
-        return self._emit(self._builder.local(events.END, cause=self._wire.ended))
+    def _notice_end(self) -> None:
+        """The event of the connection's end, once, after all that came before it."""
+        if self.alive and self._wire.ended is not None and not self._wire.waiting:
+            self._end = self._builder.local(events.END, cause=self._wire.ended)
+            self._emit(self._end)
 
     def _emit(self, event: Event) -> Event:
         self._recorder.emit(event)

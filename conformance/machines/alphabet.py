@@ -50,7 +50,7 @@ class Get:
 
 @dataclass(frozen=True, slots=True)
 class Consume:
-    """Starts a consumer with a limit of its own; 0 is none."""
+    """Starts a consumer; the first of its channel sets the limit, 0 for none."""
 
     channel: int
     queue: int
@@ -59,8 +59,10 @@ class Consume:
 
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
-        if world.consumers(channel) < CONSUMERS:
+        running = world.consumers(channel)
+        if not running:
             channel.qos(self.prefetch)
+        if running < CONSUMERS:
             channel.consume(world.queue(self.queue), self.no_ack)
 
 
