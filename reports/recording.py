@@ -117,15 +117,19 @@ class RecordingWriter:
 class Recording:
     """One file or a directory of them, read lazily and as often as wanted.
 
-    `headers` holds the header of every section, checked when the recording is opened. `torn` names the places
-    where the last reading skipped a torn line.
+    `headers` holds the header of every section, checked when the recording is opened; `torn` names the torn lines,
+    which are skipped.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.files = files(self.path)
+        self.headers: list[dict[str, Any]] = []
         self.torn: list[str] = []
-        self.headers = [header for file in self.files for header in headers(file)]
+        for file in self.files:
+            found, torn = scan(file)
+            self.headers += found
+            self.torn += torn
 
     @property
     def runs(self) -> list[str]:
@@ -141,9 +145,8 @@ class Recording:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every event row as it was written, unknown columns and all."""
-        self.torn = []
         for file in self.files:
-            yield from rows(file, self.torn)
+            yield from rows(file)
 
     def events(self) -> Iterator[Event]:
         """Every event, in the order of the files."""
@@ -162,39 +165,42 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def headers(file: Path) -> list[dict[str, Any]]:
-    """The headers of all sections of a file, checked. Refuses a file that does not start with one."""
-    found = []
+def scan(file: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The headers of all sections of a file, checked, and its torn lines. Only the ends of sections are parsed."""
+    headers: list[dict[str, Any]] = []
+    torn: list[str] = []
+    last: tuple[int, bytes] | None = None
     with _open(file) as stream:
         for number, line in enumerate(stream, 1):
             if line.startswith(_HEADER):
-                found.append(_header(line, f"{file}:{number}"))
-            elif number == 1:
+                headers.append(_header(line, f"{file}:{number}"))
+            if number == 1 and not headers:
                 break
-    if not found:
+            if line.startswith(_HEADER) and last and _parsed(last[1]) is None:
+                torn.append(f"{file.name}:{last[0]}")
+            last = number, line
+    if not headers or last is None:
         raise BadRecording(f'{file}: not a recording, its first row should be {{"schema": "{SCHEMA}", ...}}')
-    return found
+    if _parsed(last[1]) is None:
+        torn.append(f"{file.name}:{last[0]}")
+    return headers, torn
 
 
-def rows(file: Path, torn: list[str]) -> Iterator[dict[str, Any]]:
-    """The event rows of one file. Torn lines are skipped, and named in `torn`."""
-    doubtful = ""
+def rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The event rows of one file. A line that does not parse may only be the last of its section."""
+    doubtful = 0
     with _open(file) as stream:
         for number, line in enumerate(stream, 1):
             header = line.startswith(_HEADER)
             if doubtful and not header:
-                raise BadRecording(f"{doubtful}: broken row in the middle of a recording")
-            if doubtful:
-                torn.append(doubtful)
-                doubtful = ""
+                raise BadRecording(f"{file.name}:{doubtful}: broken row in the middle of a recording")
+            doubtful = 0
             if header:
                 _header(line, f"{file}:{number}")
             elif (row := _parsed(line)) is not None:
                 yield row
             else:
-                doubtful = f"{file.name}:{number}"
-    if doubtful:
-        torn.append(doubtful)
+                doubtful = number
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

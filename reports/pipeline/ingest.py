@@ -1,0 +1,74 @@
+"""Recording to DataFrame: one task per file, read by the same reader that everything else uses.
+
+So torn lines, unknown versions and packed files mean here what they mean everywhere. Columns are the fields of
+`Event`, with their types stated and not guessed; a delivery tag is unsigned with 64 bits, which Spark's integers are
+not, so it is a decimal. What an event does not know stays in `extra`, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from conformance.events import Event
+from reports.recording import Recording, extra, rows, to_event
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TAG = pa.decimal128(20, 0)
+_TYPES: Mapping[str, tuple[str, pa.DataType]] = {
+    "channel": ("INT", pa.int32()), "seq": ("BIGINT", pa.int64()), "time_ns": ("BIGINT", pa.int64()),
+    "class_id": ("INT", pa.int32()), "method_id": ("INT", pa.int32()), "delivery_tag": ("DECIMAL(20,0)", TAG),
+    "multiple": ("BOOLEAN", pa.bool_()), "body_size": ("BIGINT", pa.int64()), "raw": ("BINARY", pa.binary()),
+}
+_TEXT = "STRING", pa.string()
+COLUMNS = (*Event._fields, "extra")
+DDL = ", ".join(f"{name} {_TYPES.get(name, _TEXT)[0]}" for name in COLUMNS)
+ARROW = pa.schema([(name, _TYPES.get(name, _TEXT)[1]) for name in COLUMNS])
+BLOCK = 4096
+
+
+def events(spark: SparkSession, recording: Recording) -> DataFrame:
+    """The events of a recording, in no particular order."""
+    paths = spark.createDataFrame([(str(file.resolve()),) for file in recording.files], "path STRING")
+    return paths.mapInArrow(_read, DDL)
+
+
+def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for path in batch.column(0).to_pylist():
+            yield from blocks(rows(Path(path)))
+
+
+def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa.RecordBatch]:
+    """Rows of a recording as Arrow batches of at most `size` rows."""
+    source = iter(found)
+    while block := list(islice(source, size)):
+        columns = dict(zip(Event._fields, zip(*map(to_event, block), strict=True), strict=True))
+        columns["delivery_tag"] = tuple(map(_decimal, columns["delivery_tag"]))
+        columns["extra"] = tuple(map(_extra, block))
+        yield pa.RecordBatch.from_pydict(columns, schema=ARROW)
+
+
+def to_events(batch: pa.RecordBatch) -> Iterator[Event]:
+    """The events of an Arrow batch."""
+    columns = [batch.column(name).to_pylist() for name in Event._fields]
+    place = Event._fields.index("delivery_tag")
+    columns[place] = [None if tag is None else int(tag) for tag in columns[place]]
+    return map(Event._make, zip(*columns, strict=True))
+
+
+def _decimal(tag: int | None) -> Decimal | None:
+    return None if tag is None else Decimal(tag)
+
+
+def _extra(row: Mapping[str, Any]) -> str | None:
+    unknown = extra(row)
+    return json.dumps(unknown, sort_keys=True) if unknown else None

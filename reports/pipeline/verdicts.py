@@ -1,0 +1,153 @@
+"""Findings and coverage to the verdict table, and its comparison with what was judged live.
+
+Spark counts; the few rows per rule that are left are turned into verdicts by `conformance.verdicts`, so there is one
+place that knows what a verdict is. Deviations are not applied here: to this table, `deviates` is `broken`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from conformance import profiles, rules
+from conformance.rules import Rule
+from conformance.verdicts import Finding, Verdict, verdict_of
+from reports.pipeline import check, ingest
+from reports.recording import Recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+DDL = ("run STRING, broker STRING, profile STRING, rule STRING, level STRING, verdict STRING, exercised BIGINT, "
+       "findings BIGINT, doubtful BIGINT")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the verdict table."""
+
+    run: str
+    broker: str
+    profile: str
+    rule: str
+    level: str
+    verdict: str
+    exercised: int
+    findings: int
+    doubtful: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a broker offers, as far as it decides whether a rule applies."""
+
+    queue_types: frozenset[str]
+    capabilities: frozenset[str]
+
+    def includes(self, rule: Rule) -> bool:
+        capable = rule.capability is None or rule.capability in self.capabilities
+        return capable and bool(self.queue_types & set(rule.queue_types))
+
+
+def verdicts(spark: SparkSession, recording_dir: Path | str) -> DataFrame:
+    """The verdict table of a recording."""
+    recording = Recording(recording_dir)
+    outcome = check.check(ingest.events(spark, recording), profile_names(recording))
+    return frame(spark, table(outcome, recording))
+
+
+def profile_names(recording: Recording) -> dict[str, str]:
+    """The profile that each run was judged by."""
+    return {run: str(recording.header(run).get("profile", "documented")) for run in recording.runs}
+
+
+def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
+    return spark.createDataFrame([tuple(asdict(row).values()) for row in rows], DDL)
+
+
+def table(outcome: DataFrame, recording: Recording) -> list[Row]:
+    """Verdicts on every rule of the catalogue, run by run."""
+    counts = _counts(outcome)
+    return [
+        row for run in recording.runs
+        for row in _of_run(run, recording.header(run), counts.get(run, {}))
+    ]
+
+
+def offer(header: Mapping[str, Any]) -> Offer:
+    """What the broker of a recording offered: what the header says, else what profile and server properties imply."""
+    queue_types = header.get("queue_types") or profiles.load(str(header.get("profile", "documented"))).queue_types
+    announced = (header.get("server_properties") or {}).get("capabilities") or {}
+    capabilities = header.get("capabilities")
+    if capabilities is None:
+        capabilities = [name for name, value in announced.items() if value]
+    return Offer(frozenset(queue_types), frozenset(capabilities))
+
+
+def _counts(outcome: DataFrame) -> dict[str, dict[str, dict[tuple[str, bool | None], int]]]:
+    """Run, rule, (what, certain) -> how often."""
+    summed = outcome.groupBy("run", "rule", "what", "certain").sum("times").collect()
+    counts: dict[str, dict[str, dict[tuple[str, bool | None], int]]] = {}
+    for run, rule, what, certain, times in summed:
+        counts.setdefault(run, {}).setdefault(rule, {})[what, certain] = times
+    return counts
+
+
+def _of_run(
+    run: str, header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, bool | None], int]],
+) -> list[Row]:
+    offered = offer(header)
+    rows = []
+    for rule in rules.CATALOGUE.values():
+        seen = counts.get(rule.id, {})
+        exercised = seen.get((check.EXERCISED, None), 0)
+        certain, doubtful = seen.get((check.FINDING, True), 0), seen.get((check.FINDING, False), 0)
+        verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule))
+        rows.append(Row(
+            run, str(header.get("broker", "")), str(header.get("profile", "")), rule.id, rule.level, verdict.value,
+            exercised, certain, doubtful,
+        ))
+    return rows
+
+
+def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: bool) -> Verdict:
+    if not rule.judged and not certain and not doubtful:
+        return Verdict(rule.status)
+    kinds = [True] * bool(certain) + [False] * bool(doubtful)
+    findings = [Finding(rule.id, "", 0, "", "", certain=kind) for kind in kinds]
+    return verdict_of(findings, exercised, needed=rule.needed, offered=offered)
+
+
+def differences(rows: Sequence[Row], results: Mapping[str, Any]) -> list[str]:
+    """What the recording and the live run disagree on, in words. Empty: they agree.
+
+    A rule that the live run had no reason to list must not be contradicted by its recording. Where the suite itself
+    failed, the recording may only lack what the failure left out.
+    """
+    live = {str(rule["id"]): rule for rule in results["rules"]}
+    offline = {row.rule: row for row in rows}
+    found = [f"{rule}: judged live, unknown to the recording's catalogue" for rule in live if rule not in offline]
+    for row in rows:
+        expected = _expected(live.get(row.rule))
+        if row.verdict not in expected:
+            found.append(f"{row.rule}: {_or(expected)} live, {row.verdict} from the recording")
+        elif row.rule in live and live[row.rule]["exercised"] != row.exercised:
+            times = live[row.rule]["exercised"]
+            found.append(f"{row.rule}: exercised {times} times live, {row.exercised} times in the recording")
+    return found
+
+
+def _expected(live: Mapping[str, Any] | None) -> tuple[str, ...]:
+    clean = (Verdict.HELD, Verdict.UNDER_TESTED, Verdict.NOT_OFFERED)
+    if live is None:
+        return (*clean, Verdict.PLANNED, Verdict.NOT_JUDGEABLE)
+    if live["verdict"] == Verdict.DEVIATES:
+        return (Verdict.BROKEN,)
+    return clean if live["verdict"] == Verdict.HARNESS_ERROR else (str(live["verdict"]),)
+
+
+def _or(expected: Sequence[str]) -> str:
+    return "not broken" if len(expected) > 1 else str(expected[0])
