@@ -4,7 +4,8 @@ A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (t
 gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of the string
 that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a length that
 leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder raises means
-"malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path.
+"malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path. Callers put PAD behind the
+last octet, so that a read of more than there is left needs no question.
 
 An encoder packs everything between two long fields at once. The format depends on nothing but the lengths of the short
 strings, so the packers are kept by those lengths.
@@ -23,6 +24,7 @@ from codec import wire
 from codec.errors import Unencodable
 from codec.lower import Op, Unsupported, lower
 
+PAD = bytes(8)
 MOST_PACKERS = 4096
 MOST_NAMES = 4096
 
@@ -149,9 +151,6 @@ class Reads:
         self._offset += struct.calcsize(">" + fmt)
         self._run = []
 
-    def _move(self, base: str) -> None:
-        self._base, self._offset = base, 0
-
     def _number(self, op: Op) -> None:
         self.values.append((op.name, self._fixed(op.fmt)))
 
@@ -167,11 +166,10 @@ class Reads:
 
     def _span(self, op: Op) -> tuple[str, str]:
         """Where the octets after a length begin and end."""
-        length, end = self._fixed(op.fmt), self.f.temporary()
+        length, begin, end = self._fixed(op.fmt), self.f.temporary(), self.f.temporary()
         self._flush()
-        begin = self._at
-        self.f.add(f"{end} = {begin} + {length}")
-        self._move(end)
+        self.f.add(f"{begin} = {self._at}; {end} = {begin} + {length}")
+        self._base, self._offset = end, 0
         return begin, end
 
     def _text(self, op: Op) -> None:
@@ -186,10 +184,9 @@ class Reads:
         self.values.append((op.name, f"b[{begin}:{end}]"))
 
     def _items(self, op: Op) -> None:
-        self._flush()
-        value, end = self.f.temporary(), self.f.temporary()
-        self.f.add(f"{value}, {end} = {items_name('decode', op)}(b, t, {self._at}, {wire.MAX_DEPTH - 1})")
-        self._move(end)
+        begin, end = self._span(op)
+        value = self.f.temporary()
+        self.f.add(f"{value} = {items_name('decode', op)}(b, t, {begin}, {end}, {wire.MAX_DEPTH - 1})")
         self.values.append((op.name, value))
 
     def _end(self, op: Op) -> None:
@@ -336,44 +333,44 @@ def _parts(item: Any) -> tuple[bool, dict[bytes, list[Op]]]:
 
 
 def _items_decoder(op: Op) -> Function:
+    """Reads each letter together with the four octets after it, which for most letters is all there is to unpack."""
     named, letters = _parts(op.extra)
-    f = Function(items_name("decode", op), "b, t, p, depth")
-    f.add(f"n, = {unpacker(op.fmt)}(b, p)", "p += 4; end = p + n; items = []; add = items.append", "while p < end:")
+    f = Function(items_name("decode", op), "b, t, p, end, depth")
+    f.add("items = []; add = items.append", "while p < end:")
     if named:
-        f.add("q = p + 1 + b[p]; k = t[p + 1:q]", "if not k.isascii(): k = b[p + 1:q].decode()", indent=2)
+        f.add("s = p + 1; q = s + b[p]; k = t[s:q]", "if not k.isascii(): k = b[s:q].decode()", indent=2)
     else:
         f.add("q = p", indent=2)
-    f.add("g = t[q]", indent=2)
+    f.add(f"g, n = {unpacker('BI')}(b, q)", "q += 5", indent=2)
     for i, (letter, ops) in enumerate(letters.items()):
-        f.add(f"{'elif' if i else 'if'} g == {letter.decode()!r}:", indent=2)
-        end, value = _item_read(f, ops)
-        f.add(f"add(({'k, ' if named else ''}g, {value})); p = {end}", indent=3)
+        f.add(f"{'elif' if i else 'if'} g == {letter[0]}:", indent=2)
+        f.add(*_item_read(ops, f"add(({'k, ' if named else ''}{letter.decode()!r}, %s))"), indent=3)
     f.add("else: raise Refused", indent=2)
-    f.add("if p != end: raise Refused", "return items, p")
+    f.add("if p != end: raise Refused", "return items")
     return f
 
 
-def _item_read(f: Function, ops: list[Op]) -> tuple[str, str]:
-    """Emits the read of one value after its letter at q; where it ends, and the expression of the value."""
-    match [o.kind for o in ops]:
+def _item_read(ops: list[Op], add: str) -> list[str]:
+    """The statements that read one value: n is what its first four octets say, q is where they end."""
+    fmt = "".join(o.fmt for o in ops)
+    match [(o.kind, o.fmt) for o in ops]:
         case []:
-            return "q + 1", "None"
-        case ["flag"]:
-            return "q + 2", "b[q + 1] != 0"
-        case ["octets"]:
-            f.add(f"n, = {unpacker(ops[0].fmt)}(b, q + 1); e = q + 5 + n", indent=3)
-            return "e", "b[q + 5:e]"
-        case ["items"]:
-            f.add("if not depth: raise Refused", indent=3)
-            f.add(f"v, e = {items_name('decode', ops[0])}(b, t, q + 1, depth - 1)", indent=3)
-            return "e", "v"
-        case ["number"]:
-            fmt = ops[0].fmt
-            f.add(f"v, = {unpacker(fmt)}(b, q + 1)", indent=3)
-            return f"q + {1 + struct.calcsize('>' + fmt)}", "v"
-        case ["number", "number"]:
-            fmt = "".join(o.fmt for o in ops)
-            return f"q + {1 + struct.calcsize('>' + fmt)}", f"{unpacker(fmt)}(b, q + 1)"
+            return ["p = q - 4", add % "None"]
+        case [("flag", "B")]:
+            return ["p = q - 3", add % "n > 0xFFFFFF"]
+        case [("octets", "I")]:
+            return ["p = q + n", add % "b[q:p]"]
+        case [("items", "I")]:
+            return ["if not depth: raise Refused", "p = q + n",
+                    add % f"{items_name('decode', ops[0])}(b, t, q, p, depth - 1)"]
+        case [("number", "I")]:
+            return ["p = q", add % "n"]
+        case [("number", "i")]:
+            return ["p = q", add % "n if n < 0x80000000 else n - 0x100000000"]
+        case [("number", _)]:
+            return [f"p = q + {struct.calcsize('>' + fmt) - 4}", f"v, = {unpacker(fmt)}(b, q - 4)", add % "v"]
+        case [("number", _), ("number", _)]:
+            return [f"p = q + {struct.calcsize('>' + fmt) - 4}", add % f"{unpacker(fmt)}(b, q - 4)"]
     raise Unsupported(ops)
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 
 class MalformedFrame(Exception):
-    """`offset` counts from the first octet of the offending frame, `raw` is that frame as far as it was there, and
-    `frames` are the whole frames that came before it in the same call."""
+    """`offset` counts from the first octet of the offending frame, `raw` is that frame as far as it was there. `frames`
+    are the whole frames that came before it in the same call, `start` is where in the buffer it begins."""
 
     def __init__(self, offset: int, expected: str, found: str, raw: bytes = b"") -> None:
         super().__init__(offset, expected, found)
         self.offset, self.expected, self.found, self.raw = offset, expected, found, raw
         self.frames: list[Any] = []
+        self.start = 0
 
     def __str__(self) -> str:
         return f"malformed frame at octet {self.offset}: expected {self.expected}, found {self.found}"

@@ -10,7 +10,7 @@ import struct
 from typing import Any
 
 from codec import wire
-from codec.emit import REFUSALS, Refused
+from codec.emit import PAD, REFUSALS, Refused
 from codec.errors import MalformedFrame
 from codec.explain import envelope, explain
 from codec.kinds import HEADER_DECODERS, Body, Header, Heartbeat, Method, header, header_decoder
@@ -18,8 +18,8 @@ from codec.methods import DECODERS
 
 Frame = Method | Header | Body | Heartbeat
 FRAME_MAX = 131072
+FRAME_END = wire.FRAME_END
 
-_head = struct.Struct(">BHI").unpack_from
 _head_and_index = struct.Struct(">BHII").unpack_from
 _size_and_flags = struct.Struct(">QH").unpack_from
 _CONTENT = wire.BASIC << 16  # class and weight of a content header, read as one number
@@ -31,26 +31,27 @@ def decode_many(buffer: bytes, start: int = 0, frame_max: int = FRAME_MAX) -> tu
     frames: list[Frame] = []
     at = [start]
     try:
-        _decode_many(buffer, frames, at, frame_max - 8 if frame_max else 0xFFFFFFFF)
+        _decode_many(buffer + PAD, frames, at, frame_max - 8 if frame_max else 0xFFFFFFFF)
     except REFUSALS:
         problem: MalformedFrame | None = explain(buffer, at[0], frame_max)
     else:
         problem = envelope(buffer, at[0], frame_max)
     if problem is not None:
-        problem.frames = frames
+        problem.frames, problem.start = frames, at[0]
         raise problem
     return frames, at[0]
 
 
 def _decode_many(b: bytes, frames: list[Frame], at: list[int], limit: int) -> None:
     """Appends to `frames`; keeps in `at` where the frame begins that it is working on."""
-    p, n, t, add, new = at[0], len(b), b.decode("latin-1"), frames.append, object.__new__
-    known = HEADER_DECODERS.get
+    p, n, t, add, new = at[0], len(b) - len(PAD), b.decode("latin-1"), frames.append, object.__new__
+    known, last = HEADER_DECODERS.get, n - 8
     frame: Any
     try:
-        while n - p > 11:
+        while p <= last:
             kind, channel, size, index = _head_and_index(b, p)
-            end = p + 7 + size
+            begin = p + 7
+            end = begin + size
             if size > limit:
                 raise Refused
             if end >= n:
@@ -58,36 +59,20 @@ def _decode_many(b: bytes, frames: list[Frame], at: list[int], limit: int) -> No
             if b[end] != 206:
                 raise Refused
             if kind == 1:
-                frame = DECODERS[index](b, t, p + 11, end, channel)
+                frame = DECODERS[index](b, t, begin + 4, end, channel)
             elif kind == 3:
                 frame = new(Body)
                 frame.channel = channel
-                frame.payload = b[p + 7:end]
+                frame.payload = b[begin:end]
             elif kind == 2 and index == _CONTENT:
-                body_size, flags = _size_and_flags(b, p + 11)
-                frame = (known(flags) or header_decoder(flags))(b, t, p + 21, end, channel, body_size)
+                body_size, flags = _size_and_flags(b, begin + 4)
+                frame = (known(flags) or header_decoder(flags))(b, t, begin + 14, end, channel, body_size)
             elif kind == 8 and not size:
                 frame = new(Heartbeat)
                 frame.channel = channel
             else:
                 raise Refused
             add(frame)
-            p = end + 1
-        while n - p > 7:
-            kind, channel, size = _head(b, p)
-            end = p + 7 + size
-            if size > limit:
-                raise Refused
-            if end >= n:
-                break
-            if b[end] != 206:
-                raise Refused
-            if kind == 3:
-                add(Body(channel, b[p + 7:end]))
-            elif kind == 8 and not size:
-                add(Heartbeat(channel))
-            else:
-                raise Refused
             p = end + 1
     finally:
         at[0] = p
@@ -109,21 +94,24 @@ class FrameReader:
 
     def __init__(self, frame_max: int = FRAME_MAX) -> None:
         self.frame_max = frame_max
-        self._rest = bytearray()
-        self._need = 1  # no frame is complete before this many octets are there
+        self._rest = b""
+        self._more = bytearray()  # what came after `_rest` and did not yet complete a frame
+        self._need = 0  # so many octets are needed before another look is worth it
 
     @property
     def pending(self) -> int:
         """Octets that wait for the rest of their frame."""
-        return len(self._rest)
+        return len(self._rest) + len(self._more)
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that `data` completes."""
         buffer = self._join(data)
+        if buffer is None:
+            return []
         try:
             frames, end = decode_many(buffer, 0, self.frame_max)
         except MalformedFrame as problem:
-            self._keep(buffer, sum(len(f.encode()) for f in problem.frames))
+            self._keep(buffer, problem.start)
             raise
         self._keep(buffer, end)
         return frames
@@ -131,30 +119,36 @@ class FrameReader:
     def cut(self, data: bytes) -> list[bytes]:
         """The same frames as octets; of each only type, size and end are checked."""
         buffer = self._join(data)
-        whole, p = list[bytes](), 0
-        while True:
-            problem = envelope(buffer, p, self.frame_max)
+        if buffer is None:
+            return []
+        whole, p, problem = list[bytes](), 0, None
+        while problem is None:
             end = p + 7 + int.from_bytes(buffer[p + 3:p + 7], "big")
-            if problem is None and len(buffer) > end >= p + 7 and len(buffer) - p > 7 and buffer[end] != wire.FRAME_END:
-                problem = explain(buffer, p, self.frame_max)
-            if problem is not None or len(buffer) - p < 8 or end >= len(buffer):
+            problem = envelope(buffer, p, self.frame_max)
+            if problem is not None or len(buffer) < p + 8 or end >= len(buffer):
                 break
-            whole.append(buffer[p:end + 1])
-            p = end + 1
+            if buffer[end] == FRAME_END:
+                whole.append(buffer[p:end + 1])
+                p = end + 1
+            else:
+                problem = explain(buffer, p, self.frame_max)
         self._keep(buffer, p)
         if problem is not None:
-            problem.frames = list(whole)
+            problem.frames, problem.start = list(whole), p
             raise problem
         return whole
 
-    def _join(self, data: bytes) -> bytes:
-        if not self._rest:
-            return bytes(data)
-        self._rest += data
-        return bytes(self._rest)
+    def _join(self, data: bytes) -> bytes | None:
+        """All octets that are there, if they may complete a frame; a long frame is not put together piece by piece."""
+        if self.pending + len(data) < self._need:
+            self._more += data
+            return None
+        return b"".join((self._rest, self._more, data))
 
     def _keep(self, buffer: bytes, end: int) -> None:
-        self._rest = bytearray(buffer[end:])
+        rest = buffer[end:]
+        self._rest, self._more = rest, bytearray()
+        self._need = 8 + int.from_bytes(rest[3:7], "big") if len(rest) > 6 else 0
 
 
 def content(method: Method, body: bytes, frame_max: int = FRAME_MAX, **properties: Any) -> bytes:

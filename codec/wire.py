@@ -103,16 +103,13 @@ Octet, Short, Long, LongLong = Int8ub, Int16ub, Int32ub, Int64ub
 ShortStr = PascalString(Octet, "utf8")
 LongStr = Prefixed(Long, GreedyBytes)
 
-# Field tables and arrays: every letter RabbitMQ speaks
+# Field tables and arrays: every letter RabbitMQ speaks, the common ones first
 LETTERS: dict[bytes, Any] = {
-    b"S": LongStr, b"x": LongStr,
-    b"t": Flag,
-    b"I": Int32sb, b"i": Int32ub, b"l": Int64sb, b"L": Int64sb,
-    b"b": Int8sb, b"B": Int8ub, b"s": Int16sb, b"u": Int16ub,
-    b"f": Float32b, b"d": Float64b,
-    b"T": LongLong, b"D": Sequence(Octet, Int32sb),
-    b"V": Pass,
+    b"S": LongStr, b"I": Int32sb, b"t": Flag, b"l": Int64sb, b"T": LongLong,
     b"F": LazyBound(lambda: FieldTable), b"A": LazyBound(lambda: FieldArray),
+    b"x": LongStr, b"d": Float64b, b"V": Pass,
+    b"b": Int8sb, b"B": Int8ub, b"s": Int16sb, b"u": Int16ub, b"i": Int32ub, b"L": Int64sb,
+    b"f": Float32b, b"D": Sequence(Octet, Int32sb),
 }
 Letter, Value = "letter" / Bytes(1), "value" / Switch(this.letter, LETTERS, default=Error)
 FieldTable: Any = Nested(Prefixed(Long, exactly(GreedyRange(Sequence("name" / ShortStr, Letter, Value)))))

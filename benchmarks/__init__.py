@@ -1,0 +1,1 @@
+"""Side by side with others, in one run: only ratios are results, for machines differ and so do hours."""
