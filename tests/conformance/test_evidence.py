@@ -8,8 +8,8 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import evidence, profiles
 from conformance import events as ev
+from conformance import evidence, profiles
 from conformance.events import Event, EventBuilder, Labels
 from conformance.monitors import judge
 from conformance.verdicts import Finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -54,10 +55,8 @@ class Scene:
                 self.rules, queue_type, deadline=0.5,
             )
             try:
-                try:
+                with contextlib.suppress(SceneOver):
                     self.play(stage, **case)
-                except SceneOver:
-                    pass
                 total.add(stage.finish())
             finally:
                 stage.cleanup()
