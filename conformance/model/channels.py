@@ -1,0 +1,162 @@
+"""One life of a channel number, as its client sees it.
+
+A number that is closed and opened again is another `Channel`: nothing is carried over, so nothing here is keyed by
+number. States, from the client's side:
+
+    opening --open-ok--> open --our close--> closing --close-ok--> closed
+                          |                     ^
+                          +--a mistake--> doomed +--our close (the closes cross)
+                                            |
+                                            +--the broker's close--> closed (until our close-ok: `discarding`)
+
+`doomed` begins when a mistake is *sent*: all that is sent after it must have no effect. A channel is `vague` while a
+race that the text allows decides whether it has failed; then nothing is claimed about what it does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.model.records import Copy, Delivery, Doom, Request, Settlement, Taker
+
+if TYPE_CHECKING:
+    from conformance.model.connections import Connection
+    from conformance.model.queues import Queue
+
+OPENING, OPEN, DOOMED, CLOSING, CLOSED = "opening", "open", "doomed", "closing", "closed"
+STARTING, LIVE, CANCELLING, GIVEN_UP = "starting", "live", "cancelling", "given up"
+
+
+@dataclass(slots=True, eq=False)
+class Consumer:
+    """One consumer, from the sending of consume until cancel-ok."""
+
+    tag: str
+    queue: str
+    no_ack: bool
+    state: str
+    source: Queue
+    taker: Taker
+    limit: int = 0
+    limit_moved: bool = False
+    """basic.qos was sent later; brokers differ in whether it applies to this consumer."""
+    outstanding: int = 0
+    since: int = 0
+    """From here on the broker could have sent what the consumer gets next."""
+
+    def full(self) -> bool:
+        return not self.no_ack and 0 < self.limit <= self.outstanding and not self.limit_moved
+
+    def may_receive(self) -> bool:
+        return not self.full() and self.source.may_hold()
+
+
+@dataclass(slots=True, eq=False)
+class Channel:
+    """One life of a channel number."""
+
+    connection: Connection
+    number: int
+    opened: int
+    state: str = OPENING
+    adopted: bool = False
+    """The history begins in its midst: its past is not known."""
+    previous: Channel | None = None
+    last_tag: int = 0
+    unacked: dict[int, Delivery] = field(default_factory=dict)
+    deliveries: dict[int, Delivery] = field(default_factory=dict)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    former: dict[str, Queue] = field(default_factory=dict)
+    """Tags of consumers that were cancelled."""
+    requests: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
+    late: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
+    """Requests that must not be answered, because they were sent after a mistake."""
+    confirm: bool = False
+    published: int = 0
+    unconfirmed: dict[int, Copy | None] = field(default_factory=dict)
+    transactional: bool = False
+    uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
+    unpublished: list[Copy] = field(default_factory=list)
+    prefetch: int = 0
+    shared_limit: bool = False
+    """A limit for the whole channel is or was set; which deliveries it holds back is left open."""
+    paused: bool = False
+    doom: Doom | None = None
+    vague: bool = False
+    race: Settlement | None = None
+    """A multiple with tag 0 that may cover deliveries we have not read, until an answer shows it was handled."""
+    unproven: deque[Settlement] = field(default_factory=deque)
+    sent: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Other methods sent since the last answer, by class and method id, with when."""
+    unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)
+    last_single: Settlement | None = None
+    last_multiple: Settlement | None = None
+    last_settlement: Settlement | None = None
+    modes: set[bool] = field(default_factory=set)
+    released: list[Copy] = field(default_factory=list)
+    live_queues: frozenset[str] = frozenset()
+    close_sent: int = 0
+    close_seen: int = 0
+    """When the broker's own close came."""
+    published_late: int = 0
+    """Publishes sent after a mistake."""
+    discarding: bool = False
+    """The broker has closed it and our close-ok is not yet sent."""
+    confirms_since: int = 0
+    """Publishes sent since the last delivery; tells one shared counter from two."""
+
+    @property
+    def incarnation(self) -> int:
+        """Tells the lives of one number apart."""
+        return self.opened
+
+    @property
+    def settled(self) -> frozenset[int]:
+        """Tags of manual deliveries that are settled."""
+        return frozenset(
+            tag for tag, delivery in self.deliveries.items() if not delivery.no_ack and tag not in self.unacked
+        )
+
+    def in_flight_possible(self) -> bool:
+        """May the broker be sending deliveries that we have not read?"""
+        if self.requests.get(("basic.get", "")):
+            return True
+        return any(consumer.may_receive() for consumer in self.consumers.values())
+
+    def expect(self, request: Request) -> None:
+        queue = self.late if request.ignored else self.requests
+        queue.setdefault((request.method, request.consumer_tag), deque()).append(request)
+
+    def answered(self, method: str, consumer_tag: str = "") -> Request | None:
+        """The request that this reply belongs to; replies to different methods may overtake each other."""
+        for pending in (self.requests, self.late):
+            for key in ((method, consumer_tag), (method, "")):
+                queue = pending.get(key)
+                if queue:
+                    request = queue.popleft()
+                    if not queue:
+                        del pending[key]
+                    return request
+        return None
+
+    def pending(self) -> list[Request]:
+        """What is still to be answered, oldest first."""
+        return sorted((one for queue in self.requests.values() for one in queue), key=lambda one: one.seq)
+
+    def covered(self, tag: int, multiple: bool) -> list[Delivery]:
+        """The outstanding deliveries that a settlement reaches."""
+        if not multiple:
+            return [self.unacked[tag]] if tag in self.unacked else []
+        if tag == 0:
+            return list(self.unacked.values())
+        reached: list[Delivery] = []
+        for number, delivery in self.unacked.items():
+            if number > tag:
+                break
+            reached.append(delivery)
+        return reached
+
+    def alive(self) -> bool:
+        return self.state in (OPEN, OPENING)

@@ -1,0 +1,104 @@
+"""The broker closes a channel or a connection: whose mistake was it?
+
+A close that a mistake of the client brings about is expected, unless it names a method of which we know that it may
+have failed as well. Any other close ends the channel for a reason that we can at best guess from the class, method
+and tag it names: if they name a settlement that had to be accepted, that settlement is the suspect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conformance.events import Event
+from conformance.model import endings
+from conformance.model.channels import CLOSED, CLOSING, DOOMED, Channel
+from conformance.model.connections import Connection
+from conformance.model.facts import (
+    AfterClose,
+    ChannelInsteadOfConnection,
+    ClosedUnasked,
+    ConnectionFailed,
+    Fact,
+    Refused,
+)
+from conformance.model.records import Settlement
+
+if TYPE_CHECKING:
+    from conformance.model.model import Model
+
+Facts = Iterator[Fact]
+Ids = tuple[int, int]
+
+SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
+NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
+
+
+def ids_of(event: Event) -> Ids:
+    """Class and method that a close blames."""
+    arguments = event.args
+    return int(arguments.get("class_id", 0)), int(arguments.get("method_id", 0))
+
+
+def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
+    """The broker's channel.close."""
+    channel = connection.met(event.channel, event.seq)
+    former = connection.failed.get(event.channel)
+    if former is not None and former.state == CLOSING:
+        channel = former
+    if channel is None or channel.state == CLOSED:
+        yield AfterClose(event, channel, None, ours=channel is not None and not channel.close_seen)
+        return
+    ids, hard = ids_of(event), connection.doom
+    if hard is not None and ids == (hard.class_id, hard.method_id) and (hard.rule != "ERR-010"):
+        yield ChannelInsteadOfConnection(event, channel, hard)
+        connection.doom = None
+        endings.shake(channel)
+    elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent):
+        yield Refused(event, channel, channel.doom)
+        connection.refusals = event.seq
+    else:
+        yield ClosedUnasked(event, channel, suspect(channel, event))
+        endings.shake(channel)
+    if channel.state != DOOMED:
+        endings.release(channel, event.seq)
+    endings.end_takers(channel, event.seq)
+    channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
+    connection.failed[event.channel] = channel
+
+
+def suspect(channel: Channel, event: Event) -> Settlement | None:
+    """The settlement that this close complains of, among those not yet known to be accepted."""
+    unproven = channel.unproven
+    if not unproven:
+        return None
+    text, ids = str(event.args.get("reply_text", "")), ids_of(event)
+    named = NAMED_TAG.search(text)
+    if ids not in SETTLES and named is None and (ids != (0, 0) or channel.sent or "timed out" in text):
+        return None
+    fitting = [
+        one for one in unproven
+        if (ids not in SETTLES or one.method_id == ids[1]) and (named is None or one.tag == int(named[1]))
+    ]
+    return (fitting or list(unproven))[-1]
+
+
+def close_connection(model: Model, connection: Connection, event: Event) -> Facts:
+    """The broker's connection.close, or an end that nobody had asked for."""
+    doomed = [one for one in connection.channels.values() if one.doom is not None and not one.close_seen]
+    named = next(filter(None, (suspect(one, event) for one in connection.open_channels())), None)
+    yield ConnectionFailed(event, connection, connection.doom, doomed, named)
+    connection.doom = None
+    lose_connection(connection, event.seq)
+
+
+def lose_connection(connection: Connection, seq: int) -> None:
+    """It is gone: what was under way may have had no effect."""
+    connection.ended = seq
+    for channel in connection.channels.values():
+        if channel.state != CLOSED:
+            if channel.state not in (DOOMED, CLOSING) and not connection.closing:
+                endings.release(channel, seq)
+            endings.shake(channel)
+            channel.state = CLOSED

@@ -1,0 +1,45 @@
+"""One connection: its channels, and what closes all of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.model.channels import CLOSED, OPEN, Channel
+from conformance.model.records import HardDoom
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """What one client sees of one TCP connection."""
+
+    name: str
+    channels: dict[int, Channel] = field(default_factory=dict)
+    failed: dict[int, Channel] = field(default_factory=dict)
+    """Closed by the broker: late frames of these may come until their number is open again."""
+    whole: bool = False
+    """Seen from its beginning; otherwise channels are taken as open when they are first met."""
+    doom: HardDoom | None = None
+    closing: int = 0
+    ended: int = 0
+    blocked: bool = False
+    refusals: int = 0
+    """When the broker last closed a channel of it."""
+
+    def channel(self, number: int) -> Channel | None:
+        """The current life of this channel number."""
+        return self.channels.get(number)
+
+    def met(self, number: int, seq: int) -> Channel | None:
+        """The channel that a frame belongs to; adopted where the history begins in its midst."""
+        channel = self.channels.get(number)
+        if channel is None and not self.whole:
+            channel = Channel(self, number, seq, state=OPEN, adopted=True)
+            self.channels[number] = channel
+        return channel
+
+    def usable(self) -> bool:
+        """Can it still be expected to do as asked?"""
+        return not (self.doom or self.closing or self.ended)
+
+    def open_channels(self) -> list[Channel]:
+        return [channel for channel in self.channels.values() if channel.state != CLOSED]

@@ -1,0 +1,41 @@
+"""What a queue's declaration says about what may be concluded for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from conformance.events import Event
+from conformance.model.queues import Queue
+from conformance.profiles import Profile
+
+if TYPE_CHECKING:
+    from conformance.model.model import Model
+
+LIMITS = frozenset({
+    "x-message-ttl", "x-max-length", "x-max-length-bytes", "x-expires", "x-delivery-limit", "x-max-in-memory-length",
+})
+
+
+def declare(model: Model, name: str, event: Event) -> None:
+    """A declaration was sent; declaring a queue that is there changes nothing."""
+    present = model.queues.get(name)
+    if present is not None and present.declared and not present.deleted:
+        return
+    arguments = event.args.get("arguments") or {}
+    kind = str(arguments.get("x-queue-type") or "classic")
+    model.queues[name] = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque)
+
+
+def queue_of(
+    profile: Profile, name: str, kind: str, declared: int, arguments: Mapping[str, Any], *, opaque: bool,
+) -> Queue:
+    """A queue as it is declared; `declared` is 0 for one whose declaration we have not seen."""
+    semantics = profile.queue(kind)
+    limit = arguments.get("x-delivery-limit")
+    order = semantics.order(limit if isinstance(limit, int) else None)
+    return Queue(
+        name, kind, semantics, order, declared, opaque=opaque,
+        lossy=not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
+        single_active=bool(arguments.get("x-single-active-consumer")),
+    )

@@ -1,0 +1,198 @@
+"""Deliveries: which message of which queue came to whom, and what that proves.
+
+On a channel that we have closed or made fail, a delivery only shows that the queue had handed the message out before
+it heard of that: it is coming back, or gone if no_ack, and counts as never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conformance.events import Event
+from conformance.model import proofs
+from conformance.model.channels import LIVE, OPEN, Channel, Consumer
+from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
+from conformance.model.queues import Queue
+from conformance.model.records import GONE, OUT, RELEASED, VOID, WAITING, Copy, Delivery, Request, Taker
+
+if TYPE_CHECKING:
+    from conformance.model.model import Model
+
+Facts = Iterator[Fact]
+
+
+def request_of(reply: str) -> str:
+    """basic.get-ok -> basic.get"""
+    return "basic.get" if reply == "basic.get-empty" else reply.removesuffix("-ok")
+
+
+def deliver(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.deliver"""
+    tag = event.consumer_tag or ""
+    consumer = channel.consumers.get(tag)
+    if consumer is None and channel.adopted:
+        consumer = _adopted(model, channel, event)
+    if consumer is None:
+        yield Stray(event, channel, tag)
+        yield from _number(channel, event, get=False)
+        _shake(model, channel, event)
+        return
+    yield from _number(channel, event, get=False)
+    if not _counts(channel):
+        unseen(model, channel, event)
+        return
+    since = consumer.since
+    yield from _delivered(channel, event, consumer.source, consumer, consumer.taker, since, consumer.no_ack)
+    if not consumer.no_ack:
+        consumer.outstanding += 1
+
+
+def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.get-ok"""
+    request = channel.answered("basic.get")
+    if request is None or request.source is None:
+        yield from _unrequested_get(model, channel, event, request)
+        return
+    yield from _number(channel, event, get=True)
+    yield from _answer(channel, request, event)
+    queue, taker = request.source, request.taker
+    if _counts(channel):
+        yield from _delivered(channel, event, queue, None, taker, request.seq, request.no_ack)
+    else:
+        _taken_unseen(channel, queue, event, no_ack=request.no_ack)
+    if taker is not None:
+        queue.end(taker, event.seq, blind=False)
+
+
+def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.get-empty"""
+    request = channel.answered("basic.get")
+    if request is None or request.source is None:
+        yield from _unrequested_get(model, channel, event, request)
+        return
+    queue, taker = request.source, request.taker
+    yield from _answer(channel, request, event)
+    yield FoundEmpty(event, channel, queue, taker, request.seq)
+    if taker is not None:
+        queue.end(taker, event.seq, blind=False)
+    queue.settled.clear()
+    queue.voided.clear()
+
+
+def _unrequested_get(model: Model, channel: Channel, event: Event, request: Request | None) -> Facts:
+    """An answer to a get that was never sent, or that had to be ignored."""
+    if request is not None:
+        if channel.doom is not None:
+            channel.doom.answered.append(request)
+    elif not channel.adopted:
+        yield Unrequested(event, channel)
+    if event.method == "basic.get-ok":
+        yield from _number(channel, event, get=True)
+        _shake(model, channel, event)
+
+
+def _answer(channel: Channel, request: Request, event: Event) -> Facts:
+    yield from proofs.proven(channel, request, event)
+    if request.source is not None and request.source.semantics.same_channel_order:
+        proofs.prove(channel, request.source.name, request.seq, event.seq)
+
+
+def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
+    tag = event.delivery_tag or 0
+    yield Numbered(event, channel, tag, get)
+    channel.confirms_since = 0
+    doom = channel.doom
+    if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
+        _lift(channel)
+    channel.last_tag = max(channel.last_tag, tag)
+
+
+def _lift(channel: Channel) -> None:
+    """The tag that looked unknown was under way: whether it was settled is open."""
+    channel.doom = None
+    channel.state = OPEN
+    channel.vague = True
+    for copy in channel.released:
+        copy.queue.unsettle(copy, shaky=True)
+
+
+def _counts(channel: Channel) -> bool:
+    """Does the client still count deliveries on this channel as its own?"""
+    return channel.state == OPEN
+
+
+def _delivered(
+    channel: Channel, event: Event, queue: Queue, consumer: Consumer | None, taker: Taker | None, since: int,
+    no_ack: bool,
+) -> Facts:
+    tag, message = event.delivery_tag or 0, event.message or ""
+    copy = queue.copies.get(message)
+    if copy is None:
+        copy = Copy(message, queue, event.seq, hidden=True, doubtful=True)
+        queue.copies[message] = copy
+    delivery = Delivery(
+        tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,
+        event.seq, no_ack, channel, copy, consumer,
+    )
+    yield Delivered(event, channel, delivery, copy, queue, taker, since)
+    channel.deliveries[tag] = delivery
+    channel.modes.add(no_ack)
+    queue.leave(copy, GONE if no_ack else OUT)
+    copy.holder, copy.seen, copy.proof = delivery, True, 0
+    if no_ack:
+        copy.settlement = None
+        queue.settled.append(delivery)
+        return
+    channel.unacked[tag] = delivery
+    if channel.race is not None or channel.vague:
+        delivery.shaky = True
+        queue.unsettle(copy, shaky=True)
+
+
+def unseen(model: Model, channel: Channel, event: Event) -> None:
+    """A delivery on a channel that has ended, or is about to."""
+    if event.method == "basic.get-ok":
+        request = next(iter(channel.requests.get(("basic.get", ""), ())), None)
+        source, no_ack = (request.source, request.no_ack) if request else (None, True)
+    else:
+        consumer = channel.consumers.get(event.consumer_tag or "")
+        source, no_ack = (consumer.source, consumer.no_ack) if consumer else (None, True)
+    if source is None:
+        _shake(model, channel, event)
+    else:
+        _taken_unseen(channel, source, event, no_ack=no_ack)
+
+
+def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool) -> None:
+    copy = queue.copies.get(event.message or "")
+    if copy is None or copy.place != WAITING:
+        return
+    copy.hidden = True
+    if no_ack:
+        queue.leave(copy, GONE)
+        copy.shaky = True
+    elif not copy.shaky:
+        settlement = copy.settlement
+        queue.back(copy, RELEASED, event.seq)
+        copy.settlement = settlement
+
+
+def _shake(model: Model, channel: Channel, event: Event) -> None:
+    """We do not know whose delivery this is: nothing is claimed about its message any more."""
+    queue = model.queues.get(event.routing_key or "")
+    copy = queue.copies.get(event.message or "") if queue is not None else None
+    if copy is not None and copy.place != VOID:
+        copy.queue.unsettle(copy, shaky=True)
+        copy.hidden = True
+
+
+def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
+    """A consumer that was there before the history began."""
+    tag, queue = event.consumer_tag or "", model.queue(event.routing_key or "")
+    taker = queue.taken_by(Taker(event.seq, no_ack=False, get=False))
+    consumer = Consumer(tag, queue.name, False, LIVE, queue, taker, limit_moved=True, since=event.seq)
+    channel.consumers[tag] = consumer
+    return consumer
+
+

@@ -1,0 +1,95 @@
+"""What becomes of messages and takers when a channel ends, by whatever hand.
+
+Its unsettled deliveries go back at a moment nobody sees. Its takers may go on taking for a while: what they take comes
+back unseen, and with no_ack never. Close-ok may prove that both are over; the profile says when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.model.channels import CANCELLING, Channel
+from conformance.model.queues import Queue
+from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Taker
+
+
+def release(channel: Channel, at: int) -> None:
+    """The client has sent what ends the channel, or learned that it has ended."""
+    channel.live_queues = frozenset(
+        consumer.queue for consumer in channel.consumers.values()
+        if consumer.state != CANCELLING and not consumer.source.deleted
+    )
+    held = [delivery for _, covered in channel.uncommitted for delivery in covered]
+    for delivery in [*channel.unacked.values(), *held]:
+        copy = delivery.copy
+        if copy.holder is not delivery or copy.place != OUT:
+            continue
+        if delivery.shaky or copy.shaky:
+            copy.queue.unsettle(copy, shaky=True)
+        else:
+            copy.queue.back(copy, RELEASED, at)
+            channel.released.append(copy)
+    channel.unacked.clear()
+    channel.uncommitted.clear()
+    for queue, taker in takers(channel):
+        queue.lose(taker)
+    _doubt_unconfirmed(channel)
+
+
+def takers(channel: Channel) -> Iterator[tuple[Queue, Taker]]:
+    """Everything on the channel that may be taking messages."""
+    for consumer in channel.consumers.values():
+        yield consumer.source, consumer.taker
+    for request in channel.requests.get(("basic.get", ""), ()):
+        if request.source is not None and request.taker is not None:
+            yield request.source, request.taker
+
+
+def end_takers(channel: Channel, at: int) -> None:
+    """An answer shows that the channel has ended: where the profile says so, its takers have too."""
+    for queue, taker in takers(channel):
+        if queue.semantics.closeok_ends:
+            queue.end(taker, at, blind=True)
+
+
+def prove_release(channel: Channel, at: int) -> None:
+    """Close-ok: what the channel held is back, where the profile lets us conclude that."""
+    for copy in channel.released:
+        sync = copy.queue.semantics.closeok_sync
+        if copy.place == WAITING and copy.entry == RELEASED and copy.entered == channel.close_sent and (
+            sync == "always" or (sync == "consumer" and copy.queue.name in channel.live_queues)
+        ):
+            copy.proof = at
+
+
+def _doubt_unconfirmed(channel: Channel) -> None:
+    """Publishes that nothing has proven yet may be lost with the channel, where the profile says so."""
+    for entries in channel.unsynced.values():
+        for _, copy in entries:
+            if (
+                copy.queue.semantics.unconfirmed_may_vanish
+                and copy.entry == PUBLISHED and copy.place == WAITING and not copy.confirmed
+            ):
+                copy.queue.unsettle(copy, shaky=False)
+
+
+def shake(channel: Channel) -> None:
+    """The channel ended for a reason that we do not know: what it did since its last answer may have had no effect."""
+    for settlement in channel.unproven:
+        for delivery in settlement.covered:
+            copy = delivery.copy
+            if copy.holder is delivery and (copy.place == GONE or copy.settlement is settlement):
+                copy.queue.unsettle(copy, shaky=True)
+    channel.unproven.clear()
+    for entries in channel.unsynced.values():
+        for _, copy in entries:
+            if copy.place == WAITING and copy.publisher is channel:
+                copy.queue.unsettle(copy, shaky=False)
+
+
+def blur(channel: Channel) -> None:
+    """From now on anything may have happened to what the channel holds and does."""
+    channel.vague = True
+    for delivery in channel.unacked.values():
+        delivery.shaky = True
+        delivery.copy.queue.unsettle(delivery.copy, shaky=True)

@@ -1,0 +1,190 @@
+"""What events mean, given what was known before them.
+
+Monitors judge facts and nothing else. A fact is handed out *before* the model learns from it, so that whatever it
+points to shows the state in which the broker's frame arrived, unless its docstring says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.events import Event
+from conformance.model.channels import Channel, Consumer
+from conformance.model.connections import Connection
+from conformance.model.owed import Obligation
+from conformance.model.queues import Queue
+from conformance.model.records import Copy, Delivery, Doom, HardDoom, Request, Settlement, Taker
+
+
+@dataclass(slots=True)
+class Numbered:
+    """A basic.deliver or get-ok carries its tag, on a channel that the client has not seen closed."""
+
+    event: Event
+    channel: Channel
+    tag: int
+    get: bool
+
+
+@dataclass(slots=True)
+class Delivered:
+    """A delivery that the client counts as its own."""
+
+    event: Event
+    channel: Channel
+    delivery: Delivery
+    copy: Copy
+    queue: Queue
+    taker: Taker | None
+    since: int
+
+
+@dataclass(slots=True)
+class Stray:
+    """A delivery to a consumer that this channel does not have."""
+
+    event: Event
+    channel: Channel
+    consumer_tag: str
+
+
+@dataclass(slots=True)
+class FoundEmpty:
+    """A get-empty."""
+
+    event: Event
+    channel: Channel
+    queue: Queue
+    taker: Taker | None
+    since: int
+
+
+@dataclass(slots=True)
+class Confirmed:
+    """The broker's basic.ack or basic.nack."""
+
+    event: Event
+    channel: Channel
+    number: int
+    multiple: bool
+
+
+@dataclass(slots=True)
+class Answered:
+    """A reply, and the request it belongs to."""
+
+    event: Event
+    channel: Channel
+    request: Request
+
+
+@dataclass(slots=True)
+class Unrequested:
+    """A method of the broker that nobody has asked for."""
+
+    event: Event
+    channel: Channel
+
+
+@dataclass(slots=True)
+class Opened:
+    """Open-ok; `previous` is the former life of the number."""
+
+    event: Event
+    channel: Channel
+    previous: Channel | None
+
+
+@dataclass(slots=True)
+class Accepted:
+    """An answer shows that the broker took this settlement without complaint."""
+
+    event: Event
+    settlement: Settlement
+
+
+@dataclass(slots=True)
+class Refused:
+    """The broker's channel.close after a mistake of the client."""
+
+    event: Event
+    channel: Channel
+    doom: Doom
+
+
+@dataclass(slots=True)
+class ClosedUnasked:
+    """The broker's channel.close where no settlement was to be refused; the suspect is the one it names, if any."""
+
+    event: Event
+    channel: Channel
+    suspect: Settlement | None
+
+
+@dataclass(slots=True)
+class AfterClose:
+    """A frame for a channel that is closed, other than a delivery of the closed channel."""
+
+    event: Event
+    channel: Channel | None
+    request: Request | None
+    ours: bool
+    """The close was the client's, and has been answered."""
+
+
+@dataclass(slots=True)
+class ChannelClosed:
+    """Close-ok to the client's close; `crossed`: the broker closed at the same time."""
+
+    event: Event
+    channel: Channel
+    crossed: bool
+
+
+@dataclass(slots=True)
+class ConnectionFailed:
+    """The broker's connection.close, or the end of a connection that nobody had closed."""
+
+    event: Event
+    connection: Connection
+    doom: HardDoom | None
+    doomed: list[Channel] = field(default_factory=list)
+    suspect: Settlement | None = None
+
+
+@dataclass(slots=True)
+class ChannelInsteadOfConnection:
+    """The broker closed a channel where the mistake should cost the connection."""
+
+    event: Event
+    channel: Channel
+    doom: HardDoom
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """The deadline passed, and this was still owed."""
+
+    event: Event
+    obligation: Obligation
+    channel: Channel | None
+    doom: Doom | None = None
+    hard: HardDoom | None = None
+    request: Request | None = None
+    consumer: Consumer | None = None
+
+
+@dataclass(slots=True)
+class Missing:
+    """The drain's deadline passed, and these messages never came."""
+
+    event: Event
+    queue: Queue
+    copies: list[Copy]
+
+
+Fact = (
+    Numbered | Delivered | Stray | FoundEmpty | Confirmed | Answered | Unrequested | Opened | Accepted | Refused
+    | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed | ChannelInsteadOfConnection | Unanswered
+    | Missing
+)

@@ -1,0 +1,155 @@
+"""The model of one history: its connections, its queues, and the reading of each event.
+
+Reading an event gives facts; whoever iterates over them judges each before the model learns from it. The model never
+judges, knows no rule text, and claims only what the history proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance import events
+from conformance.events import METHOD, TO_BROKER, Event
+from conformance.model import closing, declaring, endings, receiving, sending
+from conformance.model.channels import GIVEN_UP, Channel
+from conformance.model.connections import Connection
+from conformance.model.facts import Fact, Missing, Unanswered
+from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, Obligation, owed_by
+from conformance.model.queues import Queue
+from conformance.profiles import Profile
+
+UNEXPECTED = ("fin", "reset")
+"""How a connection ends when it was not us."""
+
+
+class Model:
+    """What one history shows."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.connections: dict[str, Connection] = {}
+        self.queues: dict[str, Queue] = {}
+        self.history = ""
+        self.queue_type = ""
+        self.opaque = False
+
+    def read(self, event: Event) -> Iterator[Fact]:
+        """The facts in this event, in order; the model learns from each when the next is asked for."""
+        kind = event.kind
+        if kind == METHOD:
+            connection = self.connections.get(event.connection) or self._connection(event.connection)
+            if event.direction == TO_BROKER:
+                sending.send(self, connection, event)
+            else:
+                yield from self._receive(connection, event)
+        elif kind in (events.OPEN, events.PROTOCOL):
+            self._connection(event.connection).whole = True
+        elif kind == events.END:
+            yield from self._end(self._connection(event.connection), event)
+        elif kind == events.SCENE:
+            self.queue_type = str(event.args.get("queue_type") or "")
+        elif kind == events.DEADLINE:
+            yield from self._deadline(event)
+        self.history = event.history
+
+    def queue(self, name: str) -> Queue:
+        """This queue; where its declaration is not part of the history, one of which little is known."""
+        queue = self.queues.get(name)
+        if queue is None:
+            kind = self.queue_type or "quorum"
+            queue = declaring.queue_of(self.profile, name, kind, 0, {}, opaque=self.opaque)
+            self.queues[name] = queue
+        return queue
+
+    def publish_somewhere(self) -> None:
+        """A message went to an exchange: from now on any queue may hold messages that we do not know."""
+        if not self.opaque:
+            self.opaque = True
+            for queue in self.queues.values():
+                queue.opaque = True
+
+    def owed(self) -> list[Obligation]:
+        """What the broker still has to send."""
+        return [obligation for obligation, _, _ in owed_by(self.connections.values())]
+
+    def _connection(self, name: str) -> Connection:
+        return self.connections.setdefault(name, Connection(name))
+
+    def _receive(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        if event.channel:
+            if event.method == "channel.close":
+                yield from closing.close_channel(self, connection, event)
+            elif not connection.ended:
+                yield from receiving.receive(self, connection, event)
+        elif event.method == "connection.close":
+            yield from closing.close_connection(self, connection, event)
+        elif event.method == "connection.close-ok":
+            yield from self._closed(connection, event)
+        elif event.method == "connection.start":
+            connection.whole = True
+        elif event.method in ("connection.blocked", "connection.unblocked"):
+            connection.blocked = event.method == "connection.blocked"
+
+    def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        """Close-ok for the connection: all its channels were handled to their end."""
+        for channel in connection.open_channels():
+            channel.unproven.clear()
+            channel.unsynced.clear()
+            endings.end_takers(channel, event.seq)
+        closing.lose_connection(connection, event.seq)
+        yield from ()
+
+    def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        if connection.ended:
+            return
+        if event.args.get("cause") in UNEXPECTED and not connection.closing:
+            yield from closing.close_connection(self, connection, event)
+        closing.lose_connection(connection, event.seq)
+
+    def _deadline(self, event: Event) -> Iterator[Fact]:
+        if event.args.get("for") == "drain":
+            queue = self.queues.get(str(event.queue or event.args.get("queue") or ""))
+            if queue is not None and all(taker.lost for taker in queue.takers):
+                copies = list(queue.waiting())
+                yield Missing(event, queue, copies)
+                for copy in copies:
+                    queue.unsettle(copy, shaky=False)
+            return
+        for obligation, channel, consumer in list(owed_by(self.connections.values())):
+            fact = Unanswered(event, obligation, channel, consumer=consumer)
+            if channel is not None:
+                fact.doom = channel.doom
+                fact.request = next((one for one in channel.pending() if one.seq == obligation.since_seq), None)
+            fact.hard = self.connections[obligation.connection].doom
+            yield fact
+            self._give_up(fact)
+
+    def _give_up(self, fact: Unanswered) -> None:
+        """Nobody waits for this any longer, and what depends on it is not judged."""
+        connection = self.connections[fact.obligation.connection]
+        kind, channel = fact.obligation.kind, fact.channel
+        if kind == HARD_CLOSE:
+            connection.doom = None
+        elif channel is None:
+            closing.lose_connection(connection, fact.event.seq)
+        elif kind == CLOSE:
+            _take_as_accepted(channel)
+        elif kind == CONFIRM:
+            channel.unconfirmed.clear()
+        elif kind == DELIVERY:
+            if fact.consumer is not None:
+                fact.consumer.state = GIVEN_UP
+        elif fact.request is not None:
+            channel.answered(fact.request.method, fact.request.consumer_tag)
+            if fact.request.method in ("channel.close", "channel.open"):
+                channel.state = "closed"
+            endings.blur(channel)
+
+
+def _take_as_accepted(channel: Channel) -> None:
+    """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
+    channel.doom, channel.vague = None, True
+    if channel.state == "doomed":
+        channel.state = "open"
+    for copy in channel.released:
+        copy.queue.unsettle(copy, shaky=True)

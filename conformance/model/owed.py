@@ -1,0 +1,79 @@
+"""What the broker still owes: the predicate that tells lawful silence from a missing answer.
+
+A driver that waits until nothing is owed needs no sleep, and a deadline that passes while something is owed is a
+finding. So this must be exact on the safe side: what the broker may leave out is not owed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from conformance.model.channels import CLOSED, CLOSING, DOOMED, LIVE, OPEN, Channel, Consumer
+from conformance.model.connections import Connection
+
+REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """Something the broker has to send: what, where, and since when."""
+
+    kind: str
+    connection: str
+    channel: int
+    what: str
+    since_seq: int
+
+
+def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Channel | None, Consumer | None]]:
+    """All that is owed, each with the channel and the consumer that wait for it."""
+    for connection in connections:
+        if connection.ended:
+            continue
+        if connection.doom and not connection.doom.optional:
+            yield Obligation(HARD_CLOSE, connection.name, 0, CLOSE, connection.doom.seq), None, None
+        elif connection.closing:
+            yield Obligation(REPLY, connection.name, 0, "connection.close-ok", connection.closing), None, None
+        else:
+            for channel in connection.channels.values():
+                for obligation, consumer in _of_channel(channel, connection):
+                    yield obligation, channel, consumer
+
+
+def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
+    name, number = connection.name, channel.number
+    if channel.doom and not channel.close_seen:
+        yield Obligation(CLOSE, name, number, CLOSE, channel.doom.seq), None
+    if channel.state == CLOSING or channel.close_sent:
+        if channel.state != CLOSED or channel.discarding or channel.close_seen:
+            yield from _reply_to_close(channel, name)
+        return
+    if channel.state in (DOOMED, CLOSED):
+        return
+    for request in channel.pending():
+        yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
+    if channel.unconfirmed and not channel.vague and not connection.blocked:
+        first = next(iter(channel.unconfirmed))
+        yield Obligation(CONFIRM, name, number, f"the confirm of publish {first}", channel.opened), None
+    if channel.state == OPEN and not channel.vague and not channel.shared_limit and not channel.paused:
+        for consumer in channel.consumers.values():
+            if consumer.state == LIVE and _starving(consumer):
+                yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
+
+
+def _reply_to_close(channel: Channel, name: str) -> Iterator[tuple[Obligation, Consumer | None]]:
+    if channel.requests.get(("channel.close", "")):
+        yield Obligation(REPLY, name, channel.number, "channel.close-ok", channel.close_sent), None
+
+
+def _starving(consumer: Consumer) -> bool:
+    """Is there a message that must be given to this consumer or to another one that waits?"""
+    queue = consumer.source
+    if consumer.limit_moved or queue.deleted or not queue.declared:
+        return False
+    if queue.single_active and len(queue.takers) > 1:
+        return False
+    if not (consumer.no_ack or consumer.limit == 0 or consumer.outstanding < consumer.limit):
+        return False
+    return bool(queue.fresh or queue.returned)

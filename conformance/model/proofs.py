@@ -1,0 +1,42 @@
+"""What an answer proves about all that was sent before its request.
+
+The channel handles what it is sent in order. So an answer shows that every earlier settlement was taken without
+complaint, and, where the profile says that one channel's work reaches a queue in order, that every earlier publish and
+return is in its queue. A proof counts from the receipt of the answer, never from the sending of its request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.events import Event
+from conformance.model.channels import Channel
+from conformance.model.facts import Accepted, Fact
+from conformance.model.records import EITHER, WAITING, Request
+
+
+def proven(channel: Channel, request: Request, event: Event) -> Iterator[Fact]:
+    """An answer: what was sent before its request has been handled, and was not refused."""
+    unproven = channel.unproven
+    while unproven and unproven[0].seq < request.seq:
+        settlement = unproven.popleft()
+        settlement.accepted = event.seq
+        yield Accepted(event, settlement)
+        if settlement.refusal == EITHER:
+            channel.vague = channel.connection.doom is not None or any(one.refusal == EITHER for one in unproven)
+    if channel.race is not None and channel.race.seq < request.seq:
+        channel.race = None
+    if channel.sent:
+        channel.sent = {ids: seq for ids, seq in channel.sent.items() if seq >= request.seq}
+    doom = channel.connection.doom
+    if doom is not None and doom.optional and doom.seq <= request.seq:
+        channel.connection.doom = None
+
+
+def prove(channel: Channel, queue: str, before: int, at: int) -> None:
+    """What the channel sent to this queue before that index is in it, unless it has been taken."""
+    entries = channel.unsynced.get(queue)
+    while entries and entries[0][0] < before:
+        seq, copy = entries.popleft()
+        if copy.entered == seq and copy.place == WAITING:
+            copy.proof = at

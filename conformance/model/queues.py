@@ -1,0 +1,185 @@
+"""What is known about one queue: which messages wait in it, and who may be taking them.
+
+Broker and client race, so the order in which a client sees things is not the order in which the queue did them. The
+idea that makes judging safe all the same: keep the *takers*, everything that may take messages, from the sending of
+consume or get until an answer proves that it takes nothing more. A message that the client has not seen may then be
+with a taker, or may have been with one that has given it back.
+
+- `others`: may anybody but this taker hold a message that entered at `since`, unseen by the client?
+- `unseen`: may a message have been delivered and given back since then, without the client seeing it?
+- `there`: was this message certainly in the queue when the broker handled what the channel sent at `since`?
+
+A taker that ended by an answer to itself has shown all that it took. One that ended with its channel is *blind*: it
+may have taken messages that the client never saw.
+
+Cost: waiting messages are kept in order of publication (`fresh`) and of return (`returned`); those that nobody owes
+any more are put aside (`aside`). So a step looks only at messages that are out of order right now.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.model.records import (
+    PUBLISHED,
+    RELEASED,
+    WAITING,
+    Copy,
+    Delivery,
+    Settlement,
+    Taker,
+)
+from conformance.profiles import QueueSemantics
+
+if TYPE_CHECKING:
+    from conformance.model.channels import Channel
+
+SAFE_RETURNS = 18
+"""Quorum queues drop a message after 20 returns by default; near that, nobody owes it any more."""
+RECENT = 256
+"""So many of the latest settled deliveries are remembered until a get-empty shows that they stayed away."""
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """One queue, by name."""
+
+    name: str
+    kind: str
+    semantics: QueueSemantics
+    order: str
+    declared: int = 0
+    deleted: int = 0
+    lossy: bool = False
+    """Declared with a limit or an expiry: it may drop messages by itself."""
+    unordered: bool = False
+    """Declared with priorities: there is more than one line."""
+    single_active: bool = False
+    opaque: bool = False
+    """Messages may have come into it that we do not know of."""
+    copies: dict[str, Copy] = field(default_factory=dict)
+    fresh: dict[str, Copy] = field(default_factory=dict)
+    returned: dict[str, Copy] = field(default_factory=dict)
+    aside: dict[str, Copy] = field(default_factory=dict)
+    takers: dict[Taker, None] = field(default_factory=dict)
+    settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
+    voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _blind_until: int = 0
+    _lost_until: int = 0
+    _swept: int = 0
+    _lost: int = 0
+    _swallowing: int = 0
+
+    # -- takers
+
+    def taken_by(self, taker: Taker) -> Taker:
+        self.takers[taker] = None
+        return taker
+
+    def lose(self, taker: Taker) -> None:
+        """The taker's channel has ended or failed, by our own doing or not."""
+        if taker not in self.takers or taker.lost:
+            return
+        taker.lost = True
+        self._lost += 1
+        if taker.no_ack:
+            self._swallowing += 1
+            self.doubt()
+
+    def end(self, taker: Taker, at: int, *, blind: bool) -> None:
+        """The taker takes nothing more."""
+        if taker not in self.takers:
+            return
+        del self.takers[taker]
+        if taker.lost:
+            self._lost -= 1
+            self._swallowing -= taker.no_ack
+        if blind:
+            self._blind_until = at
+        if blind or taker.lost:
+            self._lost_until = at
+
+    def sweep(self, at: int) -> None:
+        """A multiple nack was sent that may return deliveries which the client has not read."""
+        self._swept = at
+
+    def others(self, since: int, me: Taker | None) -> bool:
+        if not self.declared or self._blind_until > since:
+            return True
+        return len(self.takers) > (me in self.takers)
+
+    def unseen(self, copy: Copy) -> bool:
+        since = copy.published
+        return (
+            not self.declared or copy.hidden or self._lost > 0 or self._lost_until > since or self._swept > since
+        )
+
+    def there(self, copy: Copy, channel: Channel, since: int) -> bool:
+        if 0 < copy.proof <= since:
+            return True
+        if not self.semantics.same_channel_order or copy.entry == RELEASED or copy.entered >= since:
+            return False
+        origin = copy.publisher if copy.entry == PUBLISHED else copy.holder and copy.holder.channel
+        return origin is channel
+
+    # -- messages
+
+    def put(self, copy: Copy) -> None:
+        """A published message enters."""
+        namesake = self.copies.get(copy.id)
+        if namesake is not None:
+            self._drop(namesake)
+            copy.ambiguous = copy.doubtful = copy.shaky = True
+        self.copies[copy.id] = copy
+        if self._swallowing:
+            copy.doubtful = True
+        (self.aside if copy.doubtful or copy.shaky else self.fresh)[copy.id] = copy
+
+    def back(self, copy: Copy, entry: str, at: int, settlement: Settlement | None = None) -> None:
+        """A delivered message goes back, some time after the client sent what is to bring it back."""
+        self._drop(copy)
+        copy.place, copy.entry, copy.entered, copy.proof = WAITING, entry, at, 0
+        copy.settlement = settlement
+        copy.returns += 1
+        if self._swallowing or (copy.returns >= SAFE_RETURNS and self.kind != "classic"):
+            copy.doubtful = True
+        (self.aside if copy.doubtful or copy.shaky else self.returned)[copy.id] = copy
+
+    def leave(self, copy: Copy, place: str) -> None:
+        """A message is delivered, or settled."""
+        self._drop(copy)
+        copy.place = place
+        copy.doubtful = copy.shaky = copy.ambiguous
+
+    def doubt(self) -> None:
+        """Whatever waits may be lost."""
+        for copy in self.waiting():
+            copy.doubtful = True
+            self.aside[copy.id] = copy
+        self.fresh.clear()
+        self.returned.clear()
+
+    def unsettle(self, copy: Copy, *, shaky: bool) -> None:
+        """Nobody owes this message any more; a shaky one may also turn up where it should not."""
+        self._drop(copy)
+        copy.doubtful = True
+        copy.shaky = copy.shaky or shaky
+        if copy.place == WAITING:
+            self.aside[copy.id] = copy
+
+    def waiting(self) -> Iterator[Copy]:
+        """Messages that are certainly owed: fresh ones by publication, then returned ones by return."""
+        yield from self.fresh.values()
+        yield from self.returned.values()
+
+    def may_hold(self) -> bool:
+        """May there be anything in it to deliver?"""
+        return bool(self.fresh or self.returned or self.aside) or self.opaque or not self.declared
+
+    def _drop(self, copy: Copy) -> None:
+        self.fresh.pop(copy.id, None)
+        self.returned.pop(copy.id, None)
+        self.aside.pop(copy.id, None)

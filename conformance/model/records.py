@@ -1,0 +1,176 @@
+"""What is remembered about messages, deliveries and settlements.
+
+A `Copy` is one message in one queue: messages are told apart by their id, and a message that a queue hands on to
+another (dead-lettering, several bindings) is another copy there. Every copy is at one of four places:
+
+    WAITING   in its queue, as far as we know
+    OUT       held by the delivery `holder`, unsettled
+    GONE      settled, or delivered with no_ack: must never be seen again
+    VOID      published on a channel that had failed: must never be seen at all
+
+`doubtful` copies may be lost, or never have arrived: nobody owes them. `shaky` copies may be anywhere, because a race
+that the text allows decided about them: nothing at all is claimed until they are seen again. All indices are the
+`seq` of events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conformance.model.channels import Channel, Consumer
+    from conformance.model.queues import Queue
+
+WAITING, OUT, GONE, VOID = "waiting", "out", "gone", "void"
+
+PUBLISHED, RETURNED, RECOVERED, RELEASED = "published", "returned", "recovered", "released"
+"""How a copy came into its queue: by publish; by nack or reject; by recover; by the end of its channel."""
+
+EITHER = "either"
+"""Stands for a rule id where the broker may accept or refuse a settlement."""
+
+
+@dataclass(slots=True, eq=False)
+class Copy:
+    """One message in one queue."""
+
+    id: str
+    queue: Queue
+    published: int
+    publisher: Channel | None = None
+    place: str = WAITING
+    confirmed: int = 0
+    proof: int = 0
+    """When an answer came that proves it to be in its queue; 0: none has come since it entered."""
+    entered: int = 0
+    """When the client sent what brought it into its queue."""
+    entry: str = PUBLISHED
+    settlement: Settlement | None = None
+    """The settlement that returned it, or that made it GONE."""
+    holder: Delivery | None = None
+    """Its last delivery that the client saw on a living channel."""
+    seen: bool = False
+    returns: int = 0
+    hidden: bool = False
+    """It may have been delivered without the client counting it as seen."""
+    doubtful: bool = False
+    shaky: bool = False
+    ambiguous: bool = False
+    """Another message of the same id was published to this queue."""
+
+    def older_than(self, other: Copy) -> bool:
+        """Was this certainly put into the queue before the other: by the same channel, or confirmed before?"""
+        if self.publisher is other.publisher and self.publisher is not None:
+            return self.published < other.published
+        return 0 < self.confirmed < other.published
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """One basic.deliver or get-ok on a channel."""
+
+    tag: int
+    message: str
+    queue: str
+    consumer_tag: str | None
+    redelivered: bool
+    seq: int
+    no_ack: bool
+    channel: Channel
+    copy: Copy
+    consumer: Consumer | None = None
+    settlement: Settlement | None = None
+    recovered: int = 0
+    """When the client asked to have it recovered."""
+    shaky: bool = False
+
+    @property
+    def owner(self) -> str:
+        """Who got it, for brokers that settle by owner: the consumer, or all gets of the channel."""
+        return self.consumer_tag if self.consumer_tag is not None else "basic.get"
+
+
+@dataclass(slots=True, eq=False)
+class Settlement:
+    """One ack, nack or reject of the client, and how it looked when it was sent."""
+
+    seq: int
+    method: str
+    method_id: int
+    tag: int
+    multiple: bool
+    requeue: bool
+    channel: Channel
+    refusal: str = ""
+    """The rule by which the broker must refuse it; empty: it must accept it; EITHER: both are right."""
+    covered: list[Delivery] = field(default_factory=list)
+    """What it settles; for a multiple that must be refused, what it would have settled."""
+    outstanding: int = 0
+    gap: bool = False
+    accepted: int = 0
+
+    @property
+    def all(self) -> bool:
+        return self.multiple and self.tag == 0
+
+    def __str__(self) -> str:
+        """In words, as reports show it."""
+        multiple = ", multiple" if self.multiple else ""
+        requeue = "" if self.method == "basic.ack" else ", requeue" if self.requeue else ", no requeue"
+        return f"{self.method}({self.tag}{multiple}{requeue})"
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A method of the client that is to be answered."""
+
+    seq: int
+    method: str
+    class_id: int
+    method_id: int
+    consumer_tag: str = ""
+    source: Queue | None = None
+    no_ack: bool = False
+    taker: Taker | None = None
+    ignored: bool = False
+    """Sent after a mistake that closes the channel: must not be answered."""
+
+
+@dataclass(slots=True, eq=False)
+class Taker:
+    """Something that may take messages off a queue: a consumer or a basic.get, until it is known to have ended."""
+
+    start: int
+    no_ack: bool
+    get: bool
+    lost: bool = False
+    """Its channel has failed or closed: what it takes from now on may come back, or vanish, unseen."""
+
+
+@dataclass(slots=True, eq=False)
+class Doom:
+    """A mistake of the client that makes the broker close the channel: which one, and what must come of it."""
+
+    seq: int
+    settlement: Settlement
+    answered: list[Request] = field(default_factory=list)
+    """Requests sent after the mistake that were answered all the same."""
+
+    @property
+    def rule(self) -> str:
+        return self.settlement.refusal
+
+
+@dataclass(slots=True, eq=False)
+class HardDoom:
+    """A mistake of the client that makes the broker close the connection."""
+
+    seq: int
+    rule: str
+    code: int
+    class_id: int
+    method_id: int
+    what: str
+    optional: bool = False
+    """The broker may also do as asked."""

@@ -1,0 +1,156 @@
+"""What a settlement of the client means at the moment it is sent.
+
+The broker must accept it, must refuse it, or may do either. Only what is certain is claimed: a tag above all we have
+read may belong to a delivery that is under way, and after a multiple with tag 0 so may any that comes before the
+next answer.
+"""
+
+from __future__ import annotations
+
+from conformance.events import Event
+from conformance.model import endings
+from conformance.model.channels import CANCELLING, DOOMED, Channel
+from conformance.model.records import (
+    EITHER,
+    GONE,
+    RETURNED,
+    Delivery,
+    Doom,
+    Settlement,
+)
+
+SIGNED_LIMIT = 1 << 63
+
+
+def settlement_of(event: Event, channel: Channel) -> Settlement:
+    """The settlement in this event, judged against what the client knows."""
+    tag, multiple = event.delivery_tag or 0, bool(event.multiple)
+    requeue = "requeue" in event.flags
+    settlement = Settlement(
+        event.seq, event.method, event.method_id, tag, multiple, requeue, channel,
+        covered=channel.covered(tag, multiple), outstanding=len(channel.unacked),
+    )
+    settlement.refusal = _refusal(settlement, channel)
+    settlement.gap = multiple and _gap(settlement, channel)
+    return settlement
+
+
+def _refusal(settlement: Settlement, channel: Channel) -> str:
+    tag = settlement.tag
+    delivery = channel.unacked.get(tag)
+    if delivery is not None:
+        return EITHER if delivery.shaky or channel.vague else ""
+    if channel.vague:
+        return EITHER
+    if tag == 0:
+        if settlement.multiple:
+            return ""
+        return "ACK-019" if settlement.method == "basic.reject" else "ACK-009"
+    if channel.adopted or (tag > channel.last_tag and channel.in_flight_possible()):
+        return EITHER
+    if tag >= SIGNED_LIMIT:
+        return "TAG-009"
+    if settlement.multiple:
+        return "ACK-011" if settlement.method == "basic.nack" else "ACK-010"
+    known = channel.deliveries.get(tag)
+    return _spent(known) if known is not None else _foreign(tag, channel)
+
+
+def _spent(delivery: Delivery) -> str:
+    """Why a tag that was delivered here cannot be settled."""
+    if delivery.shaky:
+        return EITHER
+    if delivery.no_ack:
+        return "MODE-006"
+    if delivery.recovered:
+        return "RQ-014"
+    again = delivery.copy.holder
+    if again is not None and again is not delivery and again.channel is delivery.channel:
+        return "TAG-008"
+    return "ERR-001"
+
+
+def _foreign(tag: int, channel: Channel) -> str:
+    """Why a tag that was never delivered here cannot be settled."""
+    if channel.previous is not None and tag in channel.previous.deliveries:
+        return "TAG-007"
+    for other in channel.connection.channels.values():
+        if other is not channel and tag in other.unacked:
+            return "ERR-003"
+    return "ERR-002"
+
+
+def _gap(settlement: Settlement, channel: Channel) -> bool:
+    """Does it pass over tags that are settled already?"""
+    covered = settlement.covered
+    if not covered:
+        return False
+    first = next(iter(channel.deliveries), 1)
+    return covered[-1].tag - first + 1 > len(covered)
+
+
+def apply(settlement: Settlement, channel: Channel) -> None:
+    """What the client knows after sending it."""
+    channel.last_settlement = settlement
+    if settlement.refusal == EITHER:
+        endings.blur(channel)
+        channel.unproven.append(settlement)
+        return
+    if settlement.refusal:
+        channel.doom = Doom(settlement.seq, settlement)
+        channel.state = DOOMED
+        endings.release(channel, settlement.seq)
+        return
+    channel.unproven.append(settlement)
+    if settlement.multiple:
+        channel.last_multiple = settlement
+        if settlement.tag == 0 and channel.in_flight_possible():
+            channel.race = settlement
+        if settlement.requeue and settlement.tag == 0:
+            for consumer in channel.consumers.values():
+                consumer.source.sweep(settlement.seq)
+    else:
+        channel.last_single = settlement
+    for delivery in settlement.covered:
+        release(delivery, settlement)
+    if channel.transactional:
+        channel.uncommitted.append((settlement, settlement.covered))
+    else:
+        for delivery in settlement.covered:
+            carry_out(delivery, settlement)
+
+
+def release(delivery: Delivery, settlement: Settlement) -> None:
+    """The delivery is no longer outstanding; its slot is free."""
+    delivery.channel.unacked.pop(delivery.tag, None)
+    delivery.settlement = settlement
+    consumer = delivery.consumer
+    if consumer is not None:
+        if consumer.limit and consumer.outstanding >= consumer.limit:
+            consumer.since = settlement.seq
+        consumer.outstanding -= 1
+
+
+def carry_out(delivery: Delivery, settlement: Settlement) -> None:
+    """The message is gone, or on its way back."""
+    copy, queue = delivery.copy, delivery.copy.queue
+    if copy.holder is not delivery or copy.place == GONE:
+        return
+    if copy.shaky:
+        queue.unsettle(copy, shaky=True)
+        return
+    if settlement.requeue:
+        queue.back(copy, RETURNED, settlement.seq, settlement)
+    else:
+        queue.leave(copy, GONE)
+        copy.settlement = settlement
+        queue.settled.append(delivery)
+
+
+def after_cancel(delivery: Delivery) -> bool:
+    """Was its consumer cancelled?"""
+    tag = delivery.consumer_tag
+    if tag is None:
+        return False
+    consumer = delivery.channel.consumers.get(tag)
+    return consumer is None or consumer is not delivery.consumer or consumer.state == CANCELLING

@@ -1,0 +1,81 @@
+"""The fold: events in, findings and coverage out.
+
+One `Judge` per history. It is plain data between two steps, so it can be pickled, compared and run anywhere; it knows
+no clock, and equal histories give equal judgements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.events import Event
+from conformance.model import ConnectionView, Model, Obligation
+from conformance.model.records import GONE, VOID
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import BY_FACT
+from conformance.profiles import Profile
+from conformance.verdicts import Finding, Judgement
+
+
+class Judge:
+    """Judges one history, event by event."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._model = Model(profile)
+        self._notes = Notes()
+
+    def step(self, event: Event) -> list[Finding]:
+        """What this event contradicts."""
+        notes = self._notes
+        if notes.fresh:
+            notes.fresh = []
+        for fact in self._model.read(event):
+            for function in BY_FACT.get(type(fact), ()):
+                function(fact, notes)
+        return notes.fresh
+
+    def end(self, complete: bool = True) -> list[Finding]:
+        """The history is over. Silence is judged at DEADLINE events alone, so its end adds nothing by itself."""
+        return []
+
+    @property
+    def judgement(self) -> Judgement:
+        return self._notes.judgement
+
+    def owed(self) -> list[Obligation]:
+        """What the broker still has to send; while this is empty it may be silent."""
+        return self._model.owed()
+
+    def connection(self, name: str) -> ConnectionView | None:
+        return self._model.connections.get(name)
+
+    def ready(self, queue: str) -> int:
+        """How many messages are believed to wait in the queue."""
+        found = self._model.queues.get(queue)
+        return len(found.fresh) + len(found.returned) if found and not found.deleted else 0
+
+    def wanted(self, queue: str) -> frozenset[str]:
+        """The messages that must still come out when the queue is drained and all that is held is given back."""
+        found = self._model.queues.get(queue)
+        if found is None or found.deleted:
+            return frozenset()
+        return frozenset(
+            copy.id for copy in found.copies.values()
+            if copy.place not in (GONE, VOID) and not copy.doubtful and not copy.shaky
+        )
+
+
+def judge(events: Iterable[Event], profile: Profile, complete: bool = True) -> Judgement:
+    """Folds one or many histories, told apart by their name."""
+    judges: dict[tuple[str, str], Judge] = {}
+    for event in events:
+        key = event.run, event.history
+        folding = judges.get(key)
+        if folding is None:
+            folding = judges[key] = Judge(profile)
+        folding.step(event)
+    total = Judgement()
+    for folding in judges.values():
+        folding.end(complete)
+        total.add(folding.judgement)
+    return total

@@ -1,0 +1,44 @@
+"""Where monitors write: findings, and how often each rule had something to say."""
+
+from __future__ import annotations
+
+from conformance.events import Event
+from conformance.verdicts import Finding, Judgement
+
+ENOUGH = 5
+"""One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
+
+
+class Notes:
+    """What has been found and counted so far."""
+
+    def __init__(self) -> None:
+        self.judgement = Judgement()
+        self.fresh: list[Finding] = []
+        self._said: dict[str, int] = {}
+
+    def exercise(self, *rules: str) -> None:
+        """These rules had their say, and the consequence could be checked."""
+        exercised = self.judgement.exercised
+        for rule in rules:
+            exercised[rule] += 1
+
+    def find(
+        self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+    ) -> None:
+        """The history contradicts the rule at this event; `witness` are further events that show it."""
+        self.judgement.exercised[rule] += 1
+        said = self._said.get(rule, 0)
+        self._said[rule] = said + 1
+        if said < ENOUGH:
+            seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
+            finding = Finding(rule, event.history, event.seq, allowed, observed, seqs, certain)
+            self.judgement.findings.append(finding)
+            self.fresh.append(finding)
+
+    def report(self, rule: str, what: str) -> None:
+        """Something a rule lets open was seen one way or the other."""
+        counter = self.judgement.reports.get(rule)
+        if counter is None:
+            counter = self.judgement.reports[rule] = type(self.judgement.exercised)()
+        counter[what] += 1
