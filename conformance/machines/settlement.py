@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as seeded
@@ -33,6 +33,13 @@ from conformance.profiles import Profile
 from conformance.recorder import Recorder
 from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding, Judgement
+
+
+class OnJudgement(Protocol):
+    """Told of every recorded history, of a failing one only when it is known how often it fails."""
+
+    def __call__(self, judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None: ...
+
 
 Scheduler = Literal["lockstep", "pipelined"]
 SCHEDULERS: tuple[Scheduler, ...] = ("lockstep", "pipelined")
@@ -125,7 +132,7 @@ class Campaign:
 
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
-        on_judgement: Callable[[Judgement], None] | None, deadline: float,
+        on_judgement: OnJudgement | None, deadline: float,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
@@ -134,7 +141,7 @@ class Campaign:
         self.muted: frozenset[str] = frozenset()
         self.first: Example | None = None
         self.shortest: Example | None = None
-        self._on_judgement = on_judgement or (lambda judgement: None)
+        self._on_judgement = on_judgement
         self._silent = recorder.silent()
         self._until = 0.0
 
@@ -163,13 +170,14 @@ class Campaign:
         first, shortest = self.first, self.shortest
         if first is None or shortest is None or first.finding is None or shortest.finding is None:
             return
-        reproduced = self._replay(shortest, first.finding.rule)
+        again = self._replay(shortest, first.finding.rule)
+        reproduced = f"{again} of {REPLAYS}" if again else "witnessed"
         if shortest is not first:
             self.recorder.publish(shortest.stage.events)
-            self._count(shortest)
+            self._count(shortest, reproduced)
+        self._count(first, reproduced)
         self.outcome.broken[first.finding.rule] = Broken(
-            shortest.finding, shortest.stage.events, first.finding, first.stage.events,
-            f"{reproduced} of {REPLAYS}" if reproduced else "witnessed",
+            shortest.finding, shortest.stage.events, first.finding, first.stage.events, reproduced,
         )
         self.muted |= {first.finding.rule}
         self.first = self.shortest = None
@@ -194,11 +202,10 @@ class Campaign:
 
     def _book(self, example: Example) -> None:
         example.stage.cut()
-        if self.first is None:
-            self._count(example)
         if example.finding is None:
-            return
-        if self.first is None:
+            if self.first is None:
+                self._count(example)
+        elif self.first is None:
             self.first = self.shortest = example
             self._until = time.monotonic() + SHRINK_SECONDS
         elif self._better(example):
@@ -211,10 +218,12 @@ class Campaign:
             return False
         return example.finding.rule == best.finding.rule and len(example.stage.events) < len(best.stage.events)
 
-    def _count(self, example: Example) -> None:
+    def _count(self, example: Example, reproduced: str = "witnessed") -> None:
+        judgement = example.stage.judgement
         self.outcome.histories += 1
-        self.outcome.judgements.append(example.stage.judgement)
-        self._on_judgement(example.stage.judgement)
+        self.outcome.judgements.append(judgement)
+        if self._on_judgement is not None:
+            self._on_judgement(judgement, example.stage.events, reproduced=reproduced)
 
     def _replay(self, example: Example, rule: str) -> int:
         """How often the same commands break the same rule again."""
@@ -272,7 +281,7 @@ class PipelinedMachine(SettlementMachine):
 def run_settlement(
     target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
-    on_judgement: Callable[[Judgement], None] | None = None, deadline: float = 5.0,
+    on_judgement: OnJudgement | None = None, deadline: float = 5.0,
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each, and as many rounds of shrinking as rules are broken."""
     campaign = Campaign(target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline)
