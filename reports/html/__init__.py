@@ -4,7 +4,7 @@ Everything is rendered here: text, squares, pictures, frames. The page needs no 
 `#/RULE` is a plain fragment and the panel it opens is a `:target`; the script adds search, filters and keys. Nothing is
 loaded from anywhere. The content security policy allows exactly the one style sheet and the one script by their
 hashes, so that even markup smuggled through a broker's strings could do nothing; and no string gets that far, since
-templates escape, and control and direction characters are made visible.
+control and direction characters are written out on the way in, and templates escape.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 def render(results: Mapping[str, Any]) -> str:
     """The page for the results of one run. Equal results give an equal page."""
+    document = visible(results)
     css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     return _environment().get_template("page.html.j2").render(
-        page=page(results), results=results, signs=SIGNS, css=Markup(css), js=Markup(js),
+        page=page(document), results=document, signs=SIGNS, css=Markup(css), js=Markup(js),
         policy=policy(css, js),
     )
 
@@ -45,10 +46,14 @@ def policy(css: str, js: str) -> str:
     ])
 
 
-def visible(value: object) -> object:
-    """Control characters, direction overrides and lone surrogates, written out instead of obeyed."""
-    if isinstance(value, str) and not isinstance(value, Markup):
+def visible(value: Any) -> Any:
+    """The document with control characters, direction overrides and lone surrogates written out in all its strings."""
+    if isinstance(value, str):
         return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if isinstance(value, Mapping):
+        return {visible(name): visible(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible(item) for item in value]
     return value
 
 
@@ -58,7 +63,7 @@ def _hash(text: str) -> str:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, finalize=visible,
+        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )
     environment.globals.update(count=count, duration=duration)

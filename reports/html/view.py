@@ -14,7 +14,7 @@ from typing import Any
 from conformance import rules as catalogue
 from conformance.rules import Family, Rule
 from reports.html.exchange import CaseView, case_view
-from reports.html.words import SIGNS, Share, Sign, headline, judged, severity, share, sign
+from reports.html.words import Share, Sign, headline, judged, severity, share, sign
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,8 @@ def _absent(rule: Rule) -> dict[str, Any]:
     """A rule of the catalogue that the results do not mention: nothing is claimed about it."""
     return {
         "id": rule.id, "family": rule.family, "title": rule.title, "level": rule.level, "status": rule.status,
-        "verdict": "planned", "exercised": 0, "selected": False, "reason": "The results do not mention this rule.",
+        "verdict": "not-run" if rule.judged else rule.status, "exercised": 0, "selected": False,
+        "reason": rule.reason or None,
         "cases": [], "reports": {}, "deviation": None,
     }
 
@@ -160,5 +161,3 @@ def _gravity(rule: RuleView) -> tuple[int, int]:
     level = rule.data["level"]
     return levels.index(level) if level in levels else len(levels), severity(rule.data["verdict"])
 
-
-ALL_SIGNS = tuple(SIGNS.values())

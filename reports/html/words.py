@@ -32,9 +32,13 @@ SIGNS: Mapping[str, Sign] = {
     "held": Sign("held", "✓", "held", "exercised, and never contradicted"),
     "not-offered": Sign("absent", "–", "not offered", "the broker does not offer what the rule is about"),
     "planned": Sign("planned", "□", "planned", "not judged by this version of the suite"),
+    "not-run": Sign("planned", "□", "not in this run", "the run was asked for other rules"),
     "not-judgeable": Sign("beyond", "∕", "not judgeable", "cannot be decided from outside the broker"),
 }
 """Worst first: the order in which verdicts are listed everywhere."""
+
+SILENT = ("planned", "not-run", "not-judgeable")
+"""Verdicts that say nothing about the broker, and nothing was tried."""
 
 UNKNOWN = Sign("harness", "!", "unknown verdict", "a verdict that this version does not know")
 
@@ -74,7 +78,7 @@ def share(level: str, rules: Sequence[Mapping[str, Any]]) -> Share:
 
 def judged(rule: Mapping[str, Any]) -> bool:
     """Did this run come to a verdict on the rule, whatever it is?"""
-    return rule["verdict"] not in ("planned", "not-judgeable") and bool(rule.get("selected", True))
+    return rule["verdict"] not in SILENT
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -1,0 +1,211 @@
+"""The page: whole, self-contained, honest, readable without its script, and deaf to hostile strings."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from conformance import rules
+from reports.html import render, visible
+
+VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+
+
+class Tree(HTMLParser):
+    """Every element with its attributes, and the text outside of styles and scripts; fails on misnesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.raw: dict[str, str] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"<{tag}> repeats an attribute"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] in ("style", "script"):
+            self.raw[self._open[-1]] = self.raw.get(self._open[-1], "") + data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [
+            found for name, found in self.elements
+            if name == tag and all(found.get(key.strip("_")) == value for key, value in attributes.items())
+        ]
+
+
+@pytest.fixture
+def tree(results: dict[str, Any]) -> Tree:
+    return Tree(render(results))
+
+
+def test_every_rule_of_the_catalogue_has_a_square_a_row_and_a_panel(tree: Tree) -> None:
+    known = list(rules.CATALOGUE)
+    assert [pin["data-rule"] for pin in tree.all("a", class_="pin")] == known
+    assert [row["href"] for row in tree.all("a", class_="row")] == [f"#/{name}" for name in known]
+    assert [panel["id"] for panel in tree.all("article")] == [f"/{name}" for name in known]
+
+
+def test_ids_are_unique_and_every_internal_link_leads_somewhere(tree: Tree) -> None:
+    ids = Counter(found["id"] for _, found in tree.elements if "id" in found)
+    assert [name for name, times in ids.items() if times > 1] == []
+    links = {str(found["href"])[1:] for _, found in tree.elements if str(found.get("href", "")).startswith("#")}
+    assert links - set(ids) == {"/"}, "only closing a panel leads nowhere"
+
+
+def test_labels_that_are_pointed_at_exist(tree: Tree) -> None:
+    ids = {found["id"] for _, found in tree.elements if "id" in found}
+    named = [name for _, found in tree.elements for name in str(found.get("aria-labelledby") or "").split()]
+    assert named
+    assert set(named) <= ids
+
+
+def test_nothing_is_loaded_and_nothing_is_inline(tree: Tree) -> None:
+    for tag, found in tree.elements:
+        assert "src" not in found
+        assert "style" not in found
+        assert not [name for name in found if name.startswith("on")]
+        if tag == "link":
+            assert str(found["href"]).startswith("data:")
+
+
+def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page(tree: Tree) -> None:
+    policy = str(tree.all("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"])
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        digest = base64.b64encode(hashlib.sha256(tree.raw[tag].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_the_headline_says_what_is_wrong(results: dict[str, Any]) -> None:
+    text = Tree(render(results)).text
+    worst = rules.get("ACK-004").title
+    assert f"Birch 2.9 does not pass the gate. It breaks 2 of 55 rules judged, among them “{worst}”." in text
+
+
+def test_the_headline_of_a_clean_run(clean_results: dict[str, Any]) -> None:
+    text = Tree(render(clean_results)).text
+    assert "Birch 2.9 keeps all 56 rules judged." in text
+    assert "What is wrong" not in text
+
+
+def test_what_was_not_judged_is_said_and_hollow(tree: Tree) -> None:
+    assert "56 of 178 rules were judged in this run." in tree.text
+    planned = [pin for pin in tree.all("a", class_="pin") if pin["data-group"] == "planned"]
+    assert len(planned) == 122
+    assert all(": planned." in str(pin["aria-label"]) for pin in planned)
+
+
+def test_a_rule_that_the_results_leave_out_is_not_called_planned(results: dict[str, Any]) -> None:
+    results["rules"] = [rule for rule in results["rules"] if rule["id"] != "ACK-001"]
+    tree = Tree(render(results))
+    pin = tree.all("a", class_="pin", data_rule="ACK-001") or tree.all("a", **{"data-rule": "ACK-001"})
+    assert str(pin[0]["aria-label"]).startswith("ACK-001, must: not in this run.")
+    assert "55 of 178 rules were judged" in tree.text
+
+
+def test_a_case_shows_both_sides_the_exchange_and_the_way_back(tree: Tree) -> None:
+    for words in (
+        "channel.close 406: the tag was settled before", "basic.ack 2 multiple was accepted",
+        "9 frames of interest", "waited 5000 ms in vain for an answer", "to the broker, c1 channel 1 · 21 octets",
+        "--rules ACK-010 --seed 7",
+    ):
+        assert words in tree.text
+
+
+def test_the_picture_has_words_and_marks_the_failing_step(tree: Tree) -> None:
+    pictures = [found for _, found in tree.elements if "ladder" in str(found.get("class", ""))]
+    assert len(pictures) == 2
+    assert all(found["role"] == "img" for found in pictures)
+    assert "Step 16, waited 5000 ms in vain for an answer, contradicts ACK-010." in tree.text
+    assert [found["class"] for found in tree.all("g") if "bad" in str(found["class"])] == [
+        "rung bad", "rung bad vain",
+    ]
+
+
+def test_a_deviation_shows_its_note_and_evidence(tree: Tree) -> None:
+    assert "Returned messages go to the tail of the log." in tree.text
+    assert tree.all("a", href="https://www.rabbitmq.com/docs/quorum-queues")
+
+
+def test_evidence_that_is_no_web_address_is_no_link(results: dict[str, Any]) -> None:
+    rule = next(rule for rule in results["rules"] if rule["id"] == "RQ-003")
+    rule["deviation"]["evidence"] = "javascript:alert(1)"
+    tree = Tree(render(results))
+    assert not [found for _, found in tree.elements if "javascript" in str(found.get("href", ""))]
+    assert "javascript:alert(1)" in tree.text
+
+
+HOSTILE = '</style></script><img src=x onerror=alert(1)>"\'--><svg onload=alert(1)> {{ 7*7 }} \x1b[31m\u202e'
+
+
+def test_hostile_strings_stay_text(results: dict[str, Any]) -> None:
+    results["broker"]["name"] = HOSTILE
+    results["gate"]["reasons"] = [HOSTILE]
+    for rule in results["rules"]:
+        for case in rule["cases"]:
+            case.update(observed=HOSTILE, allowed=HOSTILE, scene=HOSTILE, history=HOSTILE, rerun=HOSTILE)
+            for step in case["steps"]:
+                step.update(text=HOSTILE, connection=HOSTILE)
+    page = render(results)
+    tree = Tree(page)
+    assert not tree.all("img")
+    assert not [name for _, found in tree.elements for name in found if name.startswith("on")]
+    assert len(tree.all("script")) == 1
+    assert "{{ 7*7 }} \\u001b[31m\\u202e" in tree.text
+    assert "\u202e" not in page
+
+
+def test_malformed_octets_are_shown_as_what_they_are(results: dict[str, Any]) -> None:
+    rule = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")
+    rule["cases"][0]["steps"][-1]["raw"] = "ffee01"
+    text = Tree(render(results)).text
+    assert "FF EE 01 no frame" in text
+
+
+def test_a_run_that_was_cut_short_says_so(results: dict[str, Any]) -> None:
+    results["complete"] = False
+    assert "This run was cut short." in Tree(render(results)).text
+
+
+def test_equal_results_give_an_equal_page(results: dict[str, Any]) -> None:
+    assert render(results) == render(results)
+
+
+def test_control_and_direction_characters_are_written_out() -> None:
+    assert visible("a\x00b\u202ec\n\td") == "a\\u0000b\\u202ec\n\td"
+    assert visible({"a\x01": ["\ud800", 7]}) == {"a\\u0001": ["\\ud800", 7]}
+
+
+def test_the_style_sheet_names_only_what_exists(results: dict[str, Any], tree: Tree) -> None:
+    used = {name for _, found in tree.elements for name in str(found.get("class") or "").split()}
+    styled = set(re.findall(r"\.([a-z][a-z0-9-]*)", re.sub(r"/\*.*?\*/|\"[^\"]*\"", "", tree.raw["style"], flags=re.S)))
+    by_script = {"js", "dim", "here", "gone", "copy"}
+    elsewhere = {"harness", "beyond", "t5", "note", "bad", "no", "ok"}
+    assert styled - used - by_script - elsewhere == set()
