@@ -64,22 +64,19 @@ class _Trial:
     def __init__(self, history: Sequence[Event], finding: Finding, profile: Profile, budget: int) -> None:
         self._finding, self._profile, self._left = finding, profile, budget
         self._wanted = _key(finding)
-        self._at_end = not any(_key(other) == self._wanted for other in self._contradictions(history, False))
-        self._lawful = {(other.rule, other.at) for other in self._contradictions(history, True)}
+        self._lawful = {(other.rule, other.at) for other in self._contradictions(history)}
         self.fixed = _seqs(e for e in history if e.seq == finding.at or e.kind == ev.SCENE)
 
-    def _contradictions(self, history: Iterable[Event], complete: bool) -> Iterator[Finding]:
-        """All findings of the fold; those of its end are asked for last, and may be left unasked."""
+    def _contradictions(self, history: Iterable[Event]) -> Iterator[Finding]:
         judge = Judge(self._profile)
         for event in history:
             self._left -= 1
             yield from judge.step(event)
-        if complete:
-            yield from judge.end(True)
+        yield from judge.end()
 
     def fires(self, history: Sequence[Event]) -> bool:
         found = False
-        for finding in self._contradictions(history, self._at_end):
+        for finding in self._contradictions(history):
             if _key(finding) == self._wanted:
                 found = True
             elif (finding.rule, finding.at) not in self._lawful and not finding.rule.startswith(_NUMBERING):
