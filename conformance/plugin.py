@@ -11,6 +11,7 @@ the results of nothing but the entries on test reports.
 
 from __future__ import annotations
 
+from argparse import ArgumentError
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,20 +33,34 @@ MARKERS = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    for option in TABLE:
+        kind: Literal["bool", "string"] = "bool" if option.flag else "string"
+        parser.addini(option.dest, option.help, type=kind, default=None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, object, object]:
+    """Options are named last, after every plugin and conftest: a name that is taken stays with whoever took it."""
+    result = yield
     group = parser.getgroup("amqp-conformance", "AMQP 0-9-1 conformance suite (pytest --pyargs conformance)")
     for option in TABLE:
         more: dict[str, Any] = {"action": "store_true"} if option.flag else {"metavar": option.metavar}
         if option.many:
             more["action"] = "append"
         env = f" [{option.env}]" if option.env else ""
-        group.addoption(f"--{option.name}", dest=option.dest, default=None, help=option.help + env, **more)
-        kind: Literal["bool", "string"] = "bool" if option.flag else "string"
-        parser.addini(option.dest, option.help, type=kind, default=None)
+        more |= {"dest": option.dest, "default": None, "help": option.help + env}
+        try:
+            group.addoption(f"--{option.name}", f"--amqp-{option.name}", **more)
+        except (ValueError, ArgumentError):
+            group.addoption(f"--amqp-{option.name}", **more)
+    return result
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    if "--strict" in config.invocation_params.args:  # pytest's own option of this name is meant for the gate, too
+        config.option.amqp_strict = True
     config.pluginmanager.register(Door(config), NAME)
 
 

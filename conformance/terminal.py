@@ -7,7 +7,7 @@ text out; colour is ANSI where asked for, and the same words without.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from conformance.ledger import Step
 from conformance.results import Case, Results, RuleResult
@@ -59,12 +59,17 @@ def _place(step: Step) -> str:
     return f"{step.connection}.{step.channel}" if step.channel else step.connection
 
 
+def painter(color: bool) -> Callable[[str, str], str]:
+    """What puts a text into a style, or leaves it alone."""
+    def paint(style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
+
+    return paint
+
+
 class _Page:
     def __init__(self, color: bool, width: int) -> None:
-        self._color, self._width = color, width
-
-    def paint(self, style: str, text: str) -> str:
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+        self.paint, self._width = painter(color), width
 
     def failures(self, results: Results) -> Iterator[str]:
         """What is wrong, worst first. Deviations are named, not retold."""

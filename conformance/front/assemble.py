@@ -153,7 +153,8 @@ class _Scope:
         finding = witness.finding
         return Case(
             id="", rule=finding.rule, history=finding.history, scene=entry.scene, queue_type=entry.queue_type,
-            allowed=finding.allowed, observed=finding.observed, at=finding.at, certain=finding.certain, seen=sum(one.seen for _, one in seen),
+            allowed=finding.allowed, observed=finding.observed, at=finding.at, certain=finding.certain,
+            seen=sum(one.seen for _, one in seen),
             reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
             steps=witness.steps, rerun=f"{self._frame.rerun} --rules {finding.rule} --seed {self._frame.seed}",
         )

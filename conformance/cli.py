@@ -1,0 +1,251 @@
+"""`amqp-conformance`: every verb is a few lines over the rest.
+
+Data goes to stdout, progress and complaints to stderr. Whatever is wrong is one paragraph and a documented exit code,
+never a traceback: 0 gate open, 1 gate closed, 2 wrong use, 3 broker unreachable, 4 harness error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, NoReturn
+
+from conformance import __version__
+from conformance.front.exits import (
+    GATE_OPEN,
+    HARNESS_ERROR,
+    INTERRUPTED,
+    MEANING,
+    UNREACHABLE,
+    WRONG_USE,
+    Refused,
+)
+from conformance.front.options import LEVELS, TABLE
+
+Verb = Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """Complaints of argparse, in our words and with our exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(WRONG_USE, f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help.")
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    sys.exit(main())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        options = parser().parse_args(words)
+        options.words = ["amqp-conformance", *words]
+        verb: Verb = options.verb
+        code = verb(options)
+        sys.stdout.flush()
+        return code
+    except Refused as refused:
+        complain(refused.message)
+        return refused.code
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GATE_OPEN
+    except Exception as fault:
+        at = fault.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else ""
+        complain(f"A fault of this suite, not of the broker: {type(fault).__name__}: {fault}{where}. Please report it.")
+        return HARNESS_ERROR
+
+
+def complain(message: str) -> None:
+    """One paragraph on stderr; what is laid out on purpose stays as it is."""
+    text = message
+    if "\n" not in message:
+        text = textwrap.fill(message, width(), break_long_words=False, break_on_hyphens=False)
+    print(text, file=sys.stderr)
+
+
+def width() -> int:
+    return min(shutil.get_terminal_size((100, 24)).columns, 110)
+
+
+def colored(stream: IO[str]) -> bool:
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def parser() -> argparse.ArgumentParser:
+    codes = "\n".join(f"  {code:<4}{meaning}" for code, meaning in MEANING.items())
+    top = Parser(
+        prog="amqp-conformance", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Examines AMQP 0-9-1 brokers, rule by rule, with evidence.", epilog=f"exit codes:\n{codes}",
+    )
+    top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
+    verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
+    for add in (_run, _doctor, _list, _explain, _broker, _report):
+        add(verbs)
+    return top
+
+
+def _verb(verbs: argparse._SubParsersAction[Parser], name: str, verb: Verb, about: str) -> Parser:
+    added = verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+    added.set_defaults(verb=verb)
+    return added
+
+
+def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "run", run, "run the suite on a broker, and tell whether the gate is open")
+    added.add_argument("url", nargs="?", help="amqp or amqps URL [AMQP_URL]; default: the embedded reference broker")
+    for option in TABLE:
+        if option.flag:
+            added.add_argument(f"--{option.name}", action="store_true", help=option.help)
+        elif option.many:
+            added.add_argument(f"--{option.name}", action="append", default=[], metavar="URL", help=argparse.SUPPRESS)
+        else:
+            added.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help)
+    added.add_argument("-n", "--workers", metavar="N", help="run in N processes, or 'auto'")
+    _format(added, "what is printed: a summary, or the results document")
+
+
+def _format(added: Parser, about: str) -> None:
+    added.add_argument("--format", choices=("text", "json"), default="text", help=about)
+
+
+def run(options: argparse.Namespace) -> int:
+    from conformance.front.running import grief
+    from conformance.front.running import run as run_suite
+    from conformance.results import to_json
+    from conformance.terminal import summary
+
+    arguments = [f"--amqp-broker-url={url}" for url in [*([options.url] if options.url else []), *options.broker_url]]
+    for option in TABLE:
+        value = getattr(options, option.name.replace("-", "_"))
+        if value and not option.many:
+            arguments.append(f"--amqp-{option.name}" if option.flag else f"--amqp-{option.name}={value}")
+    outcome = run_suite(arguments, options.words, _workers(options.workers))
+    if outcome.results is None:
+        complain(grief(outcome))
+    elif options.format == "json":
+        print(to_json(outcome.results), end="")
+    else:
+        print(summary(outcome.results, color=colored(sys.stdout), width=width()), end="")
+    for path in outcome.written:
+        if path.name == "index.html":
+            print(f"report: {path}", file=sys.stderr)
+    return outcome.code
+
+
+def _workers(said: str | None) -> str | None:
+    if said is None or said == "auto" or (said.isdecimal() and said != "0"):
+        return said
+    raise Refused(WRONG_USE, f"-n {said} is no number of processes; give one of at least 1, or 'auto'.")
+
+
+def _doctor(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "doctor", doctor, "name the layer at which a broker cannot be used, or say what it offers")
+    added.add_argument("url", help="amqp or amqps URL")
+    _format(added, "text, or one JSON object")
+
+
+def doctor(options: argparse.Namespace) -> int:
+    from conformance.drivers.target import BadUrl, Target
+    from conformance.front.doctor import examine, told
+    from conformance.terminal import painter
+
+    try:
+        target = Target.parse(options.url)
+    except BadUrl as bad:
+        raise Refused(WRONG_USE, str(bad)) from None
+    diagnosis = examine(target)
+    if options.format == "json":
+        print(json.dumps(diagnosis.plain(), indent=1))
+    else:
+        print(told(diagnosis, painter(colored(sys.stdout))), end="")
+    return UNREACHABLE if diagnosis.failed else GATE_OPEN
+
+
+def _list(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "list", listing, "list the catalogue of rules")
+    added.add_argument("rules", nargs="?", default="*", metavar="GLOB", help="only these ids, e.g. 'ACK-*'")
+    added.add_argument("--level", choices=LEVELS, default="may", help="lowest level that is listed")
+    _format(added, "text, or a JSON list")
+
+
+def listing(options: argparse.Namespace) -> int:
+    from conformance import explain, rules
+
+    chosen = rules.select(options.rules, options.level)
+    if not chosen:
+        raise Refused(WRONG_USE, f"No rule matches {options.rules!r}. Families are {', '.join(rules.FAMILIES)}.")
+    print(explain.as_json(chosen) if options.format == "json" else explain.listing(chosen), end="")
+    return GATE_OPEN
+
+
+def _explain(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "explain", explaining, "explain one rule: source, openness, how real brokers behave")
+    added.add_argument("rule", help="a rule id, e.g. ACK-010")
+    _format(added, "text, or one JSON object")
+
+
+def explaining(options: argparse.Namespace) -> int:
+    from conformance import explain, rules
+
+    try:
+        rule = rules.get(options.rule)
+    except rules.UnknownRule as unknown:
+        raise Refused(WRONG_USE, f"{str(unknown)[:1].upper()}{str(unknown)[1:]}. See: amqp-conformance list.") from None
+    print(explain.explain_json(rule) if options.format == "json" else explain.explain(rule), end="")
+    return GATE_OPEN
+
+
+def _broker(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "broker", broker, "start the reference broker, until interrupted")
+    added.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    added.add_argument("--port", type=int, default=5672, help="port, 0 for a free one (default: %(default)s)")
+    added.add_argument("--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose")
+
+
+def broker(options: argparse.Namespace) -> int:
+    from reference_broker.__main__ import main as serve
+
+    mutants = [word for name in options.mutant for word in ("--mutant", name)]
+    return serve(["--host", options.host, "--port", str(options.port), *mutants])
+
+
+def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "report", report, "make the report of a results document again")
+    added.add_argument("path", type=Path, help="results.json, or the directory that holds it")
+    added.add_argument("--out", type=Path, help="directory for the report (default: where the results are)")
+
+
+def report(options: argparse.Namespace) -> int:
+    from conformance.front.deliver import deliver
+    from conformance.results import BadResults, from_json
+
+    path: Path = options.path / "results.json" if options.path.is_dir() else options.path
+    try:
+        results = from_json(path.read_text(encoding="utf-8"))
+        written = deliver(results, options.out or path.parent)
+    except BadResults as bad:
+        raise Refused(WRONG_USE, f"{path} is no results document: {bad}.") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise Refused(WRONG_USE, f"{path}: {problem}.") from None
+    print(next(file for file in written if file.name == "index.html"))
+    return GATE_OPEN
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,74 @@
+"""Progress of a run on the command line, on stderr: a bar on a terminal, a line now and then elsewhere.
+
+It follows pytest's reports and prints nothing else; pytest's own output is kept aside, and shown only when pytest
+itself came to grief.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO
+
+import pytest
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from conformance.front.door import COMMAND
+
+_EVERY = 50
+
+
+class Follower:
+    """A pytest plugin of one run."""
+
+    def __init__(self, words: list[str], stream: IO[str]) -> None:
+        self._words, self._stream = words, stream
+        self.config: pytest.Config | None = None
+        self.interrupted = False
+        self._done = self._failed = self._total = 0
+        lively = stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
+        self._bar = _bar(stream) if lively else None
+        self._task = self._bar.add_task("connecting", total=None) if self._bar else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self.config = config
+        config.stash[COMMAND] = self._words
+        if self._bar is not None:
+            self._bar.start()
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> None:
+        self._total = len(items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        self._total = len(ids)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._failed += report.failed
+        if report.when != "teardown":
+            return
+        self._done += 1
+        if self._bar is not None and self._task is not None:
+            text = report.nodeid.rpartition("::")[2].removeprefix("test_")
+            self._bar.update(self._task, total=self._total, completed=self._done, description=text[:60])
+        elif self._done % _EVERY == 0 or self._done == self._total:
+            failed = f", {self._failed} failed" if self._failed else ""
+            self._stream.write(f"{self._done} of {self._total} checks{failed}\n")
+            self._stream.flush()
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.interrupted = excinfo.type is KeyboardInterrupt
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(stream: IO[str]) -> Progress:
+    console = Console(file=stream, no_color="NO_COLOR" in os.environ)
+    return Progress(
+        SpinnerColumn(), BarColumn(30), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
+        TextColumn("{task.description}"), console=console, transient=True,
+    )

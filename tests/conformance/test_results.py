@@ -1,0 +1,189 @@
+"""The results document: its schema, its stability, and what it says of a ledger."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from conformance import gate, results
+from conformance.front.assemble import Frame, build, gist
+from conformance.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode
+from conformance.results import BadResults, Results, RuleResult, Selection, from_json, to_json
+from conformance.rules import CATALOGUE
+from conformance.verdicts import Finding
+
+SCHEMA = json.loads((Path(results.__file__).parent / "schemas" / "results.json").read_text())
+BROKER = Broker(
+    "Test 1.0", "amqp://guest@host:5672/%2F", "Test", "1.0", {"product": "Test"},
+    {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0}, ("basic.nack", "publisher_confirms"),
+)
+FRAME = Frame(
+    run="r1", started="2026-11-21T15:00:00Z", seconds=1.25, command="amqp-conformance run", rerun="amqp-conformance run",
+    seed=7, depth="ci", selection=Selection("may", "*", False), known=gate.Known(),
+)
+STEP = Step(1, ">", "c1", 1, "basic.ack 2 multiple", "basic.ack", "01ce", True)
+
+
+def finding(rule: str = "ACK-002", observed: str = "tag 3 stays", *, certain: bool = True, at: int = 9) -> Finding:
+    return Finding(rule, "h", at, "tags 1 to 3 are settled", observed, (4, at), certain)
+
+
+def entry(scene: str, **given: object) -> Entry:
+    base = Entry(scene, "classic", ("ACK-002",), BROKER, "rabbitmq-3.10", ("classic", "quorum"), histories=1, events=10)
+    return replace(base, **given)  # type: ignore[arg-type]
+
+
+def ledger(*entries: Entry) -> Ledger:
+    made = Ledger()
+    for number, one in enumerate(entries):
+        assert made.take(f"{number} {one.scene}", [("conformance", encode(one))])
+    return made
+
+
+def verdicts(results: Results) -> dict[str, str]:
+    return {rule.id: rule.verdict for rule in results.rules}
+
+
+def rule_of(results: Results, name: str) -> RuleResult:
+    return next(rule for rule in results.rules if rule.id == name)
+
+
+FULL = (
+    entry("a", exercised={"ACK-002": 3, "TAG-001": 1}, reports={"TAG-004": {"no gap": 2}}),
+    entry("b", queue_type="quorum", exercised={"ACK-002": 1}, witnesses=(Witness(finding(), (STEP,)),)),
+    entry("c", exercised={"ACK-004": 1}, witnesses=(Witness(finding("ACK-004", certain=False)),)),
+    entry("d", rules=("ACK-005",), trouble=Trouble("d", "classic", "harness", "KeyError")),
+)
+
+
+def test_the_document_follows_the_published_schema() -> None:
+    document = json.loads(to_json(build(ledger(*FULL), FRAME)))
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(document, SCHEMA)
+    ids = [rule["id"] for rule in document["rules"]]
+    assert ids == [name for name in CATALOGUE if name in ids]
+
+
+def test_the_schema_refuses_what_no_run_can_say() -> None:
+    document = json.loads(to_json(build(ledger(*FULL), FRAME)))
+    document["rules"][0]["verdict"] = "fine"
+    with pytest.raises(jsonschema.ValidationError, match="fine"):
+        jsonschema.validate(document, SCHEMA)
+
+
+def test_reading_gives_back_what_was_written() -> None:
+    before = build(ledger(*FULL), FRAME)
+    assert from_json(to_json(before)) == before
+
+
+def test_fields_of_a_newer_version_are_dropped() -> None:
+    document = json.loads(to_json(build(ledger(*FULL), FRAME)))
+    document["new"], document["rules"][0]["new"], document["broker"]["new"] = 1, 2, 3
+    assert from_json(json.dumps(document)) == build(ledger(*FULL), FRAME)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "amqp-conformance/results/2"}',
+                                  '{"schema": "amqp-conformance/results/1", "rules": 3}'])
+def test_another_document_is_refused_in_words(text: str) -> None:
+    with pytest.raises(BadResults):
+        from_json(text)
+
+
+def test_the_order_of_arrival_does_not_show() -> None:
+    nodes = [(f"node {n}", one) for n, one in enumerate(FULL)]
+    documents = set()
+    for seed in range(6):
+        random.Random(seed).shuffle(nodes)
+        shuffled = Ledger()
+        for node, one in nodes:
+            shuffled.take(node, [("other", 1), ("conformance", encode(one))])
+        documents.add(to_json(build(shuffled, FRAME)))
+    assert len(documents) == 1
+
+
+def test_an_entry_survives_the_trip_and_counts_once() -> None:
+    made = Ledger()
+    for _ in range(3):
+        assert made.take("node", [("conformance", encode(FULL[1]))])
+    assert made.entries == [FULL[1]]
+    assert decode(encode(FULL[3])) == FULL[3]
+
+
+def test_a_report_without_an_entry_is_not_taken() -> None:
+    assert not Ledger().take("node", [("other", "x")])
+
+
+def test_verdicts_come_from_findings_and_coverage() -> None:
+    seen = verdicts(build(ledger(*FULL), FRAME, ))
+    assert seen["ACK-002"] == "broken"
+    assert seen["ACK-004"] == "inconclusive"
+    assert seen["ACK-005"] == "harness-error"
+    assert "ACK-006" not in seen, "no check of ACK-006 was part of this run"
+    assert seen["CNF-001"] == "planned"
+
+
+def test_a_machine_makes_every_judged_rule_part_of_the_run() -> None:
+    seen = verdicts(build(ledger(entry("machine", rules=(), exercised={"ACK-001": 5})), FRAME))
+    assert seen["ACK-001"] == "held"
+    assert seen["ACK-006"] == "under-tested"
+
+
+def test_an_interrupted_run_lists_what_it_did_not_reach() -> None:
+    cut = build(ledger(FULL[0]), replace(FRAME, complete=False))
+    assert verdicts(cut)["ACK-006"] == "under-tested"
+    assert not cut.gate.open
+    assert not cut.complete
+
+
+def test_a_rule_that_the_broker_cannot_be_asked_for_is_not_offered() -> None:
+    made = build(ledger(entry("a", rules=(), queue_types=("classic",))), FRAME)
+    only_quorum = [rule for rule in CATALOGUE.values() if rule.judged and rule.queue_types == ("quorum",)]
+    assert only_quorum
+    for rule in only_quorum:
+        assert rule_of(made, rule.id).verdict == "not-offered"
+        assert rule_of(made, rule.id).reason == "the broker does not offer quorum queues"
+
+
+def test_a_capability_that_is_missing_is_named() -> None:
+    rule = replace(CATALOGUE["ACK-001"], capability="basic.nack")
+    poor = entry("a", broker=replace(BROKER, capabilities=()), rules=(), exercised={"ACK-001": 3})
+    result = build(ledger(poor), FRAME, {rule.id: rule}).rules[0]
+    assert (result.verdict, result.reason) == ("not-offered", "the broker does not offer basic.nack")
+
+
+def test_a_selection_leaves_out_what_nobody_asked_for_unless_it_is_broken() -> None:
+    frame = replace(FRAME, selection=Selection("may", "ACK-001", False))
+    made = build(ledger(*FULL), frame)
+    assert [rule.id for rule in made.rules if not rule.selected] == ["ACK-002", "ACK-004"]
+    assert not any("ACK-002" in reason for reason in made.gate.reasons)
+    assert any("ACK-002" in warning for warning in made.gate.warnings)
+
+
+def test_findings_of_one_kind_are_one_case_with_the_clearest_exchange() -> None:
+    long = tuple(replace(STEP, n=n) for n in range(1, 5))
+    seen = [
+        entry("x", witnesses=(Witness(finding(observed="tag 3 stays"), long),)),
+        entry("y", witnesses=(Witness(finding(observed="tag 7 stays"), (STEP,), seen=4), )),
+        entry("z", witnesses=(Witness(finding(observed="tag 9 stays")),)),
+        entry("w", witnesses=(Witness(finding(observed="tag 3 vanished")),)),
+    ]
+    first, second = rule_of(build(ledger(*seen), FRAME), "ACK-002").cases
+    assert (first.id, first.scene, first.seen, first.steps) == ("ACK-002-1", "y", 6, (STEP,))
+    assert (second.id, second.scene) == ("ACK-002-2", "w")
+    assert first.rerun == "amqp-conformance run --rules ACK-002 --seed 7"
+
+
+def test_a_gist_has_no_numbers_and_no_names() -> None:
+    assert gist("tags 1, 2 and 3 of q1.x came back") == gist("tags 4, 5, 6 and 9 of q7.y came back")
+    assert gist("tag 3 stays") != gist("tag 3 vanished")
+
+
+def test_totals_count_the_rules_that_are_listed() -> None:
+    made = build(ledger(*FULL), FRAME)
+    assert sum(made.totals.values()) == len(made.rules)
+    assert made.events == 40
