@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from reference_broker.mutants import delivery, errors, settle
+from reference_broker.mutants import errors, modes, requeue, settle, tags
 from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
 MUTANTS: Mapping[str, Mutant] = {
-    mutant.name: mutant for family in (delivery, settle, errors) for mutant in family.MUTANTS
+    mutant.name: mutant for family in (tags, modes, settle, errors, requeue) for mutant in family.MUTANTS
 }
 
 

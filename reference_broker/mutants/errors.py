@@ -1,4 +1,407 @@
-"""x"""
-from reference_broker.mutants.kinds import Mutant
+"""Wrong errors: what is refused, with which close, and what still happens afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import codec
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic
+from reference_broker.channel import Channel, Fate, requeued
+from reference_broker.connection import Connection
+from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import HANDLERS, Parts
+from reference_broker.unacked import Delivery
 
 MUTANTS: list[Mutant] = []
+Ids = tuple[int, int]
+
+
+# -- double and unknown tags
+
+
+@changes(MUTANTS, "errors.double-ack-accepted", "a second ack of the same tag is silently accepted", "ERR-001")
+def _(parts: Parts) -> None:
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        if was_settled(channel, method.delivery_tag) and not method.multiple:
+            return
+        basic.ack(channel, method)
+
+    parts.handlers[m.BasicAck] = ack
+
+
+def was_settled(channel: Channel, tag: int) -> bool:
+    return 0 < tag <= channel.last_tag and tag not in channel.unacked.by_tag
+
+
+@changes(
+    MUTANTS,
+    "errors.ack-after-nack-accepted",
+    "an ack of a tag that was requeued is accepted and takes the message out of the queue again",
+    "ERR-001",
+)
+def _(parts: Parts) -> None:
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        if fate is requeued:
+            memory(self, "requeued", dict).update({d.tag: d for d in deliveries})
+        Channel.finish(self, deliveries, fate)
+
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        delivery = memory(channel, "requeued", dict).pop(method.delivery_tag, None)
+        if delivery is None:
+            basic.ack(channel, method)
+        else:
+            remove_ready(delivery)
+
+    parts.override("channel", finish=finish)
+    parts.handlers[m.BasicAck] = ack
+
+
+def remove_ready(delivery: Delivery) -> None:
+    ready = delivery.queue.ready
+    kept = [entry for entry in (ready.pop() for _ in range(len(ready))) if entry is not delivery.entry]
+    for entry in kept:
+        ready.push(entry)
+
+
+@changes(
+    MUTANTS,
+    "errors.only-double-ack-noticed",
+    "nack and reject of a tag that was settled before are silently accepted",
+    "ERR-001",
+)
+def _(parts: Parts) -> None:
+    def careless(handler: Any) -> Any:
+        def settle(channel: Channel, method: m.BasicNack | m.BasicReject) -> None:
+            if not was_settled(channel, method.delivery_tag):
+                handler(channel, method)
+
+        return settle
+
+    for method in (m.BasicNack, m.BasicReject):
+        parts.handlers[method] = careless(HANDLERS[method])
+
+
+def unknown_tag_raises(parts: Parts, error: type[AmqpException], code: ReplyCode, more: int = 0) -> None:
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        try:
+            return Channel.collect(self, tag, multiple)
+        except ChannelException:
+            raise error(code, f"unknown delivery tag {tag + more}") from None
+
+    parts.override("channel", collect=collect)
+
+
+@changes(MUTANTS, "errors.unknown-tag-is-404", "an unknown tag closes the channel with 404", "ERR-002")
+def _(parts: Parts) -> None:
+    unknown_tag_raises(parts, ChannelException, ReplyCode.NOT_FOUND)
+
+
+@changes(
+    MUTANTS,
+    "errors.unknown-tag-is-hard",
+    "an unknown tag closes the whole connection",
+    "ERR-002",
+    "ERR-004",
+)
+def _(parts: Parts) -> None:
+    unknown_tag_raises(parts, ConnectionException, ReplyCode.NOT_ALLOWED)
+
+
+@changes(MUTANTS, "errors.names-wrong-tag", "the error text names the next tag", "ERR-002")
+def _(parts: Parts) -> None:
+    unknown_tag_raises(parts, ChannelException, ReplyCode.PRECONDITION_FAILED, more=1)
+
+
+@replaces(
+    "connection.offender",
+    MUTANTS,
+    "errors.names-no-method",
+    "closes name no class and method",
+    "ERR-002",
+    "ERR-009",
+    "ERR-010",
+)
+def _(self: Connection, frame: codec.Frame) -> Ids:
+    return 0, 0
+
+
+# -- which channel, which connection
+
+
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "errors.tags-belong-to-connection",
+    "a tag may be settled on any channel of its connection",
+    "ERR-003",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    others = [c for c in self.connection.channels.values() if c is not self and tag in c.unacked.by_tag]
+    channel = self if tag in self.unacked.by_tag or not others else others[0]
+    return Channel.collect(channel, tag, multiple)
+
+
+@replaces(
+    "connection.close_channel",
+    MUTANTS,
+    "errors.closes-delivering-channel",
+    "settling a tag of another channel closes that other channel",
+    "ERR-003",
+)
+def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+    others = [c for c in self.channels.values() if c is not channel and not c.closing and len(c.unacked)]
+    Connection.close_channel(self, others[0] if others else channel, error, offender)
+
+
+@replaces(
+    "connection.close_channel",
+    MUTANTS,
+    "errors.connection-dies-too",
+    "a channel exception is followed by a connection.close",
+    "ERR-004",
+)
+def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+    Connection.close_channel(self, channel, error, offender)
+    self.close(ConnectionException(ReplyCode.INTERNAL_ERROR), offender)
+
+
+@replaces(
+    "connection.close_channel",
+    MUTANTS,
+    "errors.other-consumers-stall",
+    "after a channel exception the consumers of the other channels receive nothing more",
+    "ERR-004",
+)
+def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+    Connection.close_channel(self, channel, error, offender)
+    self.outgoing.stalled = True
+
+
+# -- what an error leaves behind
+
+
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "errors.failing-multiple-settles",
+    "a multiple that is refused has settled the tags below it",
+    "ERR-005",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    if multiple and tag and tag not in self.unacked.by_tag:
+        for lower in [each for each in self.unacked.by_tag if each < tag]:
+            self.unacked.one(lower)
+    return Channel.collect(self, tag, multiple)
+
+
+@replaces(
+    "connection.on_channel",
+    MUTANTS,
+    "errors.serves-publishes-after-close",
+    "publishes that arrive after the broker closed the channel are still carried out",
+    "ERR-006",
+)
+def _(self: Connection, number: int, frame: codec.Frame) -> None:
+    channel = self.channels.get(number)
+    if channel is None or not channel.closing or isinstance(frame, (m.ChannelClose, m.ChannelCloseOk)):
+        Connection.on_channel(self, number, frame)
+    elif isinstance(frame, m.BasicPublish) or not isinstance(frame, (codec.Method, codec.Heartbeat)):
+        channel.closing = False
+        Connection.on_channel(self, number, frame)
+        channel.closing = True
+
+
+@replaces(
+    "connection.on_channel",
+    MUTANTS,
+    "errors.answers-after-close",
+    "synchronous methods that arrive after the broker closed the channel are still answered",
+    "ERR-006",
+)
+def _(self: Connection, number: int, frame: codec.Frame) -> None:
+    channel = self.channels.get(number)
+    if channel is not None and channel.closing and isinstance(frame, (m.ChannelFlow, m.QueueDeclare, m.BasicGet)):
+        HANDLERS[type(frame)](channel, frame)
+    else:
+        Connection.on_channel(self, number, frame)
+
+
+@replaces(
+    "connection.close_channel",
+    MUTANTS,
+    "errors.delivers-after-close",
+    "the consumers of a channel go on receiving after the broker closed it",
+    "ERR-006",
+)
+def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+    channel.closing = True
+    self.send(m.ChannelClose(channel.number, error.code, error.reply_text, *offender))
+    deliveries = channel.unacked.everything()
+    channel.requeue(deliveries)
+
+
+@changes(
+    MUTANTS,
+    "errors.reopen-keeps-confirm-mode",
+    "a channel reopened after an error is still in confirm mode",
+    "ERR-007",
+)
+def _(parts: Parts) -> None:
+    def open_channel(self: Connection, method: m.ChannelOpen) -> None:
+        Connection.open_channel(self, method)
+        if method.channel in memory(self, "confirmed", set):
+            self.channels[method.channel].confirms = self.broker.parts.confirms()
+
+    def forget_channel(self: Connection, method: m.ChannelCloseOk) -> None:
+        if self.channels[method.channel].confirms is not None:
+            memory(self, "confirmed", set).add(method.channel)
+        Connection.forget_channel(self, method)
+
+    parts.override("connection", open_channel=open_channel, forget_channel=forget_channel)
+
+
+@changes(
+    MUTANTS,
+    "errors.reopen-keeps-prefetch",
+    "a channel reopened after an error still has its old prefetch count",
+    "ERR-007",
+)
+def _(parts: Parts) -> None:
+    def open_channel(self: Connection, method: m.ChannelOpen) -> None:
+        Connection.open_channel(self, method)
+        self.channels[method.channel].prefetch = memory(self, "prefetch", dict).get(method.channel, 0)
+
+    def forget_channel(self: Connection, method: m.ChannelCloseOk) -> None:
+        memory(self, "prefetch", dict)[method.channel] = self.channels[method.channel].prefetch
+        Connection.forget_channel(self, method)
+
+    parts.override("connection", open_channel=open_channel, forget_channel=forget_channel)
+
+
+@replaces(
+    "connection.answer_channel_close",
+    MUTANTS,
+    "errors.crossing-close-unanswered",
+    "a channel.close that crosses the broker's own is not answered",
+    "ERR-008",
+)
+def _(self: Connection, method: m.ChannelClose) -> None:
+    pass
+
+
+@replaces(
+    "connection.answer_channel_close",
+    MUTANTS,
+    "errors.crossing-close-is-hard",
+    "a channel.close that crosses the broker's own closes the connection",
+    "ERR-008",
+)
+def _(self: Connection, method: m.ChannelClose) -> None:
+    raise ConnectionException(ReplyCode.CHANNEL_ERROR, "expected 'channel.close-ok'")
+
+
+# -- hard errors
+
+
+@replaces(
+    "connection.close",
+    MUTANTS,
+    "errors.not-implemented-is-soft",
+    "what is not implemented costs only the channel",
+    "ERR-009",
+)
+def _(self: Connection, error: AmqpException, offender: Ids) -> None:
+    soft = [channel for channel in self.channels.values() if not channel.closing]
+    if error.code is ReplyCode.NOT_IMPLEMENTED and soft:
+        self.close_channel(soft[0], error, offender)
+    else:
+        Connection.close(self, error, offender)
+
+
+@changes(
+    MUTANTS,
+    "errors.consumer-tag-reusable",
+    "a second consumer may take a tag that is in use",
+    "ERR-009",
+)
+def _(parts: Parts) -> None:
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        channel.cancel(method.consumer_tag)
+        basic.consume(channel, method)
+
+    parts.handlers[m.BasicConsume] = consume
+
+
+def on_unopened(connection: Connection, number: int, frame: codec.Frame) -> bool:
+    return number not in connection.channels and not isinstance(frame, m.ChannelOpen)
+
+
+@replaces(
+    "connection.on_channel",
+    MUTANTS,
+    "errors.opens-by-itself",
+    "a method on a channel that is not open opens it",
+    "ERR-010",
+)
+def _(self: Connection, number: int, frame: codec.Frame) -> None:
+    if on_unopened(self, number, frame):
+        self.channels[number] = self.broker.parts.channel(self, number)
+    Connection.on_channel(self, number, frame)
+
+
+@replaces(
+    "connection.on_channel",
+    MUTANTS,
+    "errors.unopened-ignored",
+    "a method on a channel that is not open is silently ignored",
+    "ERR-010",
+)
+def _(self: Connection, number: int, frame: codec.Frame) -> None:
+    if not on_unopened(self, number, frame):
+        Connection.on_channel(self, number, frame)
+
+
+@replaces(
+    "connection.on_channel",
+    MUTANTS,
+    "errors.unopened-is-soft",
+    "a method on a channel that is not open is answered with channel.close",
+    "ERR-010",
+)
+def _(self: Connection, number: int, frame: codec.Frame) -> None:
+    if on_unopened(self, number, frame):
+        self.send(m.ChannelClose(number, 504, "CHANNEL_ERROR - expected 'channel.open'", *self.offender(frame)))
+    else:
+        Connection.on_channel(self, number, frame)
+
+
+# -- too late
+
+
+@changes(
+    MUTANTS,
+    "errors.checked-late",
+    "settlements are checked after what arrived with them was answered",
+    "ERR-011",
+)
+def _(parts: Parts) -> None:
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        try:
+            return Channel.collect(self, tag, multiple)
+        except ChannelException:
+            memory(self, "late", list).append((precondition(f"unknown delivery tag {tag}"), (60, 80)))
+            self.connection.confirm(self)
+            return []
+
+    def flush(self: Channel) -> None:
+        Channel.flush(self)
+        late = memory(self, "late", list)
+        if late and not self.closing:
+            error, offender = late[0]
+            late.clear()
+            self.connection.close_channel(self, error, offender)
+
+    parts.override("channel", collect=collect, flush=flush)

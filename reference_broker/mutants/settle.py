@@ -1,4 +1,427 @@
-"""x"""
-from reference_broker.mutants.kinds import Mutant
+"""Wrong settlements: which deliveries an ack, nack or reject is about, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic
+from reference_broker import channel as fates
+from reference_broker.channel import Channel, Fate
+from reference_broker.errors import ConnectionException, precondition
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.unacked import Delivery, Unacked
 
 MUTANTS: list[Mutant] = []
+Collect = Callable[[Channel, int, bool], list[Delivery]]
+
+
+def take(unacked: Unacked, tags: list[int]) -> list[Delivery]:
+    return [unacked.by_tag.pop(tag) for tag in tags]
+
+
+def front(unacked: Unacked, tag: int) -> list[int]:
+    """The outstanding tags up to `tag`."""
+    return [outstanding for outstanding in unacked.by_tag if outstanding <= tag]
+
+
+# -- single
+
+
+@replaces("unacked.one", MUTANTS, "settle.single-acts-as-multiple", "a single settles all up to its tag", "ACK-001")
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    return Unacked.up_to(self, tag)
+
+
+@replaces(
+    "unacked.one",
+    MUTANTS,
+    "settle.single-takes-oldest",
+    "a single settles the oldest delivery, whichever tag it names",
+    "ACK-001",
+    "ACK-013",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    return [self.by_tag.popitem(last=False)[1]] if tag in self.by_tag else None
+
+
+# -- multiple
+
+
+@replaces(
+    "unacked.up_to", MUTANTS, "settle.multiple-only-below-tag", "a multiple settles only tags below its own", "ACK-002"
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    return take(self, front(self, tag - 1)) if tag in self.by_tag else None
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.multiple-only-contiguous",
+    "a multiple settles only the unbroken run of tags that ends at its own",
+    "ACK-002",
+    "ACK-005",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    run = []
+    while tag in self.by_tag:
+        run.append(tag)
+        tag -= 1
+    return take(self, run[::-1]) or None
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.multiple-stops-at-gap",
+    "a multiple starts at the oldest tag and stops at the first one that was settled already",
+    "ACK-002",
+    "ACK-005",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    if tag not in self.by_tag:
+        return None
+    tags = front(self, tag)
+    return take(self, [each for place, each in enumerate(tags) if each == tags[0] + place])
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.multiple-same-queue-only",
+    "a multiple settles only deliveries from the queue its tag came from",
+    "ACK-003",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    named = self.by_tag.get(tag)
+    if named is None:
+        return None
+    return take(self, [each for each in front(self, tag) if self.by_tag[each].queue is named.queue])
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.multiple-same-consumer-only",
+    "a multiple settles only deliveries of the consumer its tag belongs to",
+    "ACK-003",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    named = self.by_tag.get(tag)
+    if named is None:
+        return None
+    return take(self, [each for each in front(self, tag) if self.by_tag[each].consumer is named.consumer])
+
+
+@changes(MUTANTS, "settle.multiple-skips-gets", "a multiple passes over what basic.get fetched", "ACK-003")
+def _(parts: Parts) -> None:
+    def up_to(self: Unacked, tag: int) -> list[Delivery] | None:
+        if tag not in self.by_tag:
+            return None
+        return take(self, [each for each in front(self, tag) if each == tag or self.by_tag[each].consumer])
+
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        if multiple and tag == 0:
+            return take(self.unacked, [each for each, d in self.unacked.by_tag.items() if d.consumer])
+        return Channel.collect(self, tag, multiple)
+
+    parts.override("unacked", up_to=up_to)
+    parts.override("channel", collect=collect)
+
+
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "settle.crosses-channels",
+    "tag 0 with multiple settles everything on all channels of the connection",
+    "ACK-004",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    if not multiple or tag:
+        return Channel.collect(self, tag, multiple)
+    return [d for channel in self.connection.channels.values() for d in channel.unacked.everything()]
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.multiple-refuses-gaps",
+    "a multiple is refused when a tag below its own was settled before",
+    "ACK-005",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    return Unacked.up_to(self, tag) if front(self, tag) == list(range(1, tag + 1)) else None
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.stale-multiple-accepted",
+    "a multiple of a tag that is not outstanding settles what is outstanding below it",
+    "ACK-010",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    return take(self, front(self, tag))
+
+
+@replaces(
+    "unacked.up_to",
+    MUTANTS,
+    "settle.stale-multiple-settles-all",
+    "a multiple of a tag that is not outstanding settles everything",
+    "ACK-010",
+)
+def _(self: Unacked, tag: int) -> list[Delivery] | None:
+    return Unacked.up_to(self, tag) or self.everything()
+
+
+# -- tag 0
+
+
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "settle.zero-is-unknown",
+    "tag 0 with multiple is refused as an unknown tag",
+    "ACK-006",
+    "ACK-007",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    if tag == 0:
+        raise precondition("unknown delivery tag 0")
+    return Channel.collect(self, tag, multiple)
+
+
+@replaces("unacked.everything", MUTANTS, "settle.zero-settles-nothing", "tag 0 with multiple does nothing", "ACK-006")
+def _(self: Unacked) -> list[Delivery]:
+    return []
+
+
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "settle.zero-on-empty-refused",
+    "tag 0 with multiple is refused when nothing is outstanding",
+    "ACK-007",
+    "ACK-008",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    if tag == 0 and not len(self.unacked):
+        raise precondition("unknown delivery tag 0")
+    return Channel.collect(self, tag, multiple)
+
+
+def nack_with(parts: Parts, collect: Collect) -> None:
+    def nack(channel: Channel, method: m.BasicNack) -> None:
+        fate = fates.requeued if method.requeue else fates.discarded
+        channel.settle(collect(channel, method.delivery_tag, method.multiple), fate)
+
+    parts.handlers[m.BasicNack] = nack
+
+
+@changes(
+    MUTANTS,
+    "settle.nack-zero-on-empty-refused",
+    "nack of tag 0 with multiple is refused when nothing is outstanding, while ack is not",
+    "ACK-008",
+)
+def _(parts: Parts) -> None:
+    def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        if tag == 0 and not len(channel.unacked):
+            raise precondition("unknown delivery tag 0")
+        return channel.collect(tag, multiple)
+
+    nack_with(parts, collect)
+
+
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "settle.zero-single-is-all",
+    "tag 0 settles everything, with or without multiple",
+    "ACK-009",
+    "ACK-019",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    return Channel.collect(self, tag, multiple or tag == 0)
+
+
+@replaces(
+    "channel.collect", MUTANTS, "settle.zero-single-ignored", "tag 0 without multiple is silently ignored", "ACK-009"
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    return Channel.collect(self, tag, multiple) if tag or multiple else []
+
+
+@changes(MUTANTS, "settle.reject-zero-is-all", "reject of tag 0 settles everything", "ACK-019")
+def _(parts: Parts) -> None:
+    def reject(channel: Channel, method: m.BasicReject) -> None:
+        fate = fates.requeued if method.requeue else fates.discarded
+        channel.settle(channel.collect(method.delivery_tag, method.delivery_tag == 0), fate)
+
+    parts.handlers[m.BasicReject] = reject
+
+
+# -- nack and reject
+
+
+@changes(
+    MUTANTS,
+    "settle.nack-multiple-accepts-stale",
+    "nack with multiple of a tag that is not outstanding settles what is outstanding below it",
+    "ACK-011",
+)
+def _(parts: Parts) -> None:
+    def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        if multiple and tag:
+            return take(channel.unacked, front(channel.unacked, tag))
+        return channel.collect(tag, multiple)
+
+    nack_with(parts, collect)
+
+
+@changes(
+    MUTANTS,
+    "settle.nack-multiple-requeues-argument",
+    "nack with multiple goes through what it collected but requeues the named message each time",
+    "ACK-011",
+    "RQ-011",
+)
+def _(parts: Parts) -> None:
+    def nack(channel: Channel, method: m.BasicNack) -> None:
+        deliveries = channel.collect(method.delivery_tag, method.multiple)
+        if method.requeue:
+            channel.settle(deliveries[:-1], fates.acked)
+            channel.settle(deliveries[-1:], fates.requeued)
+        else:
+            channel.settle(deliveries, fates.discarded)
+
+    parts.handlers[m.BasicNack] = nack
+
+
+@changes(MUTANTS, "settle.nack-ignores-multiple", "nack settles its tag alone even with multiple", "ACK-011")
+def _(parts: Parts) -> None:
+    def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        return channel.collect(tag, multiple and tag == 0)
+
+    nack_with(parts, collect)
+
+
+@changes(
+    MUTANTS, "settle.reject-always-requeues", "reject requeues whatever its requeue bit says", "ACK-012", "MODE-005"
+)
+def _(parts: Parts) -> None:
+    def reject(channel: Channel, method: m.BasicReject) -> None:
+        channel.settle(channel.collect(method.delivery_tag, False), fates.requeued)
+
+    parts.handlers[m.BasicReject] = reject
+
+
+@changes(MUTANTS, "settle.reject-never-requeues", "reject discards whatever its requeue bit says", "ACK-012")
+def _(parts: Parts) -> None:
+    def reject(channel: Channel, method: m.BasicReject) -> None:
+        channel.settle(channel.collect(method.delivery_tag, False), fates.discarded)
+
+    parts.handlers[m.BasicReject] = reject
+
+
+# -- around the settlement
+
+
+@changes(MUTANTS, "settle.answers-ack", "an ack is answered", "ACK-015")
+def _(parts: Parts) -> None:
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        basic.ack(channel, method)
+        channel.connection.send(m.BasicAck(channel.number, method.delivery_tag, method.multiple))
+
+    parts.handlers[m.BasicAck] = ack
+
+
+@replaces(
+    "channel.cancel",
+    MUTANTS,
+    "settle.cancel-forgets-deliveries",
+    "basic.cancel makes the consumer's unsettled tags unknown",
+    "ACK-016",
+)
+def _(self: Channel, tag: str) -> None:
+    Channel.cancel(self, tag)
+    take(self.unacked, held_by(self, tag))
+
+
+@replaces(
+    "channel.cancel",
+    MUTANTS,
+    "settle.cancel-requeues",
+    "basic.cancel requeues the consumer's unsettled messages",
+    "ACK-016",
+)
+def _(self: Channel, tag: str) -> None:
+    Channel.cancel(self, tag)
+    self.requeue(take(self.unacked, held_by(self, tag)))
+
+
+def held_by(channel: Channel, consumer_tag: str) -> list[int]:
+    outstanding = channel.unacked.by_tag.items()
+    return [tag for tag, d in outstanding if d.consumer is not None and d.consumer.tag == consumer_tag]
+
+
+@replaces(
+    "channel.settle",
+    MUTANTS,
+    "settle.deleted-queue-crashes",
+    "settling a message whose queue was deleted closes the connection",
+    "ACK-017",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    if any(delivery.queue.deleted for delivery in deliveries):
+        raise ConnectionException(ReplyCode.INTERNAL_ERROR)
+    Channel.settle(self, deliveries, fate)
+
+
+def settle_later(parts: Parts, at_once: int) -> None:
+    """Of the settlements of one tick only the first take effect at once; a close forgets the others."""
+
+    def settle(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        batch = memory(self, "batch", list)
+        batch.append(([], fate) if len(batch) < at_once else (deliveries, fate))
+        if len(batch) <= at_once:
+            Channel.settle(self, deliveries, fate)
+        self.connection.confirm(self)
+
+    def flush(self: Channel) -> None:
+        for deliveries, fate in memory(self, "batch", list):
+            Channel.settle(self, deliveries, fate)
+        memory(self, "batch", list).clear()
+        Channel.flush(self)
+
+    def end(self: Channel) -> None:
+        batch = memory(self, "batch", list)
+        self.unacked.restore([delivery for deliveries, _ in batch for delivery in deliveries])
+        batch.clear()
+        Channel.end(self)
+
+    parts.override("channel", settle=settle, flush=flush, end=end)
+
+
+@changes(
+    MUTANTS,
+    "settle.lost-when-channel-closes",
+    "more than 32 settlements at a time are set aside, and a close forgets those",
+    "ACK-018",
+)
+def _(parts: Parts) -> None:
+    settle_later(parts, at_once=32)
+
+
+@changes(
+    MUTANTS,
+    "settle.close-overtakes",
+    "a close takes effect before the settlements that arrived with it",
+    "ACK-018",
+)
+def _(parts: Parts) -> None:
+    settle_later(parts, at_once=0)

@@ -1,4 +1,0 @@
-"""x"""
-from reference_broker.mutants.kinds import Mutant
-
-MUTANTS: list[Mutant] = []
