@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from codec import methods as m
+from conformance import events, profiles
+from conformance.drivers.raw import Target
+from conformance.drivers.sweep import unrecorded
+from conformance.recorder import Recorder
+from conformance.stage import SceneOver, Stage
+from reference_broker import ReferenceBroker
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[ReferenceBroker]:
+    with ReferenceBroker() as running:
+        yield running
+
+
+@pytest.fixture
+def target(broker: ReferenceBroker) -> Target:
+    return Target.parse(broker.url)
+
+
+@pytest.fixture
+def stage(target: Target) -> Iterator[Stage]:
+    made = Stage(target, profiles.load("documented"), Recorder("run", "reference"), "scene", ("ACK-001",))
+    yield made
+    made.cleanup()
+
+
+def told(stage: Stage) -> list[str]:
+    return [f"{event.direction}{event.method or event.kind}" for event in stage.events]
+
+
+def exists(target: Target, queue: str) -> bool:
+    connection = unrecorded(target)
+    connection.send(m.ChannelOpen(1), m.QueueDeclare(1, queue=queue, passive=True))
+    while True:
+        for event in connection.receive(5):
+            if event.method in ("queue.declare-ok", "channel.close"):
+                connection.close()
+                return event.method == "queue.declare-ok"
+
+
+def test_a_scene_is_announced_and_lawful_play_is_not_blamed(stage: Stage, target: Target) -> None:
+    queue = stage.queue()
+    channel = stage.channel()
+    messages = channel.publish(queue, 3)
+    tags = stage.fetch(channel, queue, 2)
+    channel.ack(tags[0])
+    judgement = stage.finish()
+    assert (stage.events[0].kind, stage.events[0].args["rules"]) == (events.SCENE, ["ACK-001"])
+    assert messages == ["m1", "m2", "m3"]
+    assert tags == [1, 2]
+    assert judgement.findings == []
+    assert stage.events[-1].args["cause"] == "closed"
+    assert not exists(target, queue)
+
+
+def test_a_drain_fetches_what_was_held_and_what_was_ready(stage: Stage) -> None:
+    queue = stage.queue()
+    channel = stage.channel()
+    channel.publish(queue, 3)
+    stage.fetch(channel, queue, 2)
+    stage.drain(queue)
+    drained = [event.message for event in stage.events if event.method == "basic.get-ok"][2:]
+    assert sorted(filter(None, drained)) == ["m1", "m2", "m3"]
+    assert stage.judge.wanted(queue) == frozenset()
+    assert told(stage)[-3:] == ["<basic.get-empty", ">channel.close", "<channel.close-ok"]
+
+
+def test_a_drain_can_give_back_before_it_closes(stage: Stage) -> None:
+    queue = stage.queue()
+    channel = stage.channel()
+    channel.consume(queue)
+    channel.publish(queue, 2)
+    stage.quiesce()
+    stage.drain(queue, give_back=True)
+    sent = [event.method for event in stage.events if event.direction == ">" and event.channel == channel.number]
+    assert sent[-4:] == ["basic.cancel", "basic.nack", "basic.get", "channel.close"]
+
+
+def test_a_batch_leaves_in_one_write(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = stage.queue()
+    channel = stage.channel()
+    writes: list[bytes] = []
+    write = channel.connection.wire.write
+    monkeypatch.setattr(channel.connection.wire, "write", lambda data: (writes.append(data), write(data)))
+    with stage.batch():
+        channel.confirm()
+        with stage.batch():
+            channel.publish(queue, 2)
+        channel.flow()
+        assert writes == []
+    assert len(writes) == 1
+    stage.confirmed(channel)
+    assert channel.view is not None
+    assert not channel.view.unconfirmed
+
+
+def test_several_connections_are_read_together(stage: Stage) -> None:
+    queue = stage.queue()
+    channel, other = stage.channel(), stage.channel(connection=stage.connect("c2"))
+    channel.publish(queue, 1)
+    stage.barrier(channel)
+    other.consume(queue)
+    stage.quiesce()
+    assert other.unacked == [1]
+    assert (channel.number, other.number) == (1, 1)
+    assert stage.finish().findings == []
+
+
+def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None:
+    channel = stage.channel()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage.judge, "owed", lambda: ["something"])
+        assert not stage.quiesce(deadline=0.05)
+    assert stage.events[-1].kind == events.DEADLINE
+    assert stage.events[-1].args["for"] == "replies"
+    assert channel.state == "open"
+
+
+def test_a_close_is_answered_unless_it_is_held(stage: Stage) -> None:
+    channel = stage.channel()
+    with stage.hold_close_ok():
+        channel.ack(7)
+        stage.quiesce()
+        assert told(stage)[-1] == "<channel.close"
+    assert told(stage)[-1] == ">channel.close-ok"
+    stage.reopen(channel)
+    assert channel.state == "open"
+
+
+def test_a_fetch_that_gets_nothing_ends_the_scene(stage: Stage) -> None:
+    queue = stage.queue()
+    with pytest.raises(SceneOver, match="only 0 of 1"):
+        stage.fetch(stage.channel(), queue)
+    assert stage.finish().findings == []
+
+
+def test_a_lost_connection_ends_the_scene_and_still_is_judged(stage: Stage, target: Target) -> None:
+    queue = stage.queue()
+    channel = stage.channel()
+    channel.confirm()
+    channel.publish(queue, 2)
+    stage.quiesce()
+    stage.fetch(channel, queue)
+    channel.connection.abort()
+    with pytest.raises(SceneOver):
+        channel.ack(1)
+    assert stage.finish().findings == []
+    assert [event.message for event in stage.events if event.connection == "c2" and event.message] == ["m1", "m2"]
+    assert not exists(target, queue)
+
+
+def test_nothing_is_left_behind_by_a_scene_that_is_broken_off(stage: Stage, target: Target) -> None:
+    queue = stage.queue()
+    assert exists(target, queue)
+    seen = len(stage.events)
+    stage.cut()
+    assert not exists(target, queue)
+    assert [event.kind for event in stage.events[seen:]] == [events.END], "cleaning up is no part of the history"
+    stage.cleanup()
+
+
+def test_a_queue_that_the_scene_deletes_is_forgotten(stage: Stage) -> None:
+    queue = stage.queue()
+    channel = stage.channel()
+    channel.delete(queue)
+    stage.quiesce()
+    stage.finish()
+    assert told(stage).count(">queue.delete") == 1
+
+
+def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
+    with ReferenceBroker() as gone:
+        stage = Stage(
+            Target.parse(gone.url), profiles.load("documented"), Recorder("run", "reference"), "scene", deadline=0.5,
+        )
+        stage.queue()
+    stage.pump(1)
+    assert not stage.connection.alive
+    stage.cleanup()
