@@ -21,7 +21,7 @@ from conformance.front.door import ATTEMPT, NAME, Door, door_of
 from conformance.front.options import TABLE
 
 if TYPE_CHECKING:
-    from conformance.front.checks import Attempt
+    from conformance.front.campaign import Campaign
     from conformance.front.fixture import EmbeddedBroker
     from conformance.stage import Stage
 
@@ -65,11 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def campaign(request: pytest.FixtureRequest) -> Attempt:
-    """What a machine contributes to the run: broker, profile, recorder, sizes, and `contribute(judgement, events)`."""
+def campaign(request: pytest.FixtureRequest) -> Campaign:
+    """A machine of the suite, brought to the broker of this run."""
+    from conformance.front.campaign import Campaign
     from conformance.front.checks import attempt
 
-    return attempt(request.node, door_of(request.config), request.param)
+    return Campaign(attempt(request.node, door_of(request.config), request.param))
 
 
 @pytest.fixture

@@ -53,23 +53,25 @@ class Attempt:
         return list(self._kinds.values())
 
     def contribute(
-        self, judgement: Judgement, history: Sequence[Event] = (), *, histories: int = 1, reproduced: str = "witnessed",
+        self, judgement: Judgement, history: Sequence[Event] = (), *, reproduced: str = "witnessed",
     ) -> None:
-        """Add a judgement. The history it is of, if at hand, gives each kind of finding its minimal exchange."""
+        """Add the judgement of one history. The history, if at hand, gives each kind of finding its exchange."""
         for finding in judgement.findings:
-            self.witness(finding, history, reproduced)
+            kind = self._kind(finding)
+            if kind in self._kinds:
+                self._kinds[kind] = replace(self._kinds[kind], seen=self._kinds[kind].seen + 1)
+            else:
+                steps = exchange(history, finding, self.opened.profile) if history else ()
+                self._kinds[kind] = Witness(finding, steps, reproduced)
         self.total.add(judgement)
-        self.histories += histories
+        self.histories += 1
 
-    def witness(self, finding: Finding, history: Sequence[Event] = (), reproduced: str = "witnessed") -> None:
-        """Add a finding; of those of one kind, the first that comes with a history is shown."""
+    def show(self, finding: Finding, history: Sequence[Event], reproduced: str) -> None:
+        """Show a kind of finding by this one, whichever was shown before."""
         kind = self._kind(finding)
         known = self._kinds.get(kind)
-        if known is not None and (known.steps or not history):
-            self._kinds[kind] = replace(known, seen=known.seen + 1)
-        else:
-            steps = exchange(history, finding, self.opened.profile) if history else ()
-            self._kinds[kind] = Witness(finding, steps, reproduced, known.seen + 1 if known else 1)
+        steps = exchange(history, finding, self.opened.profile)
+        self._kinds[kind] = Witness(finding, steps, reproduced, known.seen if known else 1)
 
     def _kind(self, finding: Finding) -> Kind:
         """What makes two findings one: rule, certainty, words without numbers, and the deviation that covers them."""

@@ -1,48 +1,27 @@
-"""The state machines: random histories, judged by the same monitors as the scenes.
+"""The machines: random histories, of which every rule may be exercised or broken.
 
-A scene shows its rule in the one way its author thought of; a machine meets the rules in company. How much is
-generated depends on `--depth`, unless `--examples` says; what, on `--seed` alone.
+A directed check knows which rule it is about; a machine does not, so its mark names none, and what it contributes
+counts for all. Its size is a matter of `--depth` and `--examples`, its choices of `--seed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
-from conformance.events import Event
-from conformance.machines.settlement import SCHEDULERS, Scheduler, run_settlement
+from conformance.machines.settlement import SCHEDULERS, Scheduler
 from conformance.suite.marks import rule
-from conformance.verdicts import Finding, Judgement
-
-EXAMPLES = {"smoke": 5, "ci": 25, "deep": 250}
-STEPS = {"smoke": 25, "ci": 40, "deep": 60}
 
 
 class Campaign(Protocol):
-    """What the plugin hands to a machine: the broker, the wishes of the user, and where to put what was found."""
+    """What the plugin's fixture of this name does."""
 
-    queue_type: str
-    opened: Any
-    options: Any
-
-    def contribute(
-        self, judgement: Judgement, history: Sequence[Event] = (), *, histories: int = 1, reproduced: str = "witnessed",
-    ) -> None: ...
-
-    def witness(self, finding: Finding, history: Sequence[Event] = (), reproduced: str = "witnessed") -> None: ...
+    def settlement(self, scheduler: Scheduler) -> None: ...
 
 
 @rule()
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
-    """Publish, take and settle at random on three channels, one command at a time or several in one write."""
-    opened, options = campaign.opened, campaign.options
-    outcome = run_settlement(
-        opened.target, opened.profile, lambda: opened.recorder, campaign.queue_type, scheduler,
-        options.examples or EXAMPLES[options.depth], STEPS[options.depth], options.seed, deadline=opened.deadline,
-    )
-    for broken in outcome.broken.values():
-        campaign.witness(broken.finding, broken.events, broken.reproduced)
-    campaign.contribute(outcome.judgement, histories=outcome.histories)
+    """Publish, take and settle in every way, one command at a time and many in one write."""
+    campaign.settlement(scheduler)

@@ -1,0 +1,29 @@
+"""How a machine of the suite comes to its broker, its size, and its place in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.front.checks import Attempt
+from conformance.machines.settlement import Scheduler, run_settlement
+
+EXAMPLES = {"smoke": 4, "ci": 24, "deep": 240}
+STEPS = {"smoke": 20, "ci": 40, "deep": 60}
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One machine on one queue type."""
+
+    attempt: Attempt
+
+    def settlement(self, scheduler: Scheduler) -> None:
+        """Random histories of settling. Each broken rule is shown by the shortest one that breaks it."""
+        opened, options = self.attempt.opened, self.attempt.options
+        outcome = run_settlement(
+            opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
+            options.examples or EXAMPLES[options.depth], STEPS[options.depth], options.seed,
+            on_judgement=self.attempt.contribute, deadline=opened.deadline,
+        )
+        for broken in outcome.broken.values():
+            self.attempt.show(broken.finding, broken.events, broken.reproduced)
