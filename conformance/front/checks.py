@@ -139,7 +139,8 @@ def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
 
 def perform(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
     """Bring the history of a scene to its end, judge it, and tell what went wrong on the way, if anything did."""
-    if ended := failure or attempted(stage.finish):
+    ended = attempted(stage.finish) if failure is None or isinstance(failure, SceneOver) else failure
+    if ended is not None:
         attempted(stage.cut)
     attempt.contribute(stage.judgement, stage.events)
     account(attempt, ended, vanished(stage.events))
