@@ -52,7 +52,7 @@ class Target:
     @property
     def timeout(self) -> float:
         """Seconds that one step of the handshake may take."""
-        return float(self.options.get("connection_timeout", 5000)) / 1000
+        return float(self.options.get("connection_timeout", 10000)) / 1000
 
     @property
     def address(self) -> str:

@@ -12,7 +12,7 @@ consume-ok; a requeue more of a message that is near the default delivery limit 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from conformance.channel import Channel
 from conformance.events import TO_CLIENT, Event
@@ -51,6 +51,14 @@ class World:
         if channel.state == "closed":
             self.stage.reopen(channel)
         return channel
+
+    def first(self, index: int, has: Callable[[Channel], Collection[object]]) -> Channel | None:
+        """The first open channel from this one on that has some of that."""
+        for offset in range(CHANNELS):
+            channel = self.channels[(index + offset) % CHANNELS]
+            if channel.connection.alive and channel.state == "open" and has(channel):
+                return channel
+        return None
 
     def others(self, channel: Channel) -> Iterable[Channel]:
         return (other for other in self.channels if other is not channel)

@@ -1,0 +1,230 @@
+"""A campaign: many examples of a machine, and what is kept of them.
+
+The first finding on a rule ends its example, fails it with that rule's own exception, and is kept, whether or not it
+happens again. While Hypothesis shrinks, histories are kept from the recording and given less patience; the shortest
+that breaks the same rule is recorded at the end. Then the search goes on with this rule muted, so that one broken rule
+does not hide another. Trouble that is no finding stops everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from conformance.drivers.raw import Target
+from conformance.events import Event
+from conformance.machines.alphabet import Command
+from conformance.machines.failures import RuleBroken, fail
+from conformance.machines.world import World
+from conformance.profiles import Profile
+from conformance.recorder import Recorder
+from conformance.stage import SceneOver, Stage
+from conformance.verdicts import Finding, Judgement
+
+Scheduler = Literal["lockstep", "pipelined"]
+SCHEDULERS: tuple[Scheduler, ...] = ("lockstep", "pipelined")
+SHRINK_SECONDS = 20.0
+"""After so long Hypothesis gets no more answers, and what is shortest by then is it."""
+REPLAYS = 5
+
+
+class OnJudgement(Protocol):
+    """Told of every recorded history, of a failing one only when it is known how often it fails."""
+
+    def __call__(self, judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None: ...
+
+
+@dataclass
+class Broken:
+    """A broken rule: the shortest history that shows it, and the first one that did."""
+
+    finding: Finding
+    events: Sequence[Event]
+    first_finding: Finding
+    first_events: Sequence[Event]
+    reproduced: str
+
+
+@dataclass
+class MachineOutcome:
+    """What a run of the machine found: the judgements of all recorded histories, and each broken rule's evidence."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    broken: dict[str, Broken] = field(default_factory=dict)
+    histories: int = 0
+    steps: int = 0
+
+    @property
+    def judgement(self) -> Judgement:
+        """All judgements as one."""
+        total = Judgement()
+        for judgement in self.judgements:
+            total.add(judgement)
+        return total
+
+
+class Example:
+    """One history, from first command to drain."""
+
+    def __init__(self, stage: Stage, queues: int) -> None:
+        self.stage, self.queues = stage, queues
+        self.commands: list[tuple[Command, ...]] = []
+        self.finding: Finding | None = None
+        self.over = False
+        self._seen = 0
+        self._world: World | None = None
+
+    def perform(self, commands: Sequence[Command], muted: frozenset[str], *, lockstep: bool) -> None:
+        """These commands, in one write each or together; raises the failure of the first rule they break."""
+        self.commands.append(tuple(commands))
+        try:
+            world = self._begin()
+            with self.stage.batch():
+                for command in commands:
+                    command.perform(world)
+            if lockstep:
+                self.stage.quiesce()
+            else:
+                self.stage.pump()
+        except SceneOver:
+            self.over = True
+        self.check(muted)
+
+    def finish(self, muted: frozenset[str]) -> None:
+        """The drain and the end; raises like `perform`."""
+        self.stage.finish(give_back=len(self.commands) % 2 == 1)
+        self.over = True
+        self.check(muted)
+
+    def check(self, muted: frozenset[str]) -> None:
+        findings = self.stage.judgement.findings
+        new, self._seen = findings[self._seen:], len(findings)
+        for finding in new:
+            if finding.certain and finding.rule not in muted:
+                self.finding, self.over = finding, True
+                fail(finding)
+
+    def _begin(self) -> World:
+        if self._world is None:
+            self._world = World(self.stage, self.queues)
+        return self._world
+
+
+class Campaign:
+    """All examples of one run of the machine."""
+
+    def __init__(
+        self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
+        on_judgement: OnJudgement | None, deadline: float,
+    ) -> None:
+        self.target, self.profile, self.recorder = target, profile, recorder
+        self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
+        self.name = f"settlement-{queue_type}-{scheduler}"
+        self.outcome = MachineOutcome()
+        self.muted: frozenset[str] = frozenset()
+        self.first: Example | None = None
+        self.shortest: Example | None = None
+        self.trouble: Exception | None = None
+        self._on_judgement = on_judgement
+        self._silent = recorder.silent()
+        self._until = 0.0
+
+    def start(self, queues: int) -> Example:
+        """A new history; unrecorded, and with less patience, while Hypothesis shrinks."""
+        shrinking = self.first is not None
+        deadline = max(0.3, self.deadline / 10) if shrinking else self.deadline
+        return Example(self._stage(self._silent if shrinking else self.recorder, deadline), queues)
+
+    def step(self, example: Example, commands: Sequence[Command]) -> None:
+        if example.over or self.trouble is not None or self._spent():
+            return
+        self.outcome.steps += len(commands)
+        self._guarded(example, lambda: example.perform(commands, self.muted, lockstep=self.lockstep))
+
+    def end(self, example: Example) -> None:
+        """Finishes the history where no rule was broken yet, and books it."""
+        try:
+            if example.finding is None and self.trouble is None and not self._spent():
+                self._guarded(example, lambda: example.finish(self.muted))
+        finally:
+            self._book(example)
+
+    def settle_round(self) -> None:
+        """A round of generating and shrinking is over: keep its witness, mute its rule."""
+        first, shortest = self.first, self.shortest
+        if first is None or shortest is None or first.finding is None or shortest.finding is None:
+            return
+        again = self._replay(shortest, first.finding.rule)
+        reproduced = f"{again} of {REPLAYS}" if again else "witnessed"
+        if shortest is not first:
+            self.recorder.publish(shortest.stage.events)
+            self._count(shortest, reproduced)
+        self._count(first, reproduced)
+        self.outcome.broken[first.finding.rule] = Broken(
+            shortest.finding, shortest.stage.events, first.finding, first.stage.events, reproduced,
+        )
+        self.muted |= {first.finding.rule}
+        self.first = self.shortest = None
+
+    def _stage(self, recorder: Recorder, deadline: float) -> Stage:
+        return Stage(
+            self.target, self.profile, recorder, self.name, queue_type=self.queue_type, deadline=deadline,
+        )
+
+    def _spent(self) -> bool:
+        return self.first is not None and time.monotonic() > self._until
+
+    def _guarded(self, example: Example, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except RuleBroken:
+            raise
+        except BaseException as trouble:
+            example.over = True
+            example.stage.cut()
+            if isinstance(trouble, Exception):
+                self.trouble = trouble
+            raise
+
+    def _book(self, example: Example) -> None:
+        example.stage.cut()
+        if example.finding is None:
+            if self.first is None:
+                self._count(example)
+        elif self.first is None:
+            self.first = self.shortest = example
+            self._until = time.monotonic() + SHRINK_SECONDS
+        elif self._better(example):
+            self.shortest = example
+
+    def _better(self, example: Example) -> bool:
+        """Does it break the same rule with fewer events?"""
+        best = self.shortest
+        if best is None or best.finding is None or example.finding is None:
+            return False
+        return example.finding.rule == best.finding.rule and len(example.stage.events) < len(best.stage.events)
+
+    def _count(self, example: Example, reproduced: str = "witnessed") -> None:
+        judgement = example.stage.judgement
+        self.outcome.histories += 1
+        self.outcome.judgements.append(judgement)
+        if self._on_judgement is not None:
+            self._on_judgement(judgement, example.stage.events, reproduced=reproduced)
+
+    def _replay(self, example: Example, rule: str) -> int:
+        """How often the same commands break the same rule again."""
+        return sum(self._again(example, rule) for _ in range(REPLAYS))
+
+    def _again(self, example: Example, rule: str) -> bool:
+        replay = Example(self._stage(self._silent, self.deadline), example.queues)
+        try:
+            for commands in example.commands:
+                replay.perform(commands, self.muted, lockstep=self.lockstep)
+            replay.finish(self.muted)
+        except RuleBroken as broken:
+            return broken.finding.rule == rule
+        finally:
+            replay.stage.cut()
+        return False
