@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 TOP, ROW = 62, 38
-MARGIN = 78
-SPAN = {2: 560, 3: 760}
+MARGIN = 70
+SPAN = {2: 500, 3: 760}
 """Width of the picture by number of lifelines."""
 WIDEST = 980
 

@@ -47,7 +47,8 @@
       });
     }
   }
-  one("q").addEventListener("input", (event) => { state.text = event.target.value.toLowerCase().trim(); apply(); });
+  const search = (words) => { state.text = words.toLowerCase().trim(); apply(); };
+  one("q").addEventListener("input", (event) => search(event.target.value));
 
   // The case file: a dialog while it is open; the focus goes in, stays in, and returns to where it came from.
   let opener = null;
@@ -59,7 +60,7 @@
     if (!panel) { if (opener) opener.focus(); opener = null; return; }
     panel.setAttribute("role", "dialog");
     panel.setAttribute("aria-modal", "true");
-    const step = document.querySelector(":target details");
+    const step = document.querySelector("li:target > details");
     if (step) { step.open = true; step.querySelector("summary").focus(); step.scrollIntoView({ block: "center" }); }
     else if (!panel.contains(document.activeElement)) panel.focus({ preventScroll: true });
   };
@@ -95,7 +96,7 @@
   addEventListener("keydown", (event) => {
     const panel = opened();
     const typing = event.target.matches("input");
-    if (event.key === "Escape") { if (panel) close(); else if (typing) event.target.blur(); }
+    if (event.key === "Escape") { if (panel) close(); else if (typing) { event.target.value = ""; search(""); event.target.blur(); } }
     else if (event.key === "Tab" && panel) tab(panel, event);
     else if (event.key === "/" && !typing && !panel) { event.preventDefault(); one("q").focus(); }
     else if (event.target.matches(".pin") && moves[event.key] && !panel) {

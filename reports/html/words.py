@@ -29,7 +29,7 @@ SIGNS: Mapping[str, Sign] = {
     "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; says nothing about the broker"),
     "inconclusive": Sign("doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse"),
     "under-tested": Sign("thin", "◌", "under-tested", "exercised too little to say"),
-    "held": Sign("held", "✓", "held", "exercised, and never contradicted"),
+    "held": Sign("held", "✓", "held", "never contradicted"),
     "not-offered": Sign("absent", "–", "not offered", "the broker does not offer what the rule is about"),
     "planned": Sign("planned", "□", "planned", "not judged by this version of the suite"),
     "not-run": Sign("planned", "□", "not in this run", "the run was asked for other rules"),

@@ -62,7 +62,7 @@ def judged(batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profi
     for (run, history), events in groupby(stream, key=lambda event: (event.run, event.history)):
         if run not in profile_of_run:
             raise BadRecording(f"events of run {run!r}, which no header names")
-        rows = list(_rows(run, history, fold_one(events, profile_of_run[run])))
+        rows = list(rows_of(run, history, fold_one(events, profile_of_run[run])))
         if rows:
             yield rows
 
@@ -85,7 +85,8 @@ def fold_one(events: Iterable[Event], profile: Profile) -> Judgement:
     return judge.judgement
 
 
-def _rows(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
+def rows_of(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
+    """A judgement as rows."""
     place = {"run": run, "history": history}
     for found in judgement.findings:
         yield {**place, "what": FINDING, "rule": found.rule, "times": 1, "at": found.at, "allowed": found.allowed,
