@@ -58,13 +58,17 @@ def method(channel: int, class_id: int, method_id: int, arguments: bytes) -> byt
 
 
 def _headers_table(r: random.Random) -> bytes:
-    """What applications, dead-lettering and task queues put into `headers`."""
+    """What applications, dead-lettering and task queues put into `headers`: names repeat, lengths vary."""
+    queue = r.choice(["q.work", "invoices", "mail.out", "q.thumbnails", "reindex"])
     return table(r.choice([
-        lambda: {"x-retry": r.randrange(9), "trace-id": f"{r.getrandbits(128):032x}", "tenant": "acme", "ok": True},
-        lambda: {"x-death": [{"count": r.randrange(9), "exchange": "dlx", "queue": "q.work", "reason": "expired",
-                              "time": (1700000000,), "routing-keys": ["a.b.c"]}]},
-        lambda: {"lang": "py", "task": "proj.tasks.add", "id": f"{r.getrandbits(128):032x}", "retries": 0,
-                 "eta": r.getrandbits(40), "argsrepr": "(1, 2)"},
+        lambda: {"x-retry": r.randrange(9), "trace-id": f"{r.getrandbits(128):032x}",
+                 "tenant": r.choice(["acme", "globex", "initech", "umbrella", "hooli"]), "ok": True},
+        lambda: {"x-death": [{"count": r.randrange(9), "exchange": "dlx", "queue": queue,
+                              "reason": r.choice(["expired", "rejected", "maxlen"]), "time": (1700000000,),
+                              "routing-keys": [queue]}]},
+        lambda: {"lang": "py", "task": r.choice(["proj.tasks.add", "mail.send", "images.resize", "billing.close"]),
+                 "id": f"{r.getrandbits(128):032x}", "retries": 0, "eta": r.getrandbits(40),
+                 "argsrepr": f"({r.randrange(10 ** r.randrange(1, 8))}, {r.randrange(100)})"},
     ])())
 
 

@@ -1,11 +1,11 @@
 """From operations to straight-line Python: the decoders and encoders that run.
 
-A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (the same octets as latin-1 text: slicing it
-gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of the string
-that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a length that
-leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder raises means
-"malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path. Callers put PAD behind the
-last octet, so that a read of more than there is left needs no question.
+A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (the same octets as latin-1 text: slicing
+it gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of the
+string that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a length
+that leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder raises
+means "malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path. Callers put PAD
+behind the last octet, so that a read of more than there is left needs no question.
 
 An encoder packs everything between two long fields at once. The format depends on nothing but the lengths of the short
 strings, so the packers are kept by those lengths.
@@ -22,11 +22,11 @@ from typing import Any
 
 from codec import wire
 from codec.errors import Unencodable
-from codec.lower import Op, Unsupported, lower
+from codec.lower import Op
 
 PAD = bytes(8)
+BEGINNING = 6  # so many octets of a table tell whether it may look like one seen before
 MOST_PACKERS = 4096
-MOST_NAMES = 4096
 
 
 class Refused(Exception):
@@ -34,10 +34,6 @@ class Refused(Exception):
 
 
 REFUSALS = (Refused, LookupError, struct.error, UnicodeDecodeError)
-
-
-def too_deep(*_: object) -> Any:
-    raise Refused
 
 
 def keep_packer(kept: dict[int, Any], key: int, pattern: str, *lengths: int) -> Any:
@@ -48,26 +44,14 @@ def keep_packer(kept: dict[int, Any], key: int, pattern: str, *lengths: int) -> 
     return packer
 
 
-def keep_name(name: str) -> bytes:
-    """A short string with its length, from now on in `names`."""
-    raw = name.encode()
-    if len(raw) > 255:
-        raise Unencodable(f"a name of {len(raw)} octets; a short string holds 255")
-    if len(_names) >= MOST_NAMES:
-        _names.clear()
-    prefixed = _names[name] = bytes((len(raw),)) + raw
-    return prefixed
-
-
 def refuse_value(owner: Any, problem: Exception) -> Unencodable:
     """What encoding `owner` failed with, in one sentence."""
     return problem if isinstance(problem, Unencodable) else Unencodable(f"cannot encode {owner!r}: {problem}")
 
 
-_names: dict[str, bytes] = {}
 ENV: dict[str, Any] = {
     "new": object.__new__, "Refused": Refused, "Unencodable": Unencodable, "refuse_value": refuse_value,
-    "names": _names, "keep_name": keep_name, "keep_packer": keep_packer,
+    "keep_packer": keep_packer,
     "UNENCODABLE": (struct.error, TypeError, ValueError, AttributeError, LookupError),
 }
 
@@ -114,6 +98,17 @@ def flags_table(count: int) -> str:
     rows = tuple(tuple(bool(v >> i & 1) for i in range(count)) for v in range(1 << count))
     ENV.setdefault(f"FLAGS{count}", rows if count > 1 else (False, True))
     return f"FLAGS{count}"
+
+
+item_kinds: list[Op] = []
+
+
+def items_name(verb: str, op: Op) -> str:
+    """The function that reads or writes a list of such items; `items` emits those that have been asked for."""
+    number = next((i for i, known in enumerate(item_kinds) if known.extra is op.extra), len(item_kinds))
+    if number == len(item_kinds):
+        item_kinds.append(op)
+    return f"{verb}_items_{number}"
 
 
 class Reads:
@@ -185,8 +180,8 @@ class Reads:
 
     def _items(self, op: Op) -> None:
         begin, end = self._span(op)
-        value = self.f.temporary()
-        self.f.add(f"{value} = {items_name('decode', op)}(b, t, {begin}, {end}, {wire.MAX_DEPTH - 1})")
+        value, kind = self.f.temporary(), items_name("decode", op)
+        self.f.add(f"{value} = (known_{kind}(b[{begin}:{begin} + {BEGINNING}]) or read_{kind})(b, t, {begin}, {end})")
         self.values.append((op.name, value))
 
     def _end(self, op: Op) -> None:
@@ -299,109 +294,3 @@ def encoder(name: str, ops: Sequence[Op]) -> Function:
     f.lines += ["    " + line for line in inner.lines[1:]]
     f.add("except UNENCODABLE as problem:", "    raise refuse_value(o, problem) from problem")
     return f
-
-
-# Lists of items: tables and arrays. One pair of functions for each kind of item.
-
-_item_kinds: dict[int, int] = {}
-_item_functions: list[Function] = []
-
-
-def items_name(verb: str, op: Op) -> str:
-    """The function that reads or writes a list of such items; emitted when first asked for."""
-    key = id(op.extra)
-    if key not in _item_kinds:
-        _item_kinds[key] = len(_item_kinds)
-        _item_functions.extend((_items_decoder(op), _items_encoder(op)))
-    return f"{verb}_items_{_item_kinds[key]}"
-
-
-def define_items() -> None:
-    """Compile the functions for items that have been asked for."""
-    define(_item_functions, "<codec items>")
-    _item_functions.clear()
-
-
-def _parts(item: Any) -> tuple[bool, dict[bytes, list[Op]]]:
-    """Has an item a name; and what each letter announces."""
-    *name, letter, value = item.subcons
-    if [s.name for s in (letter, value)] != ["letter", "value"] or len(name) > 1:
-        raise Unsupported(item)
-    if [op.kind for n in name for op in lower(n, {})] not in ([], ["text"]):
-        raise Unsupported(item)
-    return bool(name), {key: lower(con, {}) for key, con in value.subcon.cases.items()}
-
-
-def _items_decoder(op: Op) -> Function:
-    """Reads each letter together with the four octets after it, which for most letters is all there is to unpack."""
-    named, letters = _parts(op.extra)
-    f = Function(items_name("decode", op), "b, t, p, end, depth")
-    f.add("items = []; add = items.append", "while p < end:")
-    if named:
-        f.add("s = p + 1; q = s + b[p]; k = t[s:q]", "if not k.isascii(): k = b[s:q].decode()", indent=2)
-    else:
-        f.add("q = p", indent=2)
-    f.add(f"g, n = {unpacker('BI')}(b, q)", "q += 5", indent=2)
-    for i, (letter, ops) in enumerate(letters.items()):
-        f.add(f"{'elif' if i else 'if'} g == {letter[0]}:", indent=2)
-        f.add(*_item_read(ops, f"add(({'k, ' if named else ''}{letter.decode()!r}, %s))"), indent=3)
-    f.add("else: raise Refused", indent=2)
-    f.add("if p != end: raise Refused", "return items")
-    return f
-
-
-def _item_read(ops: list[Op], add: str) -> list[str]:
-    """The statements that read one value: n is what its first four octets say, q is where they end."""
-    fmt = "".join(o.fmt for o in ops)
-    match [(o.kind, o.fmt) for o in ops]:
-        case []:
-            return ["p = q - 4", add % "None"]
-        case [("flag", "B")]:
-            return ["p = q - 3", add % "n > 0xFFFFFF"]
-        case [("octets", "I")]:
-            return ["p = q + n", add % "b[q:p]"]
-        case [("items", "I")]:
-            return ["if not depth: raise Refused", "p = q + n",
-                    add % f"{items_name('decode', ops[0])}(b, t, q, p, depth - 1)"]
-        case [("number", "I")]:
-            return ["p = q", add % "n"]
-        case [("number", "i")]:
-            return ["p = q", add % "n if n < 0x80000000 else n - 0x100000000"]
-        case [("number", _)]:
-            return [f"p = q + {struct.calcsize('>' + fmt) - 4}", f"v, = {unpacker(fmt)}(b, q - 4)", add % "v"]
-        case [("number", _), ("number", _)]:
-            return [f"p = q + {struct.calcsize('>' + fmt) - 4}", add % f"{unpacker(fmt)}(b, q - 4)"]
-    raise Unsupported(ops)
-
-
-def _items_encoder(op: Op) -> Function:
-    named, letters = _parts(op.extra)
-    f = Function(items_name("encode", op), "items, depth")
-    f.add("r = []; add = r.append", f"for {'k, ' if named else ''}g, v in items:")
-    if named:
-        f.add("add(names.get(k) or keep_name(k))", indent=2)
-    for i, (letter, ops) in enumerate(letters.items()):
-        f.add(f"{'elif' if i else 'if'} g == {letter.decode()!r}:", indent=2)
-        f.add(_item_write(letter, ops), indent=3)
-    f.add("else: raise Unencodable(f'no value has the letter {g!r}')", indent=2)
-    f.add("raw = b''.join(r)", f"return {packer(op.fmt)}(len(raw)) + raw")
-    return f
-
-
-def _item_write(letter: bytes, ops: list[Op]) -> str:
-    """The statement that writes one value with its letter."""
-    match [o.kind for o in ops]:
-        case []:
-            return f"add({letter!r})"
-        case ["flag"]:
-            return f"add({letter + bytes([1])!r} if v else {letter + bytes([0])!r})"
-        case ["octets"]:
-            return f"add({packer('c' + ops[0].fmt)}({letter!r}, len(v))); add(v)"
-        case ["items"]:
-            deeper = f"add({letter!r}); add({items_name('encode', ops[0])}(v, depth - 1))"
-            return f"if not depth: raise Unencodable('nested too deep')\n            {deeper}"
-        case ["number"]:
-            return f"add({packer('c' + ops[0].fmt)}({letter!r}, v))"
-        case ["number", "number"]:
-            return f"add({packer('c' + ''.join(o.fmt for o in ops))}({letter!r}, *v))"
-    raise Unsupported(ops)

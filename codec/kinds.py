@@ -107,7 +107,7 @@ class Header(_Value):
         return (isinstance(other, Header) and self.channel == other.channel
                 and self.body_size == other.body_size and self.properties() == other.properties())
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         properties = "".join(f", {n}={v!r}" for n, v in self.properties().items())
@@ -127,7 +127,7 @@ class ProtocolHeader(_Value):
     def __init__(self, major: int = 0, minor: int = 9, revision: int = 1) -> None:
         self.major, self.minor, self.revision = major, minor, revision
 
-    def encode(self) -> bytes:  # type: ignore[override]
+    def encode(self) -> bytes:
         return bytes(wire.ProtocolHeader.build(
             {"major": self.major, "minor": self.minor, "revision": self.revision}))
 
@@ -153,10 +153,10 @@ def header_class(flags: int) -> type[Header]:
     if flags & ~sum(wire.FLAGS.values()):
         raise emit.Refused
     present = tuple(name for name, bit in wire.FLAGS.items() if flags & bit)
-    facts = {"type": wire.HEADER, "flags": {name: name in present for name in wire.FLAGS}}
-    ops = lower(wire.Frame, facts)
+    ops = lower(wire.Frame, {"type": wire.HEADER, "flags": {name: name in present for name in wire.FLAGS}})
     after = 1 + next(i for i, op in enumerate(ops) if op.name == "flags")
-    cls: Any = type("Header", (Header,), {"__slots__": present, "flags": flags, "PRESENT": present, "__module__": __name__})
+    own = {"__slots__": present, "flags": flags, "PRESENT": present, "__module__": __name__}
+    cls: Any = type("Header", (Header,), own)
     name = f"header_{flags:04x}"
     decode = emit.decoder(f"decode_{name}", cls, ops[after:-1], ("channel", "body_size"))
     encode = emit.encoder(f"encode_{name}", ops)

@@ -121,3 +121,13 @@ def _prefixed(con: Any, facts: Mapping[str, Any], name: str) -> list[Op]:
             raise Unsupported(con)
         return [Op("items", name, length.fmt, sub.subcons[0].subcon.subcon)]
     return [Op("size", "size", length.fmt), *lower(sub, facts, name)]
+
+
+def item_parts(item: Any) -> tuple[bool, dict[bytes, list[Op]]]:
+    """Has an item a name; and what each letter announces."""
+    *name, letter, value = item.subcons
+    if [s.name for s in (letter, value)] != ["letter", "value"] or len(name) > 1:
+        raise Unsupported(item)
+    if [op.kind for n in name for op in lower(n, {})] not in ([], ["text"]):
+        raise Unsupported(item)
+    return bool(name), {key: lower(con, {}) for key, con in value.subcon.cases.items()}

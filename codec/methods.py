@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from codec import emit, wire
+from codec import emit, items, wire
 from codec.kinds import Method
 from codec.lower import Op, lower
 
@@ -61,7 +61,7 @@ def _make(class_id: int, method_id: int, name: str) -> tuple[type[Method], tuple
 def _build() -> None:
     made = [_make(*key, name) for key, (name, _) in wire.METHODS.items()]
     emit.define([f for _, functions in made for f in functions], "<codec methods>")
-    emit.define_items()
+    items.define_items()
     for cls, (init, decode, encode) in made:
         cls.__init__, cls.encode = emit.ENV[init.name], emit.ENV[encode.name]  # type: ignore[misc, method-assign]
         cls.__init__.__qualname__ = f"{cls.__name__}.__init__"
