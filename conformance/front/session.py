@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance import __version__, brokers, deviations
@@ -27,6 +27,7 @@ from conformance.recorder import Recorder, Sink
 from reports.recording import RecordingWriter
 
 EMBEDDED = "embedded"
+PATIENCE_MS = "20000"
 
 
 class Tally:
@@ -86,7 +87,7 @@ class Session:
         broker = described(under_test)
         tally = Tally(self._sink(broker, profile))
         return Opened(
-            under_test.target, broker, profile, known, under_test.deadline, detected=fixed is None,
+            patient(under_test.target), broker, profile, known, under_test.deadline, detected=fixed is None,
             tally=tally,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
@@ -120,6 +121,11 @@ class Opened:
         how = "detected" if self.detected else "as asked"
         return (f"{self.broker.name} at {self.broker.url}, profile {self.profile.name} ({how}), "
                 f"queues: {', '.join(self.profile.queue_types)}")
+
+
+def patient(target: Target) -> Target:
+    """Once a broker was there, a slow answer is no reason to call it gone."""
+    return replace(target, options={"connection_timeout": PATIENCE_MS, **target.options})
 
 
 def profile_of(name: str) -> Profile:

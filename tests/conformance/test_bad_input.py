@@ -1,0 +1,301 @@
+"""Whatever is wrong from outside: one paragraph on stderr, the documented exit code, no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import main
+from reference_broker import ReferenceBroker
+from reports.recording import Recording
+
+QUICK = "?connection_timeout=700"
+Serve = Callable[[Callable[[socket.socket], None]], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts a server on loopback that treats each connection as told; gives `127.0.0.1:PORT`."""
+    listeners: list[socket.socket] = []
+
+    def accept(listener: socket.socket, treat: Callable[[socket.socket], None]) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = listener.accept()
+                with contextlib.suppress(OSError), sock:
+                    treat(sock)
+
+    def start(treat: Callable[[socket.socket], None]) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        threading.Thread(target=accept, args=(listener, treat), daemon=True).start()
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command that must be refused; gives the paragraph that says why."""
+
+    def run(code: int, *words: str) -> str:
+        assert main(words) == code
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.strip()
+        assert "Traceback" not in said.err
+        assert "\n\n" not in said.err.strip(), "more than one paragraph"
+        return " ".join(said.err.split())
+
+    return run
+
+
+Refused = Callable[..., str]
+
+
+@pytest.mark.parametrize("url", [
+    "localhost", "http://localhost", "amqp://", "amqp://host:99999/", "amqp://host:port/", "amqp://host/a/b",
+    "amqp://host/?verify=maybe", "redis://host", "amqp://host:0/", "amqp://[::1", "\udcff",
+])
+@pytest.mark.parametrize("verb", ["run", "doctor"])
+def test_a_malformed_url(verb: str, url: str, refused: Refused) -> None:
+    assert "amqp://guest:guest@localhost:5672/%2F" in refused(2, verb, url)
+
+
+def test_a_password_in_a_malformed_url_is_not_repeated(refused: Refused) -> None:
+    assert "secret" not in refused(2, "run", "amqp://me:secret@host:99999/")
+
+
+@pytest.mark.parametrize(("words", "hint"), [
+    (("--profile", "rabbitmq-3.1"), "rabbitmq-3.10"),
+    (("--profile", "none.toml"), "none.toml"),
+    (("--deviations", "none.toml"), "none.toml"),
+    (("--level", "shall"), "must, should, may"),
+    (("--depth", "bottomless"), "smoke, ci, deep"),
+    (("--rules", "ACKK-*"), "amqp-conformance list"),
+    (("--rules", "TAG-004", "--level", "must"), "level must"),
+    (("--seed", "x"), "whole number"),
+    (("--examples", "0"), "at least 1"),
+    (("--report", "/dev/null/x"), "directory"),
+    (("--recording", "/dev/null/x"), "directory"),
+    (("--broker-url", "a=amqp://host", "--broker-url", "b=amqp://host"), "one broker"),
+    (("-n", "many"), "number of processes"),
+    (("--colour",), "--help"),
+])
+def test_a_wish_that_cannot_be_granted(words: tuple[str, ...], hint: str, refused: Refused) -> None:
+    assert hint in refused(2, "run", *words)
+
+
+def test_a_deviations_file_with_a_mistake_is_refused_with_its_line(tmp_path: Path, refused: Refused) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text('[[deviation]]\nrule = "ACK-999"\nreason = "x"\nnote = "n"\nevidence = "e"\nowner = "o"\n')
+    said = refused(2, "run", "--deviations", str(file))
+    assert "line 1" in said
+    assert "ACK-999" in said
+
+
+def test_an_unknown_verb_and_an_unknown_rule(refused: Refused) -> None:
+    assert "choose from" in refused(2, "judge")
+    assert "did you mean" in refused(2, "explain", "ACK-1")
+    assert "No rule matches" in refused(2, "list", "XYZ-*")
+
+
+@pytest.mark.parametrize("words", [("report", "none.json"), ("report", "/")])
+def test_a_report_of_nothing(words: tuple[str, ...], refused: Refused) -> None:
+    refused(2, *words)
+
+
+def test_a_report_of_something_else(tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "results.json").write_text('{"schema": "other/1"}')
+    assert "other/1" in refused(2, "report", str(tmp_path))
+
+
+def test_a_port_where_nothing_listens(refused: Refused) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = taken.getsockname()[1]
+    assert "nothing listens" in refused(3, "run", f"amqp://guest:guest@127.0.0.1:{free}/")
+
+
+def test_a_host_that_does_not_exist(refused: Refused) -> None:
+    assert "does not resolve" in refused(3, "run", "amqp://guest:guest@no-such-host.invalid/")
+
+
+def http(sock: socket.socket) -> None:
+    sock.recv(64)
+    sock.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+
+def tls(sock: socket.socket) -> None:
+    """What a TLS server says to anything it cannot read."""
+    sock.recv(64)
+    sock.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
+
+
+def silent(sock: socket.socket) -> None:
+    while sock.recv(64):
+        pass
+
+
+def rude(sock: socket.socket) -> None:
+    sock.recv(8)
+
+
+@pytest.mark.parametrize(("treat", "hint"), [(http, "HTTP"), (tls, "amqps://"), (silent, "says nothing"), (rude, "closes")])
+def test_a_port_that_speaks_something_else(
+    treat: Callable[[socket.socket], None], hint: str, serve: Serve, refused: Refused,
+) -> None:
+    assert hint in refused(3, "run", f"amqp://guest:guest@{serve(treat)}/{QUICK}")
+
+
+def test_the_doctor_names_the_layer(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", f"amqp://guest:guest@{serve(http)}/{QUICK}"]) == 3
+    said = capsys.readouterr().out
+    assert "ok    tcp" in said
+    assert "FAIL  header" in said
+
+
+@pytest.mark.parametrize(("change", "layer"), [
+    (("guest:guest", "guest:wrong"), "login"), (("%2F", "no-such-vhost"), "vhost"),
+])
+def test_a_login_or_a_vhost_that_is_refused(
+    change: tuple[str, str], layer: str, refused: Refused, capsys: pytest.CaptureFixture[str],
+) -> None:
+    with ReferenceBroker() as broker:
+        url = broker.url.replace(*change)
+        assert f"({layer})" in refused(3, "run", url)
+        assert main(["doctor", "--format", "json", url]) == 3
+        diagnosis = json.loads(capsys.readouterr().out)
+    assert diagnosis["failed"] == layer
+    assert diagnosis["message"]
+    assert diagnosis["passed"] == ["tcp", "header", *(["login"] if layer == "vhost" else [])]
+
+
+@pytest.mark.rabbitmq
+@pytest.mark.parametrize(("change", "layer"), [
+    (("guest:guest", "guest:wrong"), "login"), (("%2F", "no-such-vhost"), "vhost"),
+])
+def test_a_real_broker_refuses_too(change: tuple[str, str], layer: str, refused: Refused) -> None:
+    url = os.environ.get("AMQP_RABBITMQ_URL") or pytest.skip("AMQP_RABBITMQ_URL is not set")
+    assert f"({layer})" in refused(3, "run", str(url).replace(*change))
+
+
+class Gateway:
+    """A TCP relay before a broker. After so many connections it drops them all; `gone`: and takes no more."""
+
+    def __init__(self, port: int, until: int, *, gone: bool) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._to, self._left, self._gone = port, until, gone
+        self._ends: list[socket.socket] = []
+        self.url = f"amqp://guest:guest@127.0.0.1:{self._listener.getsockname()[1]}/%2F?connection_timeout=2000"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                broker = socket.create_connection(("127.0.0.1", self._to))
+                self._ends += [client, broker]
+                self._left -= 1
+                threading.Thread(target=self._relay, args=(client, broker, False), daemon=True).start()
+                threading.Thread(target=self._relay, args=(broker, client, True), daemon=True).start()
+
+    def _relay(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+                if answers and self._left == 0 and b"\x00\x32\x00\x0b" in data:  # queue.declare-ok
+                    self._left -= 1
+                    self.drop()
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def drop(self) -> None:
+        if self._gone:
+            self.close()
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def broker() -> Iterator[ReferenceBroker]:
+    with ReferenceBroker() as made:
+        yield made
+
+
+def queues(broker: ReferenceBroker) -> list[str]:
+    """What the broker still holds, seen from inside."""
+    return sorted(broker._core.vhost.queues)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_broker_that_closes_half_way(
+    gone: bool, broker: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    gateway = Gateway(broker.port, 6, gone=gone)
+    words = ["run", gateway.url, "--rules", "ACK-00*", "--depth", "smoke"]
+    code = main([*words, "--recording", str(tmp_path / "rec"), "--report", str(tmp_path / "out")])
+    gateway.close()
+    said = capsys.readouterr()
+    assert code == 3, said.out + said.err
+    assert "Traceback" not in said.out + said.err
+    assert ("is not now" if gone else "ended a connection in the middle") in " ".join(said.out.split())
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["complete"] is not gone
+    assert not results["gate"]["open"]
+    assert results["histories"] > 1
+    assert len(list(Recording(tmp_path / "rec").events())) == results["events"]
+
+
+def interrupted(url: str, directory: Path, number: int, *more: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command until something is recorded of it, then sends it a signal."""
+    recording = directory / "rec"
+    words = ["run", url, "--depth", "deep", "--recording", str(recording), "--report", str(directory / "out"), *more]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until:
+        if sum(file.stat().st_size for file in recording.glob("*.jsonl")) > 200_000:
+            os.killpg(process.pid, number)
+            break
+        time.sleep(0.02)
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+@pytest.mark.parametrize(("number", "more"), [
+    (signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGINT, ("-n", "2")),
+])
+def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing(
+    number: int, more: tuple[str, ...], broker: ReferenceBroker, tmp_path: Path,
+) -> None:
+    done = interrupted(broker.url, tmp_path, number, *more)
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert not results["complete"]
+    assert not results["gate"]["open"]
+    assert 0 < results["events"] <= len(list(Recording(tmp_path / "rec").events()))
+    assert "interrupted" in done.stdout
+    assert queues(broker) == []
