@@ -1,4 +1,4 @@
-"""Our codec beside pika's, pamqp's and py-amqp's: `python -m benchmarks.codec_bench [--check] [--frames N] [--rounds N]`.
+"""Our codec beside pika's, pamqp's and py-amqp's: `python -m benchmarks.codec_bench [--check]`.
 
 One corpus, interleaved rounds, CPU time, garbage collection on; a ratio is the median over the rounds. Peers get every
 frame cut out already; ours reads the stream in pieces of 64 KiB, as a socket gives it, and cuts for itself.
@@ -23,6 +23,9 @@ PIECE = 65536
 RESULTS = Path("build/bench.json")
 GOALS = {("codec.decode", "pika"): 2.5, ("codec.decode", "pamqp"): 4.5, ("codec.decode", "py-amqp"): 1.7,
          ("codec.encode", "pika"): 2.5, ("codec.encode", "pamqp"): 4.5}
+
+
+Run = tuple[Callable[[Any], Any], Any]  # what to do, with what
 
 
 class Result(NamedTuple):
@@ -51,8 +54,8 @@ def seconds(work: Callable[[Any], Any], argument: Any) -> float:
     return process_time() - begin
 
 
-def compare(name: str, ours: tuple[Any, Any], theirs: dict[str, tuple[Any, Any]], count: int, rounds: int) -> list[Result]:
-    """Each round runs everyone once, ours in the middle of it."""
+def compare(name: str, ours: Run, theirs: dict[str, Run], count: int, rounds: int) -> list[Result]:
+    """Each round runs everyone once, every other one in reverse."""
     runs = {**theirs, "ours": ours}
     times: dict[str, list[float]] = {who: [] for who in runs}
     for number in range(rounds):

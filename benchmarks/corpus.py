@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 FRAMES = 200_000
@@ -60,7 +60,7 @@ def method(channel: int, class_id: int, method_id: int, arguments: bytes) -> byt
 def _headers_table(r: random.Random) -> bytes:
     """What applications, dead-lettering and task queues put into `headers`: names repeat, lengths vary."""
     queue = r.choice(["q.work", "invoices", "mail.out", "q.thumbnails", "reindex"])
-    return table(r.choice([
+    make: Callable[[], dict[str, Any]] = r.choice([
         lambda: {"x-retry": r.randrange(9), "trace-id": f"{r.getrandbits(128):032x}",
                  "tenant": r.choice(["acme", "globex", "initech", "umbrella", "hooli"]), "ok": True},
         lambda: {"x-death": [{"count": r.randrange(9), "exchange": "dlx", "queue": queue,
@@ -69,7 +69,8 @@ def _headers_table(r: random.Random) -> bytes:
         lambda: {"lang": "py", "task": r.choice(["proj.tasks.add", "mail.send", "images.resize", "billing.close"]),
                  "id": f"{r.getrandbits(128):032x}", "retries": 0, "eta": r.getrandbits(40),
                  "argsrepr": f"({r.randrange(10 ** r.randrange(1, 8))}, {r.randrange(100)})"},
-    ])())
+    ])
+    return table(make())
 
 
 def header(channel: int, size: int, r: random.Random) -> bytes:

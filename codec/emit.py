@@ -1,11 +1,11 @@
 """From operations to straight-line Python: the decoders and encoders that run.
 
-A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (the same octets as latin-1 text: slicing
-it gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of the
-string that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a length
-that leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder raises
-means "malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path. Callers put PAD
-behind the last octet, so that a read of more than there is left needs no question.
+A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (the same octets as latin-1 text:
+slicing it gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of
+the string that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a
+length that leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder
+raises means "malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path. Callers put
+PAD behind the last octet, so that a read of more than there is left needs no question.
 
 An encoder packs everything between two long fields at once. The format depends on nothing but the lengths of the short
 strings, so the packers are kept by those lengths.

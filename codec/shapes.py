@@ -17,6 +17,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from codec import emit
 from codec.lower import Op, item_parts
 
 LEARN_AT = 16
