@@ -15,7 +15,7 @@ race that the text allows decides whether it has failed; then nothing is claimed
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,8 @@ class Channel:
     """The history begins in its midst: its past is not known."""
     previous: Channel | None = None
     last_tag: int = 0
-    unacked: dict[int, Delivery] = field(default_factory=dict)
+    last_was_get: bool = False
+    unacked: OrderedDict[int, Delivery] = field(default_factory=OrderedDict)
     deliveries: dict[int, Delivery] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     former: dict[str, Queue] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Channel:
     """Requests that must not be answered, because they were sent after a mistake."""
     confirm: bool = False
     published: int = 0
-    unconfirmed: dict[int, Copy | None] = field(default_factory=dict)
+    unconfirmed: OrderedDict[int, Copy | None] = field(default_factory=OrderedDict)
     transactional: bool = False
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
     unpublished: list[Copy] = field(default_factory=list)
@@ -92,12 +93,17 @@ class Channel:
     """Other methods sent since the last answer, by class and method id, with when."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)
     last_single: Settlement | None = None
+    highest_single: Settlement | None = None
+    singles: int = 0
     last_multiple: Settlement | None = None
     last_settlement: Settlement | None = None
     modes: set[bool] = field(default_factory=set)
     released: list[Copy] = field(default_factory=list)
     live_queues: frozenset[str] = frozenset()
     close_sent: int = 0
+    """When our close was sent that is not answered yet."""
+    closed_with: int = 0
+    """When the client sent what closes it, be it for the whole connection."""
     close_seen: int = 0
     """When the broker's own close came."""
     published_late: int = 0
@@ -157,6 +163,10 @@ class Channel:
                 break
             reached.append(delivery)
         return reached
+
+    def await_proof(self, copy: Copy, seq: int) -> None:
+        """The channel has sent what brings this message into its queue; a later answer may prove that it did."""
+        self.unsynced.setdefault(copy.queue.name, deque()).append((seq, copy))
 
     def alive(self) -> bool:
         return self.state in (OPEN, OPENING)

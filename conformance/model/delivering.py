@@ -101,7 +101,7 @@ def _answer(channel: Channel, request: Request, event: Event) -> Facts:
 def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
     tag = event.delivery_tag or 0
     yield Numbered(event, channel, tag, get)
-    channel.confirms_since = 0
+    channel.confirms_since, channel.last_was_get = 0, get
     doom = channel.doom
     if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
         _lift(channel)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
 from conformance.model import closing, declaring, endings, receiving, sending
-from conformance.model.channels import GIVEN_UP, Channel
+from conformance.model.channels import CLOSED, DOOMED, GIVEN_UP, OPEN, Channel
 from conformance.model.connections import Connection
 from conformance.model.facts import Fact, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, Obligation, owed_by
@@ -142,14 +142,14 @@ class Model:
         elif fact.request is not None:
             channel.answered(fact.request.method, fact.request.consumer_tag)
             if fact.request.method in ("channel.close", "channel.open"):
-                channel.state = "closed"
+                channel.state = CLOSED
             endings.blur(channel)
 
 
 def _take_as_accepted(channel: Channel) -> None:
     """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
     channel.doom, channel.vague = None, True
-    if channel.state == "doomed":
-        channel.state = "open"
+    if channel.state == DOOMED:
+        channel.state = OPEN
     for copy in channel.released:
         copy.queue.unsettle(copy, shaky=True)

@@ -18,12 +18,13 @@ any more are put aside (`aside`). So a step looks only at messages that are out 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.model.records import (
+    OUT,
     PUBLISHED,
     RELEASED,
     WAITING,
@@ -61,12 +62,14 @@ class Queue:
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
     copies: dict[str, Copy] = field(default_factory=dict)
-    fresh: dict[str, Copy] = field(default_factory=dict)
-    returned: dict[str, Copy] = field(default_factory=dict)
+    fresh: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
+    returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     aside: dict[str, Copy] = field(default_factory=dict)
     takers: dict[Taker, None] = field(default_factory=dict)
     settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
+    held: int = 0
+    """How many messages are OUT."""
     _blind_until: int = 0
     _lost_until: int = 0
     _swept: int = 0
@@ -106,10 +109,12 @@ class Queue:
         """A multiple nack was sent that may return deliveries which the client has not read."""
         self._swept = at
 
+    def crowded(self, me: Taker | None) -> bool:
+        """Is there anybody beside this taker who may be taking messages?"""
+        return not self.declared or len(self.takers) > (me in self.takers)
+
     def others(self, since: int, me: Taker | None) -> bool:
-        if not self.declared or self._blind_until > since:
-            return True
-        return len(self.takers) > (me in self.takers)
+        return self._blind_until > since or self.crowded(me)
 
     def unseen(self, copy: Copy) -> bool:
         since = copy.published
@@ -152,6 +157,7 @@ class Queue:
         """A message is delivered, or settled."""
         self._drop(copy)
         copy.place = place
+        self.held += place == OUT
         copy.doubtful = copy.shaky = copy.ambiguous
 
     def doubt(self) -> None:
@@ -164,10 +170,10 @@ class Queue:
 
     def unsettle(self, copy: Copy, *, shaky: bool) -> None:
         """Nobody owes this message any more; a shaky one may also turn up where it should not."""
-        self._drop(copy)
         copy.doubtful = True
         copy.shaky = copy.shaky or shaky
         if copy.place == WAITING:
+            self._drop(copy)
             self.aside[copy.id] = copy
 
     def waiting(self) -> Iterator[Copy]:
@@ -180,6 +186,9 @@ class Queue:
         return bool(self.fresh or self.returned or self.aside) or self.opaque or not self.declared
 
     def _drop(self, copy: Copy) -> None:
+        if copy.place == OUT:
+            self.held -= 1
+            return
         self.fresh.pop(copy.id, None)
         self.returned.pop(copy.id, None)
         self.aside.pop(copy.id, None)

@@ -85,7 +85,9 @@ def late(model: Model, channel: Channel, event: Event) -> Facts:
 def _reply(model: Model, channel: Channel, event: Event) -> Facts:
     """An answer that carries nothing but itself."""
     method = delivering.request_of(event.method)
-    request = channel.answered(method, event.consumer_tag or "")
+    if event.method == "channel.flow":
+        return
+    request = channel.answered(method, event.consumer_tag or "") if method != event.method else None
     if request is None:
         if not channel.adopted:
             yield Unrequested(event, channel)

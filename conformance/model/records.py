@@ -83,6 +83,8 @@ class Delivery:
     settlement: Settlement | None = None
     recovered: int = 0
     """When the client asked to have it recovered."""
+    orphan: bool = False
+    """Its consumer had been cancelled when it was settled."""
     shaky: bool = False
 
     @property
@@ -108,11 +110,24 @@ class Settlement:
     """What it settles; for a multiple that must be refused, what it would have settled."""
     outstanding: int = 0
     gap: bool = False
+    """It passes over tags that are settled already."""
+    early: bool = False
+    """It leaves older deliveries outstanding."""
+    cancelled: bool = False
+    """It covers deliveries of a cancelled consumer."""
+    deleted: bool = False
+    """It covers deliveries from a deleted queue."""
     accepted: int = 0
+    """When an answer showed that the broker took it without complaint."""
 
     @property
-    def all(self) -> bool:
+    def everything(self) -> bool:
         return self.multiple and self.tag == 0
+
+    @property
+    def owners(self) -> int:
+        """Over how many queues, consumers and gets it reaches."""
+        return len({(delivery.queue, delivery.owner) for delivery in self.covered})
 
     def __str__(self) -> str:
         """In words, as reports show it."""

@@ -6,7 +6,7 @@ answered. After a hard mistake nothing of the connection is certain any more.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -76,6 +76,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
 def _close_connection(connection: Connection, seq: int) -> None:
     connection.closing = seq
     for channel in connection.open_channels():
+        channel.closed_with = seq
         endings.release(channel, seq)
 
 
@@ -143,7 +144,7 @@ def _request(model: Model, channel: Channel, event: Event) -> None:
 
 def _close(model: Model, channel: Channel, event: Event) -> None:
     endings.release(channel, event.seq)
-    channel.state, channel.close_sent = CLOSING, event.seq
+    channel.state, channel.close_sent, channel.closed_with = CLOSING, event.seq, event.seq
     channel.expect(_new_request(event))
 
 
@@ -176,11 +177,7 @@ def _publish(model: Model, channel: Channel, event: Event) -> None:
         channel.unpublished.append(copy)
     else:
         queue.put(copy)
-        _await_proof(channel, copy, event.seq)
-
-
-def _await_proof(channel: Channel, copy: Copy, seq: int) -> None:
-    channel.unsynced.setdefault(copy.queue.name, deque()).append((seq, copy))
+        channel.await_proof(copy, event.seq)
 
 
 def _consume(model: Model, channel: Channel, event: Event) -> None:
@@ -272,7 +269,7 @@ def _give_back(delivery: Delivery, seq: int, recover: Settlement) -> None:
         copy.queue.unsettle(copy, shaky=True)
         return
     copy.queue.back(copy, RECOVERED, seq, recover)
-    _await_proof(delivery.channel, copy, seq)
+    delivery.channel.await_proof(copy, seq)
 
 
 def _confirm_select(model: Model, channel: Channel, event: Event) -> None:
@@ -302,7 +299,7 @@ def _tx_rollback(model: Model, channel: Channel, event: Event) -> None:
         delivery.settlement = None
         if delivery.consumer is not None:
             delivery.consumer.outstanding += 1
-    channel.unacked = dict(sorted((channel.unacked | restored).items()))
+    channel.unacked = OrderedDict(sorted((channel.unacked | restored).items()))
     channel.uncommitted, channel.unpublished = [], []
     _request(model, channel, event)
 

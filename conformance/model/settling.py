@@ -31,7 +31,14 @@ def settlement_of(event: Event, channel: Channel) -> Settlement:
         covered=channel.covered(tag, multiple), outstanding=len(channel.unacked),
     )
     settlement.refusal = _refusal(settlement, channel)
-    settlement.gap = multiple and _gap(settlement, channel)
+    if multiple:
+        settlement.gap = _gap(settlement, channel)
+    elif settlement.covered:
+        settlement.early = next(iter(channel.unacked)) != tag
+    for delivery in settlement.covered:
+        delivery.orphan = _orphaned(delivery)
+        settlement.cancelled = settlement.cancelled or delivery.orphan
+        settlement.deleted = settlement.deleted or delivery.copy.queue.deleted > 0
     return settlement
 
 
@@ -89,6 +96,14 @@ def _gap(settlement: Settlement, channel: Channel) -> bool:
     return covered[-1].tag - first + 1 > len(covered)
 
 
+def _orphaned(delivery: Delivery) -> bool:
+    """Was its consumer cancelled?"""
+    if delivery.consumer_tag is None:
+        return False
+    consumer = delivery.channel.consumers.get(delivery.consumer_tag)
+    return consumer is not delivery.consumer or consumer is None or consumer.state == CANCELLING
+
+
 def apply(settlement: Settlement, channel: Channel) -> None:
     """What the client knows after sending it."""
     channel.last_settlement = settlement
@@ -110,7 +125,10 @@ def apply(settlement: Settlement, channel: Channel) -> None:
             for consumer in channel.consumers.values():
                 consumer.source.sweep(settlement.seq)
     else:
+        channel.singles += 1
         channel.last_single = settlement
+        if channel.highest_single is None or channel.highest_single.tag < settlement.tag:
+            channel.highest_single = settlement
     for delivery in settlement.covered:
         release(delivery, settlement)
     if channel.transactional:
@@ -141,16 +159,8 @@ def carry_out(delivery: Delivery, settlement: Settlement) -> None:
         return
     if settlement.requeue:
         queue.back(copy, RETURNED, settlement.seq, settlement)
+        settlement.channel.await_proof(copy, settlement.seq)
     else:
         queue.leave(copy, GONE)
         copy.settlement = settlement
         queue.settled.append(delivery)
-
-
-def after_cancel(delivery: Delivery) -> bool:
-    """Was its consumer cancelled?"""
-    tag = delivery.consumer_tag
-    if tag is None:
-        return False
-    consumer = delivery.channel.consumers.get(tag)
-    return consumer is None or consumer is not delivery.consumer or consumer.state == CANCELLING

@@ -10,11 +10,14 @@ from collections.abc import Iterable
 
 from conformance.events import Event
 from conformance.model import ConnectionView, Model, Obligation
-from conformance.model.records import GONE, VOID
+from conformance.monitors import ack, err, mode, rq, silence, tag
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import BY_FACT
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
+
+FAMILIES = (tag, mode, ack, err, rq, silence)
+"""Importing them enters their functions into the table."""
 
 
 class Judge:
@@ -22,7 +25,7 @@ class Judge:
 
     def __init__(self, profile: Profile) -> None:
         self._model = Model(profile)
-        self._notes = Notes()
+        self._notes = Notes(profile)
 
     def step(self, event: Event) -> list[Finding]:
         """What this event contradicts."""
@@ -59,10 +62,12 @@ class Judge:
         found = self._model.queues.get(queue)
         if found is None or found.deleted:
             return frozenset()
-        return frozenset(
-            copy.id for copy in found.copies.values()
-            if copy.place not in (GONE, VOID) and not copy.doubtful and not copy.shaky
+        held = (
+            delivery.copy for connection in self._model.connections.values()
+            for channel in connection.channels.values() for delivery in channel.unacked.values()
         )
+        out = {copy.id for copy in held if copy.queue is found and not copy.doubtful and not copy.shaky}
+        return frozenset(out.union(copy.id for copy in found.waiting()))
 
 
 def judge(events: Iterable[Event], profile: Profile, complete: bool = True) -> Judgement:

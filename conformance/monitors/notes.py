@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.events import Event
+from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
 ENOUGH = 5
@@ -12,7 +13,8 @@ ENOUGH = 5
 class Notes:
     """What has been found and counted so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
         self.judgement = Judgement()
         self.fresh: list[Finding] = []
         self._said: dict[str, int] = {}

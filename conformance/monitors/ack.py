@@ -1,0 +1,117 @@
+"""ACK: settlements that had to be accepted, and what they leave alone."""
+
+from __future__ import annotations
+
+from conformance.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
+from conformance.model.records import EITHER, RELEASED, RETURNED, Settlement
+from conformance.monitors import fate
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+
+@judges(Accepted, "ACK-005", "ACK-006", "ACK-007", "ACK-008", "ACK-011", "ACK-013", "ACK-014", "ACK-015", "ACK-016",
+        "ACK-017")
+def accepted(fact: Accepted, notes: Notes) -> None:
+    """A settlement was taken without complaint."""
+    settlement = fact.settlement
+    if settlement.refusal == EITHER:
+        notes.exercise("ACK-014")
+        notes.report("ACK-014", "accepted")
+    elif settlement.refusal:
+        notes.find(settlement.refusal, fact.event, f"channel.close 406 for {settlement}",
+                   f"{fact.event.method}: it was accepted", settlement.seq)
+    else:
+        notes.exercise("ACK-015", *_borne_out(settlement))
+
+
+def _borne_out(settlement: Settlement) -> list[str]:
+    """The rules that speak for a settlement which has just been accepted."""
+    rules = []
+    ack = settlement.method == "basic.ack"
+    if settlement.everything and not settlement.outstanding:
+        rules.append("ACK-007" if ack else "ACK-008")
+    elif settlement.everything:
+        rules.append("ACK-006" if ack else "ACK-011")
+    elif settlement.multiple and settlement.gap:
+        rules.append("ACK-005" if ack else "ACK-011")
+    elif settlement.early:
+        rules.append("ACK-013")
+    if settlement.cancelled:
+        rules.append("ACK-016")
+    if settlement.deleted:
+        rules.append("ACK-017")
+    return rules
+
+
+@judges(ClosedUnasked, "ACK-002", "ACK-003", "ACK-004", "ACK-005", "ACK-006", "ACK-007", "ACK-008", "ACK-011",
+        "ACK-013", "ACK-014", "ACK-016", "ACK-017", "MODE-003")
+def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
+    """The broker closed the channel over a settlement that it had to accept."""
+    suspect = fact.suspect
+    if suspect is None:
+        return
+    if suspect.refusal == EITHER:
+        notes.exercise("ACK-014")
+        notes.report("ACK-014", "refused")
+        return
+    notes.find(fate.of_refused(suspect), fact.event, f"{suspect} is accepted: {_why(suspect)}",
+               closing(fact.event.args), suspect.seq, *(delivery.seq for delivery in suspect.covered[-3:]))
+
+
+def _why(settlement: Settlement) -> str:
+    if settlement.covered:
+        tags = ", ".join(str(delivery.tag) for delivery in settlement.covered[:8])
+        return f"it reaches {'…, ' if len(settlement.covered) > 8 else ''}{tags}, outstanding on its channel"
+    return "tag 0 with multiple means all there are, be there none"
+
+
+def closing(arguments: object) -> str:
+    """A close of the broker, in words."""
+    assert isinstance(arguments, dict)
+    return (
+        f"close {arguments.get('reply_code')} {arguments.get('reply_text')!r} "
+        f"({arguments.get('class_id')}, {arguments.get('method_id')})"
+    )
+
+
+@judges(Confirmed, "ACK-015", "ERR-007")
+def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
+    """On a channel without confirm mode the broker has nothing to acknowledge."""
+    channel = fact.channel
+    if channel.confirm or channel.adopted or channel.transactional:
+        return
+    former = channel.previous
+    if former is not None and former.confirm:
+        notes.find("ERR-007", fact.event, "no confirms: the reopened channel is not in confirm mode",
+                   f"{fact.event.method} {fact.number}", channel.opened)
+    elif channel.last_settlement is not None:
+        notes.find("ACK-015", fact.event, f"silence: {channel.last_settlement} is not answered",
+                   f"{fact.event.method} {fact.number}", channel.last_settlement.seq)
+    else:
+        notes.find("CNF-023", fact.event, "no confirms: the channel is not in confirm mode",
+                   f"{fact.event.method} {fact.number}")
+
+
+@judges(Unrequested, "ACK-015", "RQ-014")
+def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
+    """Settlements and recover-async have no reply."""
+    channel, method = fact.channel, fact.event.method
+    if method in ("basic.consume-ok", "basic.cancel-ok"):
+        notes.find("CAN-008", fact.event, "one answer to each consume and cancel", f"one {method} more", certain=False)
+    elif method == "basic.recover-ok":
+        notes.find("RQ-014", fact.event, "recover-ok answers basic.recover alone", "a recover-ok that nobody asked for")
+    elif channel.unproven:
+        settlement = channel.unproven[-1]
+        notes.find("ACK-015", fact.event, f"silence: {settlement} is not answered", method, settlement.seq)
+
+
+@judges(Delivered, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-005", "MODE-003")
+def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
+    """Unsettled when its channel ended, or returned on purpose: here it is again."""
+    copy = fact.copy
+    if copy.shaky:
+        return
+    if copy.entry == RELEASED and copy.holder is not None:
+        notes.exercise(*set(fate.of_released(copy)))
+    elif copy.entry == RETURNED and copy.settlement is not None:
+        notes.exercise("ACK-011" if copy.settlement.multiple else "ACK-012")

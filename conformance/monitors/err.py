@@ -1,0 +1,185 @@
+"""ERR: mistakes of the client, and what they cost: the channel, or the connection, and nothing else."""
+
+from __future__ import annotations
+
+from conformance.events import METHOD, Event
+from conformance.model.closing import NAMED_TAG, ids_of
+from conformance.model.facts import (
+    AfterClose,
+    Answered,
+    ChannelClosed,
+    ChannelInsteadOfConnection,
+    ClosedUnasked,
+    ConnectionFailed,
+    Opened,
+    Refused,
+    Stray,
+)
+from conformance.model.records import HardDoom, Settlement
+from conformance.model.settling import SIGNED_LIMIT
+from conformance.monitors import fate
+from conformance.monitors.ack import closing
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+PRECONDITION_FAILED, INTERNAL_ERROR = 406, 541
+
+
+@judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
+        "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009")
+def refused(fact: Refused, notes: Notes) -> None:
+    """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
+    doom, event = fact.doom, fact.event
+    settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
+    notes.exercise(doom.rule)
+    if code != PRECONDITION_FAILED:
+        notes.find(doom.rule, event, f"channel.close 406 for {settlement}", closing(event.args), settlement.seq)
+    _form(settlement, event, notes)
+    if doom.answered:
+        late = doom.answered[0]
+        notes.find("ERR-011", event, f"channel.close for {settlement} before the answer to any later method",
+                   f"{late.method} was sent later and answered first", settlement.seq, late.seq)
+    elif fact.channel.late:
+        notes.exercise("ERR-011")
+
+
+def _form(settlement: Settlement, event: Event, notes: Notes) -> None:
+    """Class, method and tag are those of the mistake."""
+    ids, rule = (60, settlement.method_id), "TAG-009" if settlement.tag >= SIGNED_LIMIT else "ERR-002"
+    text = str(event.args.get("reply_text", ""))
+    named = NAMED_TAG.search(text)
+    exact = f"PRECONDITION_FAILED - unknown delivery tag {settlement.tag}"
+    if ids_of(event) != ids:
+        notes.find("ERR-002", event, f"class and method {ids} of {settlement}", closing(event.args), settlement.seq)
+    elif named is not None and int(named[1]) != settlement.tag:
+        notes.find(rule, event, f"a text that names tag {settlement.tag}", repr(text), settlement.seq)
+    elif notes.profile.choices.get("error_text") == "exact" and text != exact:
+        notes.find(rule, event, f"the text {exact!r}", repr(text), settlement.seq)
+
+
+@judges(ClosedUnasked, "ERR-003", "ERR-004")
+def wrong_channel_closed(fact: ClosedUnasked, notes: Notes) -> None:
+    """A mistake on one channel closed another."""
+    if fact.suspect is not None:
+        return
+    for other in fact.channel.connection.channels.values():
+        doom = other.doom
+        if other is fact.channel or doom is None or other.close_seen:
+            continue
+        if ids_of(fact.event) == (60, doom.settlement.method_id):
+            rules = {"ERR-004", doom.rule} if doom.rule == "ERR-003" else {"ERR-004"}
+            for rule in sorted(rules):
+                notes.find(rule, fact.event, f"{doom.settlement} on channel {other.number} closes that channel only",
+                           f"channel {fact.channel.number}: {closing(fact.event.args)}", doom.seq)
+
+
+@judges(Answered, "ERR-004")
+def others_go_on(fact: Answered, notes: Notes) -> None:
+    """Another channel of the connection still answers."""
+    failed = fact.channel.connection.refusals
+    if fact.channel.opened < failed < fact.request.seq:
+        notes.exercise("ERR-004")
+
+
+@judges(AfterClose, "ERR-006")
+def silence_after_close(fact: AfterClose, notes: Notes) -> None:
+    """What was sent after the mistake is neither answered nor confirmed; after close-ok nothing comes at all."""
+    channel, event = fact.channel, fact.event
+    if channel is None:
+        return
+    if fact.ours:
+        notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
+    elif fact.request is not None and fact.request.ignored:
+        notes.find("ERR-006", event, f"{fact.request.method} is ignored: it came after a mistake that closed the channel",
+                   event.method, fact.request.seq, channel.close_seen)
+    elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
+        notes.find("ERR-006", event, f"confirms up to {channel.published}: later publishes came after a mistake",
+                   f"{event.method} {event.delivery_tag}", channel.close_seen)
+
+
+@judges(Opened, "ERR-006", "ERR-007")
+def opened_again(fact: Opened, notes: Notes) -> None:
+    """The number is usable again; and by now any answer to what had to be ignored would have come."""
+    former = fact.previous
+    if former is None:
+        return
+    notes.exercise("ERR-007")
+    if former.doom is not None and former.close_seen:
+        for _ in former.late:
+            notes.exercise("ERR-006")
+
+
+@judges(Stray, "ERR-007")
+def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
+    """The consumers of a closed channel do not live on in the next."""
+    channel, former = fact.channel, fact.channel.previous
+    if channel.vague or channel.connection.doom:
+        return
+    if former is not None and fact.consumer_tag in former.consumers and fact.consumer_tag not in channel.former:
+        notes.find("ERR-007", fact.event, "the reopened channel has no consumers of its own yet",
+                   f"a delivery to {fact.consumer_tag}, a consumer of before", channel.opened)
+    else:
+        notes.find("CAN-009", fact.event, "deliveries to the channel's consumers only",
+                   f"a delivery to {fact.consumer_tag!r}")
+
+
+@judges(ChannelClosed, "ERR-008")
+def crossing_closes(fact: ChannelClosed, notes: Notes) -> None:
+    """The client's close is answered, although the broker had closed the channel too."""
+    if fact.crossed:
+        notes.exercise("ERR-008")
+
+
+@judges(ConnectionFailed, "ERR-009", "ERR-010")
+def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
+    """A mistake that costs the connection: connection.close with its code, class and method."""
+    doom, event = fact.doom, fact.event
+    if doom is None or not doom.rule:
+        return
+    allowed = f"connection.close {doom.code} ({doom.class_id}, {doom.method_id}) for {doom.what}"
+    if event.kind != METHOD:
+        if not doom.optional:
+            notes.find(doom.rule, event, allowed, "the connection ended without it", doom.seq)
+        return
+    if doom.optional and ids_of(event) != (doom.class_id, doom.method_id):
+        return
+    notes.exercise(doom.rule)
+    code = int(event.args.get("reply_code", 0))
+    if code != doom.code or ids_of(event) != (doom.class_id, doom.method_id):
+        notes.find(doom.rule, event, allowed, closing(event.args), doom.seq)
+
+
+@judges(ConnectionFailed, "ERR-004", "TAG-009")
+def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
+    """A mistake that costs the channel cost the connection."""
+    if fact.doom is not None or not fact.doomed:
+        return
+    doom = fact.doomed[0].doom
+    assert doom is not None
+    seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
+    for rule in dict.fromkeys((doom.rule, "ERR-004")):
+        notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}; the connection lives",
+                   f"connection: {seen}", doom.seq)
+
+
+@judges(ConnectionFailed)
+def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
+    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""
+    suspect, event = fact.suspect, fact.event
+    if suspect is None or suspect.refusal or fact.doom is not None or fact.doomed:
+        return
+    code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
+    named = ids_of(event) == (60, suspect.method_id)
+    if named or code in (0, INTERNAL_ERROR):
+        seen = closing(event.args) if event.kind == METHOD else "ended"
+        notes.find(fate.of_refused(suspect), event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
+                   certain=named or code == INTERNAL_ERROR)
+
+
+@judges(ChannelInsteadOfConnection, "ERR-009")
+def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
+    """A mistake that costs the connection cost only the channel."""
+    doom: HardDoom = fact.doom
+    if doom.rule:
+        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}",
+                   f"channel {fact.channel.number}: {closing(fact.event.args)}", doom.seq)

@@ -1,0 +1,143 @@
+"""Which rule a message's fate belongs to.
+
+A message is seen though it was settled, or twice, or not at all. The queue-level fact is one, but the rule depends on
+how the message came to be where the model has it: that is decided here, once for all families.
+"""
+
+from __future__ import annotations
+
+from conformance.model.records import PUBLISHED, RECOVERED, RETURNED, Copy, Delivery, Settlement
+
+MANY = 32
+"""From so many single settlements on, a quorum queue's channel may keep some in a buffer."""
+
+
+def of_settled(delivery: Delivery) -> tuple[str, ...]:
+    """The rules by which this delivery's message is gone for good."""
+    settlement = delivery.settlement
+    if settlement is None:
+        return ("MODE-002", "MODE-003") if len(delivery.channel.modes) > 1 else ("MODE-002",)
+    if _closed_in_one_go(settlement, delivery):
+        return ("ACK-018",)
+    if delivery.orphan:
+        return ("ACK-016",)
+    if settlement.multiple:
+        return (_of_multiple(settlement, delivery),)
+    if settlement.method == "basic.ack":
+        return ("MODE-004",)
+    return ("MODE-005", "ACK-012")
+
+
+def _of_multiple(settlement: Settlement, delivery: Delivery) -> str:
+    if settlement.method == "basic.nack":
+        return "ACK-011"
+    if settlement.everything:
+        return "ACK-006"
+    named = settlement.covered[-1]
+    return "ACK-002" if (named.queue, named.owner) == (delivery.queue, delivery.owner) else "ACK-003"
+
+
+def _closed_in_one_go(settlement: Settlement, delivery: Delivery) -> bool:
+    """Was the channel closed right behind the settlement, before any answer?"""
+    channel = settlement.channel
+    if not channel.closed_with:
+        return False
+    buffered = delivery.copy.queue.kind != "classic" and channel.singles >= MANY and not settlement.multiple
+    return buffered or not 0 < settlement.accepted < channel.closed_with
+
+
+def of_doubled(copy: Copy) -> str:
+    """The rule that a message breaks which is delivered while it is out."""
+    held = copy.holder
+    if held is None:
+        return "MODE-001"
+    channel = held.channel
+    if held.consumer is not None and channel.consumers.get(held.consumer.tag) is not held.consumer:
+        return "ACK-016"
+    if copy.settlement is not None and copy.settlement.multiple and copy.settlement.requeue:
+        return "RQ-014" if copy.entry == RECOVERED else "ACK-011"
+    if _by_other_channel(held, requeue=True) is not None:
+        return "ACK-004"
+    single = channel.last_single
+    if single is not None and single.requeue and single.seq > held.seq:
+        return "ACK-019" if single.method == "basic.reject" else "ACK-001"
+    multiple = channel.last_multiple
+    if multiple is not None and multiple.requeue and multiple.seq > held.seq:
+        return "ACK-011"
+    return "MODE-001"
+
+
+def of_absent(copy: Copy) -> str:
+    """The rule that is broken when this message, which must be in its queue, is not."""
+    settlement = copy.settlement
+    if copy.entry == PUBLISHED:
+        return "RQ-011"
+    if copy.entry == RECOVERED:
+        return "RQ-014"
+    if copy.entry == RETURNED and settlement is not None:
+        doom = settlement.channel.doom
+        if doom is not None and doom.settlement.tag == settlement.tag and not doom.settlement.multiple:
+            return "ERR-001"
+        return "ACK-011" if settlement.multiple else "ACK-012"
+    return of_released(copy)[0]
+
+
+def of_released(copy: Copy) -> tuple[str, ...]:
+    """The rules by which a message that was never settled goes back when its channel ends; the likeliest first."""
+    held = copy.holder
+    if held is None:
+        return ("AUTO-001",)
+    channel, rules = held.channel, []
+    if channel.doom is not None and held in channel.doom.settlement.covered:
+        rules.append("ERR-005")
+    highest = channel.highest_single
+    if highest is not None and highest.tag > held.tag:
+        rules.append("ACK-019" if highest.method == "basic.reject" else "ACK-001")
+    if _by_other_channel(held) is not None:
+        rules.append("ACK-004")
+    multiple = channel.last_multiple
+    if multiple is not None and multiple.seq > held.seq:
+        rules.append("ACK-002" if multiple.method == "basic.ack" else "ACK-011")
+    if len(channel.modes) > 1:
+        rules.append("MODE-003")
+    if channel.last_single is not None and channel.last_single.seq > held.seq:
+        rules.append("ACK-001")
+    if channel.doom is not None:
+        rules += ["ERR-005", "AUTO-004"]
+    return (*rules, "AUTO-003" if channel.connection.ended and not channel.closed_with else "AUTO-001")
+
+
+def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlement | None:
+    """A multiple settlement on another channel of the connection, sent while this delivery was out."""
+    for other in held.channel.connection.channels.values():
+        multiple = other.last_multiple
+        if (
+            other is not held.channel and multiple is not None and multiple.seq > held.seq
+            and (requeue is None or multiple.requeue == requeue)
+        ):
+            return multiple
+    return None
+
+
+def of_refused(settlement: Settlement) -> str:
+    """The rule by which the broker had to accept this settlement."""
+    ack = settlement.method == "basic.ack"
+    if settlement.everything and not settlement.outstanding:
+        return "ACK-007" if ack else "ACK-008"
+    if settlement.deleted:
+        return "ACK-017"
+    if settlement.cancelled:
+        return "ACK-016"
+    if settlement.multiple:
+        return _of_refused_multiple(settlement) if ack else "ACK-011"
+    if any(_by_other_channel(delivery) is not None for delivery in settlement.covered):
+        return "ACK-004"
+    return "MODE-003" if len(settlement.channel.modes) > 1 else "ACK-013"
+
+
+def _of_refused_multiple(settlement: Settlement) -> str:
+    if settlement.everything:
+        return "ACK-006"
+    if settlement.gap:
+        return "ACK-005"
+    return "ACK-003" if settlement.owners > 1 else "ACK-002"

@@ -1,0 +1,72 @@
+"""MODE, and with it every message that is seen where it must not be.
+
+A message that is out belongs to its channel; one that is settled, or was delivered with no_ack, is gone; one that was
+published on a channel that had failed never was. Seeing any of these is one fact with many causes: `fate` names the
+rule.
+"""
+
+from __future__ import annotations
+
+from conformance.model.facts import Accepted, Delivered, FoundEmpty
+from conformance.model.records import GONE, OUT, VOID
+from conformance.monitors import fate
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+
+@judges(Delivered, "MODE-002", "MODE-003", "MODE-004", "MODE-005", "ACK-002", "ACK-003", "ACK-006", "ACK-011",
+        "ACK-012", "ACK-016", "ACK-018")
+def settled_stays_away(fact: Delivered, notes: Notes) -> None:
+    """What is settled is never delivered again from the same queue."""
+    copy = fact.copy
+    if copy.place != GONE or copy.shaky or copy.holder is None:
+        return
+    held = copy.holder
+    how = f"settled by {held.settlement}" if held.settlement else "delivered without need of acknowledgement"
+    at = held.settlement.seq if held.settlement else 0
+    for rule in fate.of_settled(held):
+        notes.find(rule, fact.event, f"{copy.id} is gone: it was {how}", f"{copy.id} is delivered again",
+                   held.seq, at, held.channel.closed_with)
+
+
+@judges(Delivered, "MODE-001", "ACK-001", "ACK-004", "ACK-011", "ACK-016", "ACK-019")
+def held_by_one(fact: Delivered, notes: Notes) -> None:
+    """What is out is not delivered a second time."""
+    copy = fact.copy
+    if fact.queue.held and copy.place != OUT:
+        notes.exercise("MODE-001")
+    if copy.place != OUT or copy.shaky or copy.holder is None:
+        return
+    held = copy.holder
+    notes.find(fate.of_doubled(copy), fact.event,
+               f"{copy.id} is held by channel {held.channel.number} as tag {held.tag} until that is settled",
+               f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
+               held.seq)
+
+
+@judges(Delivered, "ERR-006")
+def void_stays_void(fact: Delivered, notes: Notes) -> None:
+    """What was published on a channel after a mistake is never delivered."""
+    if fact.copy.place == VOID:
+        notes.find("ERR-006", fact.event, f"{fact.copy.id} was published after a mistake that closes its channel: "
+                   "it is discarded", f"{fact.copy.id} is delivered", fact.copy.published)
+
+
+@judges(FoundEmpty, "MODE-001", "ERR-006")
+def nothing_there(fact: FoundEmpty, notes: Notes) -> None:
+    """An empty queue agrees with everything that had to be gone, held or ignored."""
+    queue = fact.queue
+    if queue.held:
+        notes.exercise("MODE-001")
+    for delivery in queue.settled:
+        notes.exercise(*fate.of_settled(delivery))
+    for _ in queue.voided:
+        notes.exercise("ERR-006")
+
+
+@judges(Accepted, "MODE-003")
+def both_modes(fact: Accepted, notes: Notes) -> None:
+    """A manual delivery can be settled on a channel that has automatic ones too."""
+    settlement = fact.settlement
+    if not settlement.refusal and settlement.covered and len(settlement.channel.modes) > 1:
+        notes.exercise("MODE-003")

@@ -1,0 +1,106 @@
+"""What never came: judged only when the driver says that it waited for long enough."""
+
+from __future__ import annotations
+
+from conformance.model.facts import Missing, Unanswered
+from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE
+from conformance.model.records import RECOVERED, RELEASED, RETURNED, Copy
+from conformance.monitors import fate
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+REPLIES = {
+    "channel.open": "ERR-007", "channel.close": "ERR-008", "connection.close": "ERR-008", "basic.qos": "QOS-024",
+    "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
+    "basic.get": "QOS-014", "tx.select": "TX-004", "tx.commit": "TX-004", "tx.rollback": "TX-004",
+}
+
+
+@judges(Unanswered, "ACK-009", "ACK-010", "ACK-011", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
+        "TAG-007", "TAG-008", "TAG-009")
+def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
+    """A mistake of the client that should have closed its channel."""
+    doom = fact.doom
+    if fact.obligation.kind != CLOSE or doom is None:
+        return
+    answered = ", ".join(request.method for request in doom.answered)
+    observed = f"later methods were answered ({answered})" if answered else "nothing"
+    notes.find(doom.rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
+
+
+@judges(Unanswered, "ERR-009", "ERR-010")
+def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
+    """A mistake of the client that should have closed its connection."""
+    doom = fact.hard
+    if fact.obligation.kind == HARD_CLOSE and doom is not None and doom.rule:
+        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}", "nothing", doom.seq)
+
+
+@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "RQ-014")
+def reply_missing(fact: Unanswered, notes: Notes) -> None:
+    """A synchronous method without its answer."""
+    owed = fact.obligation
+    if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY):
+        return
+    method = fact.request.method if fact.request else "connection.close"
+    channel = fact.channel
+    harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
+    rule = "ERR-004" if harmed else REPLIES.get(method, "ERR-004")
+    certain = harmed or method in REPLIES
+    if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
+        rule, certain = fate.of_refused(channel.unproven[-1]), False
+    notes.find(rule, fact.event, owed.what, "nothing", owed.since_seq, certain=certain)
+
+
+@judges(Unanswered)
+def confirm_missing(fact: Unanswered, notes: Notes) -> None:
+    """A publish in confirm mode that was neither confirmed nor refused."""
+    if fact.obligation.kind == CONFIRM:
+        notes.find("CNF-004", fact.event, fact.obligation.what, "nothing", fact.obligation.since_seq)
+
+
+@judges(Unanswered, "ERR-004", "ERR-007", "RQ-007", "RQ-014")
+def delivery_missing(fact: Unanswered, notes: Notes) -> None:
+    """A message waits, and so does a consumer that may have it."""
+    consumer = fact.consumer
+    if fact.obligation.kind != DELIVERY or consumer is None or fact.channel is None:
+        return
+    copy = next(consumer.source.waiting())
+    former = fact.channel.previous
+    if former is not None and 0 < former.prefetch == consumer.outstanding and not consumer.limit:
+        rule = "ERR-007"
+    elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
+        rule = "ERR-004"
+    else:
+        rule = _of_starved(copy, alone=not consumer.source.crowded(consumer.taker))
+    notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it", "nothing",
+               copy.published, copy.entered, consumer.since)
+
+
+def _of_starved(copy: Copy, *, alone: bool) -> str:
+    if copy.entry == RETURNED:
+        return "RQ-007" if alone else "RQ-015"
+    return {RECOVERED: "RQ-014", RELEASED: "AUTO-012"}.get(copy.entry, "QOS-002")
+
+
+@judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "MODE-003",
+        "RQ-014")
+def lost(fact: Missing, notes: Notes) -> None:
+    """Messages that nobody settled, and that are nowhere."""
+    by_rule: dict[str, list[Copy]] = {}
+    for copy in fact.copies:
+        by_rule.setdefault(fate.of_absent(copy), []).append(copy)
+    for rule, copies in by_rule.items():
+        names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
+        some = copies[:5]
+        notes.find(rule, fact.event, f"{names} in {fact.queue.name}: {_history(some[0])}",
+                   "a drain of the queue never brings it", *(copy.published for copy in some),
+                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder))
+
+
+def _history(copy: Copy) -> str:
+    if copy.entry == RETURNED:
+        return f"returned by {copy.settlement}"
+    if copy.entry == RECOVERED:
+        return "returned by basic.recover"
+    return "never settled, and its channel has ended" if copy.entry == RELEASED else "published and never delivered"

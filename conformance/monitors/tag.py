@@ -1,0 +1,87 @@
+"""TAG: how deliveries and confirms are numbered."""
+
+from __future__ import annotations
+
+from conformance.model.facts import Confirmed, Delivered, Numbered
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+
+@judges(Numbered, "TAG-001", "TAG-006", "TAG-007")
+def first_tag(fact: Numbered, notes: Notes) -> None:
+    """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had."""
+    channel = fact.channel
+    if channel.last_tag or channel.adopted:
+        return
+    rules = ["TAG-001"]
+    if any(other.last_tag for other in channel.connection.channels.values() if other is not channel):
+        rules.append("TAG-006")
+    if channel.previous is not None and channel.previous.last_tag:
+        rules.append("TAG-007")
+    notes.exercise(*rules)
+    if fact.tag != 1:
+        for rule in rules:
+            notes.find(rule, fact.event, "delivery tag 1 on a channel that had no delivery yet",
+                       f"{fact.event.method} with tag {fact.tag}", channel.opened)
+
+
+@judges(Numbered, "TAG-002", "TAG-003", "TAG-004", "TAG-005")
+def rising_tags(fact: Numbered, notes: Notes) -> None:
+    """Never 0; always higher than all before, over consumers and gets alike; without gaps."""
+    tag, last = fact.tag, fact.channel.last_tag
+    notes.exercise("TAG-002")
+    if tag == 0:
+        notes.find("TAG-002", fact.event, "delivery tags from 1", f"{fact.event.method} with tag 0")
+    if not last:
+        return
+    mixed = fact.channel.last_was_get != fact.get
+    notes.exercise("TAG-003", "TAG-004")
+    if mixed:
+        notes.exercise("TAG-005")
+    if tag > last + 1:
+        notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")
+    elif tag <= last:
+        rules = ("TAG-003", "TAG-005") if mixed else ("TAG-003",)
+        for rule in rules:
+            notes.find(rule, fact.event, f"a tag above {last}, the highest on the channel so far",
+                       f"{fact.event.method} with tag {tag}")
+
+
+@judges(Delivered, "TAG-008")
+def new_tag_for_a_redelivery(fact: Delivered, notes: Notes) -> None:
+    """A message that was returned comes again under another tag."""
+    before = fact.copy.holder
+    if before is None or before.channel is not fact.channel:
+        return
+    notes.exercise("TAG-008")
+    if before.tag == fact.delivery.tag:
+        notes.find("TAG-008", fact.event, f"another tag than {before.tag}, under which {fact.copy.id} came before",
+                   f"{fact.event.method} of {fact.copy.id} with tag {before.tag} again", before.seq)
+
+
+@judges(Numbered, "TAG-010")
+def deliveries_apart_from_confirms(fact: Numbered, notes: Notes) -> None:
+    """Publishes in confirm mode do not advance delivery tags."""
+    channel = fact.channel
+    if not channel.confirm or not channel.published or channel.adopted:
+        return
+    expected = channel.last_tag + 1
+    notes.exercise("TAG-010")
+    if channel.confirms_since and fact.tag == expected + channel.confirms_since:
+        notes.find("TAG-010", fact.event, f"tag {expected}: publishes do not count",
+                   f"tag {fact.tag} after {channel.confirms_since} publishes")
+
+
+@judges(Confirmed, "TAG-002", "TAG-010")
+def confirms_apart_from_deliveries(fact: Confirmed, notes: Notes) -> None:
+    """Confirms number publishes, from 1, whatever was delivered on the channel."""
+    channel, number = fact.channel, fact.number
+    notes.exercise("TAG-002")
+    if number == 0:
+        notes.find("TAG-002", fact.event, "confirms numbered from 1", f"{fact.event.method} with tag 0")
+    elif channel.confirm and channel.last_tag:
+        notes.exercise("TAG-010")
+        if number > channel.published and not channel.adopted:
+            notes.find("TAG-010", fact.event, f"confirms up to {channel.published}, the publishes so far",
+                       f"{fact.event.method} with tag {number}, on a channel whose deliveries have reached "
+                       f"tag {channel.last_tag}")
