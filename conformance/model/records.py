@@ -117,6 +117,8 @@ class Settlement:
     """It covers deliveries of a cancelled consumer."""
     deleted: bool = False
     """It covers deliveries from a deleted queue."""
+    racing: bool = False
+    """It may reach deliveries that were under way when it was sent."""
     accepted: int = 0
     """When an answer showed that the broker took it without complaint."""
 

@@ -121,6 +121,7 @@ def apply(settlement: Settlement, channel: Channel) -> None:
         channel.last_multiple = settlement
         if settlement.tag == 0 and channel.in_flight_possible():
             channel.race = settlement
+            settlement.racing = True
         if settlement.requeue and settlement.tag == 0:
             for consumer in channel.consumers.values():
                 consumer.source.sweep(settlement.seq)

@@ -36,6 +36,8 @@ def _borne_out(settlement: Settlement) -> list[str]:
         rules.append("ACK-005" if ack else "ACK-011")
     elif settlement.early:
         rules.append("ACK-013")
+    if settlement.racing:
+        rules.append("ACK-014")
     if settlement.cancelled:
         rules.append("ACK-016")
     if settlement.deleted:

@@ -90,7 +90,7 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     if fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
     elif fact.request is not None and fact.request.ignored:
-        notes.find("ERR-006", event, f"{fact.request.method} is ignored: it came after a mistake that closed the channel",
+        notes.find("ERR-006", event, f"{fact.request.method} is ignored: it came after a mistake",
                    event.method, fact.request.seq, channel.close_seen)
     elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
         notes.find("ERR-006", event, f"confirms up to {channel.published}: later publishes came after a mistake",

@@ -17,8 +17,14 @@ def of_settled(delivery: Delivery) -> tuple[str, ...]:
     settlement = delivery.settlement
     if settlement is None:
         return ("MODE-002", "MODE-003") if len(delivery.channel.modes) > 1 else ("MODE-002",)
-    if _closed_in_one_go(settlement, delivery):
+    if _buffered(settlement, delivery):
         return ("ACK-018",)
+    rules = _of_settlement(settlement, delivery)
+    closed = settlement.channel.closed_with
+    return (*rules, "ACK-018") if closed and not 0 < settlement.accepted < closed else rules
+
+
+def _of_settlement(settlement: Settlement, delivery: Delivery) -> tuple[str, ...]:
     if delivery.orphan:
         return ("ACK-016",)
     if settlement.multiple:
@@ -37,13 +43,11 @@ def _of_multiple(settlement: Settlement, delivery: Delivery) -> str:
     return "ACK-002" if (named.queue, named.owner) == (delivery.queue, delivery.owner) else "ACK-003"
 
 
-def _closed_in_one_go(settlement: Settlement, delivery: Delivery) -> bool:
-    """Was the channel closed right behind the settlement, before any answer?"""
+def _buffered(settlement: Settlement, delivery: Delivery) -> bool:
+    """Was this one of so many that the channel may have kept it back, and was the channel closed then?"""
     channel = settlement.channel
-    if not channel.closed_with:
-        return False
-    buffered = delivery.copy.queue.kind != "classic" and channel.singles >= MANY and not settlement.multiple
-    return buffered or not 0 < settlement.accepted < channel.closed_with
+    many = channel.singles >= MANY and not settlement.multiple
+    return many and channel.closed_with > 0 and delivery.copy.queue.kind != "classic"
 
 
 def of_doubled(copy: Copy) -> str:

@@ -52,7 +52,7 @@ def void_stays_void(fact: Delivered, notes: Notes) -> None:
                    "it is discarded", f"{fact.copy.id} is delivered", fact.copy.published)
 
 
-@judges(FoundEmpty, "MODE-001", "ERR-006")
+@judges(FoundEmpty, "MODE-001", "ERR-006", "RQ-011")
 def nothing_there(fact: FoundEmpty, notes: Notes) -> None:
     """An empty queue agrees with everything that had to be gone, held or ignored."""
     queue = fact.queue
@@ -62,6 +62,8 @@ def nothing_there(fact: FoundEmpty, notes: Notes) -> None:
         notes.exercise(*fate.of_settled(delivery))
     for _ in queue.voided:
         notes.exercise("ERR-006")
+    if queue.declared and not (queue.held or queue.fresh or queue.returned):
+        notes.exercise("RQ-011")
 
 
 @judges(Accepted, "MODE-003")
