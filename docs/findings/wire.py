@@ -1,0 +1,196 @@
+"""Just enough AMQP 0-9-1 over a plain socket to show a finding: no client library, no project code.
+
+Every function that begins an exchange returns bytes, so a script can put several frames into one TCP write.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from urllib.parse import unquote, urlsplit
+
+Frame = tuple[int, tuple[int, int], bytes]  # channel, (class id, method id) or (0, 0) for content, arguments
+CONTENT = (0, 0)
+
+CHANNEL_OPEN, CHANNEL_OPEN_OK, CHANNEL_CLOSE, CHANNEL_CLOSE_OK = (20, 10), (20, 11), (20, 40), (20, 41)
+CONNECTION_CLOSE, CONNECTION_CLOSE_OK = (10, 50), (10, 51)
+DECLARE, DECLARE_OK, DELETE, DELETE_OK = (50, 10), (50, 11), (50, 40), (50, 41)
+CONSUME, CONSUME_OK, CANCEL, CANCEL_OK = (60, 20), (60, 21), (60, 30), (60, 31)
+PUBLISH, DELIVER, GET, GET_OK, GET_EMPTY = (60, 40), (60, 60), (60, 70), (60, 71), (60, 72)
+ACK, REJECT, NACK, CONFIRM, CONFIRM_OK = (60, 80), (60, 90), (60, 120), (85, 10), (85, 11)
+FLOW, FLOW_OK = (20, 20), (20, 21)
+
+
+def short(text: str) -> bytes:
+    raw = text.encode()
+    return bytes([len(raw)]) + raw
+
+
+def table(**entries: str | int) -> bytes:
+    body = b""
+    for name, value in entries.items():
+        key = short(name.replace("_", "-"))
+        if isinstance(value, int):
+            body += key + b"I" + struct.pack(">i", value)
+        else:
+            body += key + b"S" + struct.pack(">I", len(value)) + value.encode()
+    return struct.pack(">I", len(body)) + body
+
+
+def frame(kind: int, channel: int, payload: bytes) -> bytes:
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce"
+
+
+def method(channel: int, name: tuple[int, int], arguments: bytes = b"") -> bytes:
+    return frame(1, channel, struct.pack(">HH", *name) + arguments)
+
+
+def publish(channel: int, queue: str, body: str) -> bytes:
+    raw = body.encode()
+    header = struct.pack(">HHQHB", 60, 0, len(raw), 0x1000, 2)  # delivery-mode 2: persistent
+    start = method(channel, PUBLISH, bytes(2) + short("") + short(queue) + bytes(1))
+    return start + frame(2, channel, header) + frame(3, channel, raw)
+
+
+def consume(channel: int, queue: str, tag: str = "c", no_ack: bool = False) -> bytes:
+    return method(channel, CONSUME, bytes(2) + short(queue) + short(tag) + bytes([2 * no_ack]) + table())
+
+
+def cancel(channel: int, tag: str = "c") -> bytes:
+    return method(channel, CANCEL, short(tag) + bytes(1))
+
+
+def get(channel: int, queue: str, no_ack: bool = False) -> bytes:
+    return method(channel, GET, bytes(2) + short(queue) + bytes([no_ack]))
+
+
+def ack(channel: int, tag: int, multiple: bool = False) -> bytes:
+    return method(channel, ACK, struct.pack(">QB", tag, multiple))
+
+
+def nack(channel: int, tag: int, multiple: bool = False, requeue: bool = True) -> bytes:
+    return method(channel, NACK, struct.pack(">QB", tag, multiple + 2 * requeue))
+
+
+def reject(channel: int, tag: int, requeue: bool = True) -> bytes:
+    return method(channel, REJECT, struct.pack(">QB", tag, requeue))
+
+
+def close(channel: int) -> bytes:
+    """channel.close, or connection.close for channel 0."""
+    name = CHANNEL_CLOSE if channel else CONNECTION_CLOSE
+    return method(channel, name, struct.pack(">H", 200) + short("done") + bytes(4))
+
+
+def reason(arguments: bytes) -> str:
+    """Reply code and text of a close."""
+    return f"{struct.unpack_from('>H', arguments)[0]} {arguments[3:3 + arguments[2]].decode()}"
+
+
+class Connection:
+    """One connection, frame by frame."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._socket = socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 5672), timeout=15)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = b""
+        self.send(b"AMQP\x00\x00\x09\x01")
+        start = self.wait((10, 10))[2]
+        self.broker = f"{_property(start, b'product')} {_property(start, b'version')}"
+        login = f"\0{unquote(parts.username or 'guest')}\0{unquote(parts.password or 'guest')}"
+        response = struct.pack(">I", len(login)) + login.encode()
+        self.send(method(0, (10, 11), table() + short("PLAIN") + response + short("en_US")))
+        limits = self.wait((10, 30))[2]
+        self.send(method(0, (10, 31), limits[:6] + bytes(2)))
+        self.send(method(0, (10, 40), short(unquote(parts.path[1:]) or "/") + short("") + bytes(1)))
+        self.wait((10, 41))
+
+    def send(self, *frames: bytes) -> None:
+        """All of it in one TCP write."""
+        self._socket.sendall(b"".join(frames))
+
+    def read(self, timeout: float = 15.0) -> Frame | None:
+        """The next frame that is no heartbeat; None when none comes or the broker hangs up."""
+        self._socket.settimeout(timeout)
+        while True:
+            size = int.from_bytes(self._buffer[3:7], "big") + 8 if len(self._buffer) >= 7 else 1 << 62
+            if len(self._buffer) >= size:
+                raw, self._buffer = self._buffer[:size], self._buffer[size:]
+                if raw[0] != 8:
+                    return _split(raw)
+                continue
+            try:
+                more = self._socket.recv(65536)
+            except (TimeoutError, ConnectionError):
+                return None
+            if not more:
+                return None
+            self._buffer += more
+
+    def wait(self, *names: tuple[int, int]) -> Frame:
+        """Reads on until one of these methods comes; what comes before is dropped."""
+        while (found := self.read()) is not None:
+            if found[1] in names:
+                return found
+            if found[1] in (CONNECTION_CLOSE, CHANNEL_CLOSE):
+                raise ConnectionError(reason(found[2]))
+        raise ConnectionError(f"no {names}")
+
+    def open(self, channel: int) -> None:
+        self.send(method(channel, CHANNEL_OPEN, short("")))
+        self.wait(CHANNEL_OPEN_OK)
+
+    def declare(self, channel: int, queue: str, queue_type: str, **arguments: int) -> int:
+        """Declares a durable queue; the number of ready messages in it."""
+        options = table(x_queue_type=queue_type, **arguments)
+        self.send(method(channel, DECLARE, bytes(2) + short(queue) + b"\x02" + options))
+        answer = self.wait(DECLARE_OK)[2]
+        return int.from_bytes(answer[1 + answer[0]:5 + answer[0]], "big")
+
+    def delete(self, channel: int, queue: str) -> None:
+        self.send(method(channel, DELETE, bytes(2) + short(queue) + bytes(1)))
+        self.wait(DELETE_OK)
+
+    def fill(self, channel: int, queue: str, bodies: list[str]) -> None:
+        """Publishes on a channel put into confirm mode, and waits until all of it is confirmed."""
+        self.send(method(channel, CONFIRM, bytes(1)))
+        self.wait(CONFIRM_OK)
+        self.send(*(publish(channel, queue, body) for body in bodies))
+        open_tags = set(range(1, len(bodies) + 1))
+        while open_tags:
+            arguments = self.wait(ACK)[2]
+            tag, multiple = struct.unpack(">QB", arguments)
+            open_tags -= set(range(1, tag + 1)) if multiple else {tag}
+
+    def take(self, channel: int, queue: str, no_ack: bool = False) -> str | None:
+        """The body of the next ready message, by basic.get."""
+        self.send(get(channel, queue, no_ack))
+        if self.wait(GET_OK, GET_EMPTY)[1] == GET_EMPTY:
+            return None
+        self.read()
+        body = self.read()
+        assert body is not None
+        return body[2].decode()
+
+    def end(self) -> None:
+        self._socket.close()
+
+
+def _split(raw: bytes) -> Frame:
+    kind, channel = raw[0], int.from_bytes(raw[1:3], "big")
+    if kind == 1:
+        return channel, (int.from_bytes(raw[7:9], "big"), int.from_bytes(raw[9:11], "big")), raw[11:-1]
+    return channel, CONTENT, raw[7:-1]
+
+
+def _property(start: bytes, name: bytes) -> str:
+    at = start.index(bytes([len(name)]) + name + b"S") + len(name) + 2
+    size = int.from_bytes(start[at:at + 4], "big")
+    return start[at + 4:at + 4 + size].decode()
+
+
+def urls() -> list[str]:
+    """The brokers named on the command line."""
+    return sys.argv[1:] or ["amqp://guest:guest@127.0.0.1:5672/%2F"]
