@@ -17,7 +17,7 @@ _ARROWS = {ev.TO_BROKER: "→ ", ev.TO_CLIENT: " ←", ev.LOCAL: " ·"}
 _SETTLES = frozenset({"basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async"})
 _CONTENT = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})
 _CLOSES = frozenset({"channel.close", "connection.close"})
-_QUIET = frozenset({"passive", "durable", "exclusive", "auto_delete", "internal"})
+_QUIET = frozenset({"multiple", "durable", "exclusive", "auto_delete", "internal"})
 
 
 def interest(event: Event) -> bool:

@@ -6,10 +6,10 @@ is judged again by the same pure fold, and what is not needed stays away. Nothin
 frame of a slice is a recorded frame, and the same slice comes out of the same history.
 
 Three things keep a slice honest. The event at which the finding arose always stays, and the finding must arise there
-again, under the same rule and in the same words (numbers and names aside). No contradiction may appear that the whole
-history did not have, so nobody delivers what was never published. The one exception is the numbering of deliveries:
-leaving one out leaves a gap, so the TAG family has no say, unless the finding is one of its own; then even the numbers
-in its words must stay the same. A slice explains, it does not replay: it is always shown beside the full history.
+again, under the same rule and in the same words (numbers and names aside). And no contradiction may appear that the
+whole history did not have, so nothing is answered that was never asked. The one exception is the numbering of
+deliveries: leaving one out leaves a gap, so the TAG family has no say, unless the finding is one of its own; then even
+the numbers in its words must stay the same. A slice explains, it does not replay.
 """
 
 from __future__ import annotations

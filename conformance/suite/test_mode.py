@@ -84,6 +84,7 @@ def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
     channel.reject(2, requeue=False)
     channel.nack(1, requeue=False)
     channel.nack(4, multiple=True, requeue=False)
+    stage.barrier(channel)
     channel.close()
     stage.quiesce()
 

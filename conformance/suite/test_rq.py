@@ -123,6 +123,7 @@ def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
         channel.nack(2, requeue=False)
         channel.reject(3)
         channel.nack(4)
+        stage.barrier(channel)
     with stage.batch():
         failing.nack(4)
         closing.close()

@@ -71,6 +71,9 @@ class Script:
             m.BasicGetOk(channel, tag, redelivered=again, routing_key=queue), message=message,
         )
 
+    def flow(self, channel: int) -> Script:
+        return self.send(m.ChannelFlow(channel, active=True)).receive(m.ChannelFlowOk(channel, active=True))
+
     def close(self, channel: int) -> Script:
         return self.send(m.ChannelClose(channel, reply_code=200)).receive(m.ChannelCloseOk(channel))
 
@@ -88,7 +91,7 @@ def multiple_forgets_its_own_tag(others: int = 0) -> list[Event]:
         script.get(5, tag, message, "elsewhere").send(m.BasicAck(5, tag))
     for tag, message in enumerate(messages[:3], 1):
         script.get(2, tag, message)
-    script.send(m.BasicAck(2, 3, multiple=True)).close(2)
+    script.send(m.BasicAck(2, 3, multiple=True)).flow(2).close(2)
     return script.open(3).get(3, 1, "m3", again=True).events
 
 
