@@ -153,7 +153,9 @@ def rude(sock: socket.socket) -> None:
     sock.recv(8)
 
 
-@pytest.mark.parametrize(("treat", "hint"), [(http, "HTTP"), (tls, "amqps://"), (silent, "says nothing"), (rude, "closes")])
+@pytest.mark.parametrize(
+    ("treat", "hint"), [(http, "HTTP"), (tls, "amqps://"), (silent, "says nothing"), (rude, "closes")],
+)
 def test_a_port_that_speaks_something_else(
     treat: Callable[[socket.socket], None], hint: str, serve: Serve, refused: Refused,
 ) -> None:

@@ -23,8 +23,8 @@ BROKER = Broker(
     {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0}, ("basic.nack", "publisher_confirms"),
 )
 FRAME = Frame(
-    run="r1", started="2026-11-21T15:00:00Z", seconds=1.25, command="amqp-conformance run", rerun="amqp-conformance run",
-    seed=7, depth="ci", selection=Selection("may", "*", False), known=gate.Known(),
+    run="r1", started="2026-11-21T15:00:00Z", seconds=1.25, command="amqp-conformance run",
+    rerun="amqp-conformance run", seed=7, depth="ci", selection=Selection("may", "*", False), known=gate.Known(),
 )
 STEP = Step(1, ">", "c1", 1, "basic.ack 2 multiple", "basic.ack", "01ce", True)
 

@@ -1,0 +1,216 @@
+"""The pytest plugin: harmless where the suite is not wanted, the same verdicts everywhere where it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_broker import ReferenceBroker
+from reports.recording import Recording
+
+pytest_plugins = ["pytester"]
+
+SMOKE = ("--pyargs", "conformance", "--depth", "smoke", "-q", "-p", "no:cacheprovider")
+
+
+@pytest.fixture
+def broker() -> Iterator[ReferenceBroker]:
+    with ReferenceBroker() as made:
+        yield made
+
+
+def verdicts(path: Path) -> dict[str, tuple[str, int]]:
+    document = json.loads((path / "results.json").read_text())
+    return {rule["id"]: (rule["verdict"], rule["exercised"] > 0) for rule in document["rules"]}
+
+
+# -- a project that has the distribution installed, and tests of its own
+
+FOREIGN = """
+    import sys
+    import pytest
+
+    @pytest.mark.rule("house rules")
+    def test_own(request):
+        assert request.config.getoption("--seed") == "mine"
+        assert "conformance.monitors" not in sys.modules
+        assert "conformance.stage" not in sys.modules
+        assert "reference_broker" not in sys.modules
+"""
+
+
+def foreign(pytester: pytest.Pytester, test: str = FOREIGN) -> None:
+    pytester.makeconftest("""
+        def pytest_addoption(parser):
+            parser.addoption("--seed", default="mine")
+            parser.addoption("--report", default="")
+    """)
+    pytester.makepyfile(test)
+
+
+def test_a_foreign_project_is_not_disturbed(pytester: pytest.Pytester) -> None:
+    foreign(pytester)
+    done = pytester.runpytest_subprocess("-W", "error", "--strict-markers", "-p", "no:cacheprovider")
+    assert done.ret == 0
+    done.assert_outcomes(passed=1)
+    assert "broker" not in done.stdout.str().replace("amqp-conformance", "")
+    made = {path.name for path in pytester.path.iterdir() if path.suffix != ".py"}
+    assert made <= {"__pycache__", "stdout", "stderr", "runpytest-0", "runpytest-current"}
+
+
+def test_a_foreign_failure_keeps_its_exit_code(pytester: pytest.Pytester) -> None:
+    foreign(pytester, "def test_own(): assert False")
+    assert pytester.runpytest_subprocess("-p", "no:cacheprovider").ret == 1
+
+
+def test_a_foreign_project_runs_in_workers(pytester: pytest.Pytester) -> None:
+    foreign(pytester)
+    assert pytester.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider").ret == 0
+
+
+def test_a_name_that_is_taken_stays_with_its_owner_and_ours_has_another(pytester: pytest.Pytester) -> None:
+    foreign(pytester)
+    done = pytester.runpytest_subprocess("--help")
+    assert done.ret == 0
+    done.stdout.fnmatch_lines(["*--broker-url*", "*--amqp-seed*", "*--rules*"])
+    assert not re.search(r"--seed[ =].*--amqp-seed", done.stdout.str())
+
+
+def test_markers_are_registered(pytester: pytest.Pytester) -> None:
+    done = pytester.runpytest_subprocess("--markers")
+    done.stdout.fnmatch_lines(["@pytest.mark.rule(*ids, queue_types, depth):*", "@pytest.mark.must:*"])
+
+
+# -- the fixture for authors of clients
+
+
+def test_the_reference_broker_is_a_fixture_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pika
+
+        def test_client(reference_broker):
+            with pika.BlockingConnection(pika.URLParameters(reference_broker.url)) as connection:
+                channel = connection.channel()
+                channel.queue_declare("q", arguments={"x-message-ttl": 1800000})
+                channel.basic_publish("", "q", b"hello")
+                assert channel.queue_declare("q", passive=True).method.message_count == 1
+                reference_broker.advance(seconds=1801)
+                assert channel.queue_declare("q", passive=True).method.message_count == 0
+    """)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.ret == 0
+    done.assert_outcomes(passed=1)
+
+
+# -- the suite
+
+
+def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
+    return pytester.runpytest_subprocess(*SMOKE, *words)
+
+
+def test_all_front_doors_give_the_same_verdicts(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
+    where = {name: pytester.path / name for name in ("one", "two", "cli")}
+    url = f"--broker-url={broker.url}"
+    one = run(pytester, url, f"--report={where['one']}", f"--recording={pytester.path / 'rec'}")
+    two = run(pytester, url, f"--report={where['two']}", "-n", "2", f"--recording={pytester.path / 'rec2'}")
+    cli = pytester.run(sys.executable, "-m", "conformance.cli", "run", broker.url, "--depth", "smoke", "--report",
+                       str(where["cli"]), "--format", "json")
+    assert one.ret == two.ret == cli.ret
+    assert verdicts(where["one"]) == verdicts(where["two"]) == verdicts(where["cli"])
+    assert cli.stdout.str().strip() == (where["cli"] / "results.json").read_text().strip()
+    one.stdout.fnmatch_lines(["broker: amqp-conformance reference * profile *", "*AMQP conformance*", "*rules judged*"])
+    assert [file.name for file in Recording(pytester.path / "rec2").files] == ["events-gw0.jsonl", "events-gw1.jsonl"]
+    for folder, name in (("rec", "one"), ("rec2", "two")):
+        results = json.loads((where[name] / "results.json").read_text())
+        assert len(list(Recording(pytester.path / folder).events())) == results["events"]
+    assert broker._core.vhost.queues == {}
+
+
+def test_without_a_url_every_worker_has_an_embedded_broker(pytester: pytest.Pytester) -> None:
+    report = pytester.path / "out"
+    done = run(pytester, "-n", "2", "--rules", "TAG-00*", f"--report={report}")
+    results = json.loads((report / "results.json").read_text())
+    assert results["broker"]["url"] == "embedded"
+    assert {rule["family"] for rule in results["rules"] if rule["selected"]} == {"TAG"}
+    assert "Traceback" not in done.stdout.str()
+
+
+def collected(pytester: pytest.Pytester, *words: str) -> set[str]:
+    """The rules of the checks that would run, by way of a recorded scene per check."""
+    report = pytester.path / "out"
+    run(pytester, f"--report={report}", *words)
+    return {rule["id"] for rule in json.loads((report / "results.json").read_text())["rules"] if rule["status"] == "judged"}
+
+
+@pytest.mark.parametrize(("words", "found"), [
+    (("--rules", "tag-001,MODE-001"), {"TAG-001", "MODE-001"}),
+    (("-k", "TAG-002"), {"TAG-002"}),
+    (("--rules", "TAG-*", "-m", "observed"), {"TAG-004"}),
+])
+def test_checks_are_selected_by_glob_keyword_and_marker(
+    words: tuple[str, ...], found: set[str], pytester: pytest.Pytester, broker: ReferenceBroker,
+) -> None:
+    assert collected(pytester, f"--broker-url={broker.url}", *words) == found
+
+
+def test_options_come_from_the_ini_file_and_the_environment(
+    pytester: pytest.Pytester, broker: ReferenceBroker, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytester.makeini("[pytest]\namqp_rules = TAG-001\namqp_profile = rabbitmq-3.8\namqp_seed = 5\namqp_strict = true")
+    monkeypatch.setenv("AMQP_URL", broker.url)
+    done = run(pytester, f"--report={pytester.path / 'out'}", "--seed", "6")
+    results = json.loads((pytester.path / "out" / "results.json").read_text())
+    assert results["broker"]["url"].startswith("amqp://guest@127.0.0.1")
+    assert results["profile"] == "rabbitmq-3.8"
+    assert results["selection"] == {"level": "may", "rules": "TAG-001", "strict": True}
+    assert results["seed"] == 6
+    done.stdout.fnmatch_lines(["broker:*profile rabbitmq-3.8 (as asked)*"])
+
+
+def test_strict_of_pytest_is_strict_of_the_gate(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
+    report = pytester.path / "out"
+    run(pytester, f"--broker-url={broker.url}", "--rules", "TAG-001", "--strict", f"--report={report}", "-n", "1")
+    assert json.loads((report / "results.json").read_text())["selection"]["strict"] is True
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize(("words", "code", "hint"), [
+    (("--broker-url", "amqp://"), 2, "names no host"),
+    (("--profile", "rabbitmq-5"), 2, "there is no profile"),
+    (("--rules", "NO-*"), 2, "matches no rule"),
+    (("--broker-url", "amqp://a@127.0.0.1:1/"), 3, "nothing listens"),
+])
+def test_what_is_wrong_is_said_in_words_and_with_the_documented_code(
+    words: tuple[str, ...], code: int, hint: str, workers: tuple[str, ...], pytester: pytest.Pytester,
+) -> None:
+    done = run(pytester, *words, *workers)
+    assert done.ret == code
+    said = done.stdout.str() + done.stderr.str()
+    assert hint in said
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said
+
+
+def test_own_failures_are_not_hidden_by_an_open_gate(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
+    pytester.makepyfile(test_own="def test_own(): assert False")
+    done = pytester.runpytest_subprocess(
+        "test_own.py", *SMOKE, f"--broker-url={broker.url}", "--rules", "TAG-001",
+    )
+    assert done.ret == 1
+
+
+# -- a broker that is wrong
+
+
+def broken(pytester: pytest.Pytester, mutant: str, *words: str) -> tuple[pytest.RunResult, dict[str, Any]]:
+    report = pytester.path / "out"
+    with ReferenceBroker(mutants=[mutant]) as made:
+        done = run(pytester, f"--broker-url={made.url}", f"--report={report}", *words)
+    return done, json.loads((report / "results.json").read_text())
