@@ -25,7 +25,7 @@ from conformance.verdicts import Finding, Judgement
 
 Scheduler = Literal["lockstep", "pipelined"]
 SCHEDULERS: tuple[Scheduler, ...] = ("lockstep", "pipelined")
-SHRINK_SECONDS = 20.0
+SHRINK_SECONDS = 10.0
 """After so long Hypothesis gets no more answers, and what is shortest by then is it."""
 REPLAYS = 5
 
