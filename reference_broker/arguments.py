@@ -7,6 +7,7 @@ to have a priority or quorum queue while having none.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,11 @@ from codec.values import FieldTable
 from reference_broker.errors import ChannelException, precondition
 
 INTEGERS = frozenset("bBsuUIilL")
-COUNTS = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes")
-TEXTS = ("x-overflow", "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-queue-type")
-CHOICES = {"x-overflow": ("drop-head", "reject-publish"), "x-queue-type": ("classic",)}
+LARGEST = 2**32 - 1
+TIMES = ("x-message-ttl", "x-expires")
+COUNTS = ("x-max-length", "x-max-length-bytes")
+DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
+KNOWN = (*TIMES, *COUNTS, *DEAD_LETTERS, "x-overflow", "x-queue-type")
 NOT_OFFERED = (
     "x-max-priority",
     "x-single-active-consumer",
@@ -26,16 +29,24 @@ NOT_OFFERED = (
 )
 DEFAULTS = {"x-queue-type": b"classic"}
 TYPE_NAMES = {
-    "S": "longstr",
-    "I": "signedint",
-    "l": "long",
-    "L": "long",
     "t": "bool",
     "b": "byte",
     "B": "unsignedbyte",
     "s": "short",
     "u": "unsignedshort",
+    "I": "signedint",
     "i": "unsignedint",
+    "l": "long",
+    "L": "long",
+    "f": "float",
+    "d": "double",
+    "D": "decimal",
+    "S": "longstr",
+    "x": "binary",
+    "A": "array",
+    "T": "timestamp",
+    "F": "table",
+    "V": "void",
 }
 
 
@@ -54,11 +65,9 @@ class QueueArguments:
 
 
 def parse(table: FieldTable, queue: str) -> QueueArguments:
-    found = {name: _checked(name, letter, value, queue) for name, letter, value in table if _known(name)}
-    if "x-dead-letter-routing-key" in found and "x-dead-letter-exchange" not in found:
-        raise _invalid("x-dead-letter-routing-key", queue, "routing_key_but_no_dlx_defined")
-    if found.get("x-expires") == 0:
-        raise _invalid("x-expires", queue, "{value_zero,0}")
+    found = {name: checked(name, letter, value, queue) for name, letter, value in table}
+    if DEAD_LETTERS[1] in found and DEAD_LETTERS[0] not in found:
+        raise invalid(DEAD_LETTERS[1], queue, "routing_key_but_no_dlx_defined")
     return QueueArguments(
         message_ttl=_seconds(found.get("x-message-ttl")),
         expires=_seconds(found.get("x-expires")),
@@ -70,11 +79,60 @@ def parse(table: FieldTable, queue: str) -> QueueArguments:
     )
 
 
-def check_equal(received: FieldTable, current: FieldTable, queue: str) -> None:
+def checked(name: str, letter: str, value: Any, queue: str) -> Any:
+    """The value of one argument, or the exception that refuses it."""
+    if name in NOT_OFFERED:
+        raise precondition(
+            f"invalid arg '{name}' for queue '{queue}' in vhost '/' of queue type rabbit_classic_queue"
+        )
+    if name in TIMES or name in COUNTS:
+        return number(name, letter, value, queue)
+    if name not in KNOWN:
+        return value
+    if letter != "S":
+        raise wrong_type(name, letter, queue)
+    return choice(name, value.decode(errors="replace"), queue)
+
+
+def number(name: str, letter: str, value: Any, queue: str) -> int:
+    if letter not in INTEGERS:
+        raise invalid(name, queue, f'"expected integer, got {TYPE_NAMES[letter]}"')
+    if value < 0:
+        raise invalid(name, queue, f"{{value_negative,{value}}}")
+    if name == "x-expires" and value == 0:
+        raise invalid(name, queue, "{value_zero,0}")
+    if name in TIMES and value > LARGEST:
+        raise invalid(name, queue, f"{{value_too_large,{value}}}")
+    return int(value)
+
+
+def choice(name: str, text: str, queue: str) -> str:
+    if name == "x-overflow" and text not in ("drop-head", "reject-publish"):
+        raise invalid(name, queue, "invalid_overflow")
+    if name == "x-queue-type" and text != "classic":
+        raise invalid(name, queue, f"\"unsupported queue type '{text}'\"")
+    return text
+
+
+def wrong_type(name: str, letter: str, queue: str) -> ChannelException:
+    kind = TYPE_NAMES[letter]
+    if name in DEAD_LETTERS:
+        return precondition(f"invalid type '{kind}' for arg '{name}' in queue '{queue}' in vhost '/'")
+    return invalid(name, queue, f"{{unacceptable_type,{kind}}}")
+
+
+def invalid(name: str, queue: str, why: str) -> ChannelException:
+    return precondition(f"invalid arg '{name}' for queue '{queue}' in vhost '/': {why}")
+
+
+def check_equal(
+    received: FieldTable, current: FieldTable, thing: str, names: Iterable[str] = KNOWN
+) -> None:
     """Refuse a declaration that differs from the first one in an argument that means something."""
-    for name in (*COUNTS, *TEXTS):
-        if _plain(received, name) != _plain(current, name):
-            raise unequal(f"arg '{name}'", f"queue '{queue}'", _words(received, name), _words(current, name))
+    for name in names:
+        mine, theirs = _find(received, name), _find(current, name)
+        if mine[1] != theirs[1]:
+            raise unequal(f"arg '{name}'", thing, *_words(mine, theirs))
 
 
 def unequal(what: str, thing: str, received: str, current: str) -> ChannelException:
@@ -82,44 +140,20 @@ def unequal(what: str, thing: str, received: str, current: str) -> ChannelExcept
     return precondition(text)
 
 
-def _known(name: str) -> bool:
-    return name in COUNTS or name in TEXTS or name in NOT_OFFERED
-
-
-def _checked(name: str, letter: str, value: Any, queue: str) -> Any:
-    if name in NOT_OFFERED:
-        raise precondition(
-            f"invalid arg '{name}' for queue '{queue}' in vhost '/' of queue type rabbit_classic_queue"
-        )
-    if name in COUNTS:
-        if letter not in INTEGERS:
-            raise _invalid(name, queue, f"{{unacceptable_type,{TYPE_NAMES.get(letter, letter)}}}")
-        if value < 0:
-            raise _invalid(name, queue, f"{{value_negative,{value}}}")
-        return value
-    if letter != "S":
-        raise _invalid(name, queue, f"{{unacceptable_type,{TYPE_NAMES.get(letter, letter)}}}")
-    text = value.decode(errors="replace")
-    if text not in CHOICES.get(name, (text,)):
-        raise _invalid(name, queue, f"{{unsupported_value,'{text}'}}")
-    return text
-
-
-def _invalid(name: str, queue: str, why: str) -> ChannelException:
-    return precondition(f"invalid arg '{name}' for queue '{queue}' in vhost '/': {why}")
-
-
 def _seconds(milliseconds: Any) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-def _plain(table: FieldTable, name: str) -> Any:
-    return next((value for key, _, value in table if key == name), DEFAULTS.get(name))
+def _find(table: FieldTable, name: str) -> tuple[str, Any]:
+    return next(((letter, value) for key, letter, value in table if key == name), ("", DEFAULTS.get(name)))
 
 
-def _words(table: FieldTable, name: str) -> str:
-    for key, letter, value in table:
-        if key == name:
-            text = value.decode(errors="replace") if isinstance(value, bytes) else value
-            return f"the value '{text}' of type '{TYPE_NAMES.get(letter, letter)}'"
-    return "none"
+def _words(*sides: tuple[str, Any]) -> list[str]:
+    """Both values; with their types only where the other side has none."""
+    texts = [value.decode(errors="replace") if isinstance(value, bytes) else value for _, value in sides]
+    if all(letter for letter, _ in sides):
+        return [f"'{text}'" for text in texts]
+    return [
+        f"the value '{text}' of type '{TYPE_NAMES[letter]}'" if letter else "none"
+        for (letter, _), text in zip(sides, texts, strict=True)
+    ]

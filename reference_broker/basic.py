@@ -6,22 +6,19 @@ import re
 
 import codec
 from codec import methods as m
-from codec.errors import ReplyCode
 from reference_broker import channel as fates
+from reference_broker.arguments import LARGEST
 from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, not_allowed, not_implemented, precondition, refused
-from reference_broker.message import Message
+from reference_broker.errors import not_allowed, not_implemented, precondition, refused
+from reference_broker.message import addressed
 from reference_broker.topology import named_queue
-
-MAX_MESSAGE = 134_217_728
-
 
 # -- publishing
 
 
 def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
     check_publish(channel, method, header)
-    message = Message(method.exchange, method.routing_key, header, body)
+    message = addressed(method.exchange, method.routing_key, header, body)
     if channel.transaction is not None:
         channel.transaction.publish(method.exchange, message, method.mandatory)
     elif channel.confirms is None:
@@ -50,10 +47,18 @@ def check_publish(channel: Channel, method: m.BasicPublish, header: codec.Header
 
 
 def check_expiration(text: str) -> None:
-    if re.fullmatch(r"\d+", text, re.ASCII) is None:
-        negative = re.fullmatch(r"-\d+", text, re.ASCII)
-        why = f"{{value_negative,{int(text)}}}" if negative else "no_integer"
-        raise precondition(f"invalid expiration '{text}': {why}")
+    number = re.match(r"[+-]?\d+", text, re.ASCII)
+    if number is None:
+        why = "no_integer"
+    elif rest := text[number.end() :]:
+        why = f'{{leftover_string,"{rest}"}}'
+    elif int(text) < 0:
+        why = f"{{value_negative,{int(text)}}}"
+    elif int(text) > LARGEST:
+        why = f"{{value_too_large,{int(text)}}}"
+    else:
+        return
+    raise precondition(f"invalid expiration '{text}': {why}")
 
 
 # -- receiving
@@ -160,6 +165,6 @@ def flow(channel: Channel, method: m.ChannelFlow) -> None:
     channel.connection.send(m.ChannelFlowOk(channel.number, True))
 
 
-def too_large(size: int) -> ChannelException:
-    text = f"message size {size} is larger than configured max size {MAX_MESSAGE}"
-    return ChannelException(ReplyCode.PRECONDITION_FAILED, text)
+def access_request(channel: Channel, method: m.AccessRequest) -> None:
+    """A relic of earlier versions: everybody gets the same ticket, and nobody looks at it."""
+    channel.connection.send(m.AccessRequestOk(channel.number, 1))

@@ -72,7 +72,7 @@ class Connection:
         for frame in frames:
             self.receive(frame)
         if broken is not None and not self.finished:
-            self.close(self.malformed(broken), (0, 0))
+            self.close(ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(broken.raw))
 
     def greet(self, data: bytes) -> bytes:
         """Wait for the eight octets of the protocol header; answer a wrong one with ours."""
@@ -89,9 +89,6 @@ class Connection:
             m.ConnectionStart(0, 0, 9, self.broker.server_properties, access.OFFERED, b"en_US")
         )
         return self.greeting[len(expected) :]
-
-    def malformed(self, error: codec.MalformedFrame) -> ConnectionException:
-        return ConnectionException(ReplyCode.FRAME_ERROR, str(error))
 
     # -- frames in
 
@@ -110,10 +107,10 @@ class Connection:
             self.close(error, self.offender(frame))
 
     def offender(self, frame: codec.Frame) -> tuple[int, int]:
-        if isinstance(frame, codec.Method):
-            return frame.CLASS_ID, frame.METHOD_ID
+        """The method to blame: the one whose content is under way, else the frame itself."""
         assembly = self.assemblies.pop(frame.channel, None)
-        return (assembly.method.CLASS_ID, assembly.method.METHOD_ID) if assembly else (0, 0)
+        method = assembly.method if assembly is not None else frame
+        return (method.CLASS_ID, method.METHOD_ID) if isinstance(method, codec.Method) else (0, 0)
 
     def control(self, frame: codec.Frame) -> None:
         if isinstance(frame, codec.Method):
@@ -137,7 +134,7 @@ class Connection:
                 if action is not None:
                     getattr(self, action)(frame)
         elif isinstance(frame, codec.Heartbeat):
-            raise ConnectionException(ReplyCode.FRAME_ERROR, "heartbeat on a channel other than 0")
+            raise ConnectionException(ReplyCode.UNEXPECTED_FRAME, "heartbeat on a channel other than 0")
         elif channel is None or not channel.closing:
             self.on_content(number, frame)
 
@@ -262,7 +259,8 @@ class Connection:
         if method.channel > self.channel_max:
             raise not_allowed(
                 f"number of channels opened ({len(self.channels)}) has reached the negotiated "
-                f"channel_max ({self.channel_max})"
+                f"channel_max ({self.channel_max})",
+                offender=(0, 0),
             )
         self.channels[method.channel] = self.broker.parts.channel(self, method.channel)
         self.send(m.ChannelOpenOk(method.channel))
@@ -334,6 +332,12 @@ class Connection:
 
     def announces_cancel(self) -> bool:
         return self.announces("consumer_cancel_notify")
+
+
+def claimed_method(raw: bytes) -> tuple[int, int]:
+    """The class and method a broken frame says it is; 0, 0 if it is no method or is not known."""
+    index = int.from_bytes(raw[7:11], "big")
+    return (index >> 16, index & 0xFFFF) if raw[:1] == b"\x01" and index in m.BY_INDEX else (0, 0)
 
 
 def negotiated(name: str, wanted: int, most: int, least: int) -> int:

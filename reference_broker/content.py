@@ -1,14 +1,17 @@
 """Putting a message together: method, then header, then as many body frames as its size needs.
 
 An empty body has no body frame. Anything else than the frame due is a connection exception, as is a
-body that grows beyond the size its header announced.
+body that grows beyond the size its header announced. A message too large for the broker is refused as
+soon as its header says so, before any of it is kept.
 """
 
 from __future__ import annotations
 
 import codec
 from codec.errors import ReplyCode
-from reference_broker.errors import ConnectionException
+from reference_broker.errors import ConnectionException, precondition
+
+MAX_MESSAGE = 134_217_728
 
 
 class Assembly:
@@ -41,6 +44,8 @@ class Assembly:
             raise self._no_header("non content header frame")
         if frame.class_id != self.method.CLASS_ID:
             raise self._no_header(f"one for class {frame.class_id}")
+        if frame.body_size > MAX_MESSAGE:
+            raise precondition(f"message size {frame.body_size} is larger than configured max size {MAX_MESSAGE}")
         self.header = frame
         self.missing = frame.body_size
 

@@ -29,7 +29,8 @@ def dead_letter(message: Message, queue: str, reason: str, now: float, exchange:
     if message.header.expiration is not None:
         record.append(("original-expiration", "S", message.header.expiration.encode()))
     others = [death for death in deaths if death is not earlier]
-    headers = [entry for entry in message.headers if entry[0] != "x-death"]
+    dropped = ("x-death",) if key is None else ("x-death", "CC")
+    headers = [entry for entry in message.headers if entry[0] not in dropped]
     headers.append(("x-death", "A", [("F", record), *others]))
     headers += _first_death(message.headers, queue, reason, message.exchange)
     routing_key = message.routing_key if key is None else key

@@ -59,5 +59,5 @@ def not_implemented(text: str) -> ConnectionException:
     return ConnectionException(ReplyCode.NOT_IMPLEMENTED, text)
 
 
-def not_allowed(text: str) -> ConnectionException:
-    return ConnectionException(ReplyCode.NOT_ALLOWED, text)
+def not_allowed(text: str, *, offender: tuple[int, int] | None = None) -> ConnectionException:
+    return ConnectionException(ReplyCode.NOT_ALLOWED, text, offender=offender)

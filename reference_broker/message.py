@@ -11,19 +11,32 @@ from typing import Any
 
 import codec
 from codec.values import FieldTable
+from reference_broker.arguments import TYPE_NAMES
+from reference_broker.errors import precondition
 
 FRAME_OVERHEAD = 8
 
 
 class Message:
-    __slots__ = ("_raw_header", "body", "exchange", "header", "routing_key")
+    __slots__ = ("_raw_header", "body", "exchange", "header", "more_keys", "routing_key")
 
-    def __init__(self, exchange: str, routing_key: str, header: codec.Header, body: bytes) -> None:
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        header: codec.Header,
+        body: bytes,
+        more_keys: tuple[str, ...] = (),
+    ) -> None:
         self.exchange = exchange
         self.routing_key = routing_key
+        self.more_keys = more_keys
         self.header = header
         self.body = body
         self._raw_header: bytes | None = None
+
+    def routing_keys(self) -> tuple[str, ...]:
+        return (self.routing_key, *self.more_keys)
 
     @property
     def headers(self) -> FieldTable:
@@ -45,7 +58,27 @@ class Message:
         """The same body under another address, with some properties replaced (None removes one)."""
         kept = {**self.header.properties(), **properties}
         present = {name: value for name, value in kept.items() if value is not None}
-        return Message(exchange, routing_key, codec.header(0, len(self.body), **present), self.body)
+        header = codec.header(0, len(self.body), **present)
+        return addressed(exchange, routing_key, header, self.body)
+
+
+def addressed(exchange: str, routing_key: str, header: codec.Header, body: bytes) -> Message:
+    """A message as published; its headers CC and BCC name more routing keys, and BCC stays behind."""
+    fields = header.headers
+    if not fields or not any(name in ("CC", "BCC") for name, _, _ in fields):
+        return Message(exchange, routing_key, header, body)
+    more_keys = (*listed(fields, "CC"), *listed(fields, "BCC"))
+    properties = {**header.properties(), "headers": [field for field in fields if field[0] != "BCC"]}
+    return Message(exchange, routing_key, codec.header(0, len(body), **properties), body, more_keys)
+
+
+def listed(fields: FieldTable, wanted: str) -> list[str]:
+    for name, letter, value in fields:
+        if name == wanted and letter == "A":
+            return [key.decode(errors="replace") for kind, key in value if kind == "S"]
+        if name == wanted:
+            raise precondition(f'invalid message: {{unacceptable_type_in_header,"{name}",{TYPE_NAMES[letter]}}}')
+    return []
 
 
 class Entry:

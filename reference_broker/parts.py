@@ -28,6 +28,7 @@ Handler = Callable[[Channel, Any], None]
 
 HANDLERS: dict[type[codec.Method], Handler] = {
     m.ChannelFlow: basic.flow,
+    m.AccessRequest: basic.access_request,
     m.ExchangeDeclare: topology.exchange_declare,
     m.ExchangeDelete: topology.exchange_delete,
     m.ExchangeBind: topology.exchange_bind,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codec import values
 from codec.values import FieldTable
+from reference_broker.errors import precondition
 
 if TYPE_CHECKING:
     from reference_broker.queue import Queue
@@ -116,6 +117,11 @@ class Fanout(Exchange):
         return [binding.destination for binding in self.bindings]
 
 
+def words_of(key: str) -> list[str]:
+    """An empty key has no words at all; "a." has two, the second one empty."""
+    return key.split(".") if key else []
+
+
 class Node:
     """One word of the topic trie."""
 
@@ -137,13 +143,13 @@ class Topic(Exchange):
 
     def add(self, binding: Binding, arguments: FieldTable) -> None:
         node = self.root
-        for word in binding.key.split("."):
+        for word in words_of(binding.key):
             node = node.children.setdefault(word, Node())
         node.bound[binding] = None
 
     def remove(self, binding: Binding) -> None:
         path = [(self.root, "")]
-        for word in binding.key.split("."):
+        for word in words_of(binding.key):
             path.append((path[-1][0].children[word], word))
         del path[-1][0].bound[binding]
         while len(path) > 1 and not path[-1][0].bound and not path[-1][0].children:
@@ -152,7 +158,7 @@ class Topic(Exchange):
 
     def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
         reached: set[tuple[int, int]] = set()
-        return list(self._walk(self.root, key.split("."), 0, reached))
+        return list(self._walk(self.root, words_of(key), 0, reached))
 
     def _walk(
         self, node: Node, words: list[str], at: int, reached: set[tuple[int, int]]
@@ -176,6 +182,14 @@ class Headers(Exchange):
     """The message's headers equal all of the binding's arguments, or any of them (x-match)."""
 
     TYPE = "headers"
+
+    def bind(self, destination: Destination, key: str, arguments: FieldTable) -> Binding:
+        how = values.lookup(arguments, "x-match", "all")
+        if how not in ("all", "any", "all-with-x", "any-with-x"):
+            raise precondition(
+                f'Invalid x-match field value <<"{how}">>; expected all, any, all-with-x, or any-with-x'
+            )
+        return super().bind(destination, key, arguments)
 
     def add(self, binding: Binding, arguments: FieldTable) -> None:
         pass

@@ -6,7 +6,7 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import arguments, routing
 from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, locked, not_found, precondition, refused
+from reference_broker.errors import ChannelException, ConnectionException, locked, precondition, refused
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.routing import Exchange
@@ -18,15 +18,11 @@ def named_queue(channel: Channel, name: str) -> Queue:
     """The queue of that name, or for "" the last one declared; 405 if it belongs to another connection."""
     name = name or channel.last_queue
     if not name:
-        raise not_found_last()
+        raise ChannelException(ReplyCode.NOT_FOUND, "no previously declared queue")
     queue = channel.vhost.queue(name)
     if queue.owner is not None and queue.owner is not channel.connection:
         raise locked(name)
     return queue
-
-
-def not_found_last() -> Exception:
-    return not_found("previously declared queue", "")
 
 
 def not_default(name: str) -> None:
@@ -85,11 +81,13 @@ def check_same_exchange(exchange: Exchange, method: m.ExchangeDeclare) -> None:
     equal("durable", thing, method.durable, exchange.durable)
     equal("auto_delete", thing, method.auto_delete, exchange.auto_delete)
     equal("internal", thing, method.internal, exchange.internal)
+    arguments.check_equal(method.arguments, exchange.arguments, thing, ["alternate-exchange"])
 
 
 def exchange_delete(channel: Channel, method: m.ExchangeDelete) -> None:
     not_default(method.exchange)
-    not_reserved("exchange", method.exchange)
+    if method.exchange in routing.PREDECLARED:
+        raise refused(f"deletion of system exchange '{method.exchange}' in vhost '/' not allowed")
     exchange = channel.vhost.exchanges.get(method.exchange)
     if exchange is not None:
         if method.if_unused and exchange.bindings:
@@ -107,8 +105,10 @@ def exchange_bind(channel: Channel, method: m.ExchangeBind) -> None:
 
 
 def exchange_unbind(channel: Channel, method: m.ExchangeUnbind) -> None:
-    source, destination = exchange_pair(channel, method.source, method.destination)
-    channel.vhost.unbind(source, destination, method.routing_key, method.arguments)
+    """Taking away a binding that does not exist is fine, also when its ends do not."""
+    not_default(method.source)
+    not_default(method.destination)
+    unbind(channel, method.source, channel.vhost.exchanges.get(method.destination), method)
     if not method.no_wait:
         channel.connection.send(m.ExchangeUnbindOk(channel.number))
 
@@ -117,6 +117,17 @@ def exchange_pair(channel: Channel, source: str, destination: str) -> tuple[Exch
     not_default(source)
     not_default(destination)
     return channel.vhost.exchange(source), channel.vhost.exchange(destination)
+
+
+def unbind(
+    channel: Channel,
+    source: str,
+    destination: Queue | Exchange | None,
+    method: m.QueueUnbind | m.ExchangeUnbind,
+) -> None:
+    if destination is not None and source in channel.vhost.exchanges:
+        exchange = channel.vhost.exchanges[source]
+        channel.vhost.unbind(exchange, destination, method.routing_key, method.arguments)
 
 
 # -- queues
@@ -154,13 +165,11 @@ def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
 
 def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> None:
     thing = f"queue '{queue.name}'"
-    if queue.owner is not None and queue.owner is not channel.connection:
+    if queue.owner is not (channel.connection if method.exclusive else None):
         raise locked(queue.name)
     equal("durable", thing, method.durable, queue.durable)
     equal("auto_delete", thing, method.auto_delete, queue.auto_delete)
-    if method.exclusive != (queue.owner is not None):
-        raise locked(queue.name)
-    arguments.check_equal(method.arguments, queue.table, queue.name)
+    arguments.check_equal(method.arguments, queue.table, thing)
 
 
 def queue_bind(channel: Channel, method: m.QueueBind) -> None:
@@ -174,9 +183,8 @@ def queue_bind(channel: Channel, method: m.QueueBind) -> None:
 
 def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
     not_default(method.exchange)
-    queue = named_queue(channel, method.queue)
-    exchange = channel.vhost.exchange(method.exchange)
-    channel.vhost.unbind(exchange, queue, method.routing_key, method.arguments)
+    known = not method.queue or method.queue in channel.vhost.queues
+    unbind(channel, method.exchange, named_queue(channel, method.queue) if known else None, method)
     channel.connection.send(m.QueueUnbindOk(channel.number))
 
 

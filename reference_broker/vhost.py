@@ -124,8 +124,7 @@ class VirtualHost:
     def route(self, exchange: str, message: Message) -> Iterable[Queue]:
         """The queues a message goes to, each once."""
         if exchange == "":
-            queue = self.queues.get(message.routing_key)
-            return () if queue is None else (queue,)
+            return [self.queues[key] for key in dict.fromkeys(message.routing_keys()) if key in self.queues]
         return self._walk(self.exchanges[exchange], message)
 
     def _walk(self, start: Exchange, message: Message) -> list[Queue]:
@@ -133,7 +132,7 @@ class VirtualHost:
         seen, todo = {start}, [start]
         while todo:
             exchange = todo.pop()
-            matched = list(exchange.matches(message.routing_key, message.headers))
+            matched = [hit for key in message.routing_keys() for hit in exchange.matches(key, message.headers)]
             alternate = self.exchanges.get(exchange.alternate) if not matched else None
             for destination in [*matched, *([alternate] if alternate else [])]:
                 if isinstance(destination, Queue):
