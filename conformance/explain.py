@@ -12,13 +12,6 @@ from collections.abc import Iterable, Sequence
 from conformance.rules import FAMILIES, Rule
 
 WIDTH = 96
-_SCOPES = {
-    "C1": "one connection's frames",
-    "ALL": "the frames of every connection that touches the queue",
-    "CFG": "the broker's version and configuration",
-    "CLK": "the times of the frames",
-    "-": "nothing that travels on the wire",
-}
 
 
 def explain(rule: Rule) -> str:
@@ -26,11 +19,11 @@ def explain(rule: Rule) -> str:
     sections = [
         ("The broker", [rule.clause]),
         ("Left open", [rule.open] if rule.open else []),
-        ("Applies", _applies(rule)),
+        ("Applies", _bullets(rule.conditions)),
         ("Real brokers", _bullets(rule.known)),
         ("A check must catch a broker that ...", _bullets(rule.mutants)),
-        ("Decided by", [scope_in_words(rule.scope) + "."]),
-        ("Source", _bullets(rule.source.split("; "))),
+        ("Decided by", [rule.decided_by]),
+        ("Source", _bullets(rule.sources)),
     ]
     head = [f"{rule.id}  {rule.title}", f"{rule.level.upper()} · {FAMILIES[rule.family].title} · {standing(rule)}"]
     blocks = ["\n".join(_wrapped(line) for line in head)]
@@ -67,7 +60,7 @@ def as_json(rules: Iterable[Rule]) -> str:
         {
             "id": rule.id, "family": rule.family, "title": rule.title, "level": rule.level,
             "status": rule.status, "reason": rule.reason or None,
-            "applies": _applies(rule), "scope": rule.scope, "mutants": list(rule.mutants),
+            "applies": list(rule.conditions), "scope": rule.scope, "mutants": list(rule.mutants),
         }
         for rule in rules
     ]
@@ -84,20 +77,6 @@ def explain_json(rule: Rule) -> str:
 def standing(rule: Rule) -> str:
     """Is it judged, and if not, why."""
     return "judged" if rule.judged else f"{rule.status}: {rule.reason}"
-
-
-def scope_in_words(scope: str) -> str:
-    """"ALL+CFG" -> the frames of every connection ..., and the broker's version ..."""
-    return ", and ".join(_SCOPES[part] for part in scope.split("+"))
-
-
-def _applies(rule: Rule) -> list[str]:
-    conditions = list(rule.applies)
-    if len(rule.queue_types) == 1:
-        conditions.append(f"{rule.queue_types[0]} queues only")
-    if rule.capability:
-        conditions.append(f"brokers that offer {rule.capability}")
-    return conditions
 
 
 def _bullets(lines: Iterable[str]) -> list[str]:

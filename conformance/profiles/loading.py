@@ -116,8 +116,10 @@ def _flattened(path: Path, library: Path, above: tuple[str, ...]) -> dict[str, o
     base = content.get("extends")
     if base is None:
         return content
-    if base in above or not isinstance(base, str):
-        raise BadProfile(f"{path.name}: 'extends' goes in a circle: {' -> '.join([*above, str(base)])}")
+    if not isinstance(base, str):
+        raise BadProfile(f"{path.name}: 'extends' must be the name of one other profile, not {base!r}")
+    if base in above:
+        raise BadProfile(f"{path.name}: 'extends' goes in a circle: {' -> '.join([*above, base])}")
     under = library / f"{base}.toml"
     if not under.exists():
         known = [found.stem for found in library.glob("*.toml") if found.stem != "choices"]
@@ -126,7 +128,7 @@ def _flattened(path: Path, library: Path, above: tuple[str, ...]) -> dict[str, o
     return _merged({key: value for key, value in inherited.items() if key not in _OWN}, content)
 
 
-_OWN = ("product", "versions", "deviations")
+_OWN = ("title", "product", "versions", "deviations")
 """What a profile says of itself alone, and hands down to nobody."""
 
 

@@ -47,9 +47,6 @@ class Fields:
     def fail(self, message: str) -> BadData:
         return self.error(f"{self.place}: {message}")
 
-    def has(self, key: str) -> bool:
-        return key in self._content
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._content)
 

@@ -6,8 +6,9 @@ One file per family:
     [defaults]                  status, reason, queue_types, scope: for rules that do not say otherwise
     [[rule]]                    one per rule, in the order of their numbers
 
-A rule that is judged has no reason; a rule that is not judged says why. Numbers have no gaps, so a rule cannot be
-dropped unnoticed. Whatever is wrong is reported with the file and the rule.
+A rule that is judged has no reason; a rule that is not judged says why. A rule that demands something names a mutant
+that breaks it; one that only grants a liberty may have none, for there the judge is on trial. Numbers have no gaps, so
+a rule cannot be dropped unnoticed. Whatever is wrong is reported with the file and the rule.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ from conformance.rules.fields import BadData, Fields, parse
 LEVELS = ("must", "should", "may", "observed")
 STATUSES = ("judged", "planned", "not-judgeable")
 QUEUE_TYPES = ("classic", "quorum")
-SCOPES = ("C1", "ALL", "CFG", "CLK", "-")
-"""What a monitor needs to see: one connection; every connection that touches the queue; the broker's configuration;
-times; or it cannot decide at all."""
+SCOPES = {
+    "C1": "one connection's frames",
+    "ALL": "the frames of every connection that touches the queue",
+    "CFG": "the broker's version and configuration",
+    "CLK": "the times of the frames",
+    "-": "nothing that travels on the wire",
+}
+"""What one must see to decide a rule, and how one says so."""
 
 _ID = re.compile(r"[A-Z]{2,4}-\d{3}")
 
@@ -58,6 +64,22 @@ class Rule:
     def judged(self) -> bool:
         return self.status == "judged"
 
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Where the rule applies, each condition in words; none: everywhere."""
+        only = (f"{self.queue_types[0]} queues only",) if len(self.queue_types) == 1 else ()
+        offered = (f"brokers that offer {self.capability}",) if self.capability else ()
+        return (*self.applies, *only, *offered)
+
+    @property
+    def decided_by(self) -> str:
+        """The scope in words."""
+        return ", and ".join(SCOPES[part] for part in self.scope.split("+"))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(self.source.split("; "))
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -80,7 +102,8 @@ def family_of(path: Path) -> tuple[Family, list[Rule]]:
     if not isinstance(tables, list) or not tables:
         raise fields.fail("holds no [[rule]]")
     checked = Fields(defaults, f"{path.name}, [defaults]", BadCatalogue)
-    common = {key: checked.raw(key) for key in ("status", "reason", "queue_types", "scope") if checked.has(key)}
+    shared = ("status", "reason", "queue_types", "scope")
+    common = {key: value for key in shared if (value := checked.raw(key)) is not None}
     checked.done()
     return family, list(_rules(path, family.code, common, tables))
 
@@ -138,5 +161,5 @@ def _check(rule: Rule, fields: Fields) -> None:
         raise fields.fail("'queue_types' is empty; leave it out for all of them")
     if not rule.clause.endswith("."):
         raise fields.fail("the clause must be whole sentences")
-    if not rule.mutants and rule.status != "not-judgeable":
+    if not rule.mutants and rule.level in ("must", "should"):
         raise fields.fail("names no mutant; how would we know that its check can fail?")

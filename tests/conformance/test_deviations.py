@@ -1,0 +1,115 @@
+"""Known deviations: they excuse what they say and nothing else, and mistakes in a file are reported with its line."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import conformance
+from conformance import deviations
+
+ROOM = Path(conformance.__file__).parent
+SCHEMA = json.loads((ROOM / "schemas" / "deviations.json").read_text(encoding="utf-8"))
+
+GOOD = """# ours
+
+[[deviation]]
+rule = "ACK-008"
+reason = "unknown delivery tag 0"
+note = "It makes the exception for ack only."
+evidence = "docs/findings.md"
+owner = "somebody"
+expires = 2030-01-31
+"""
+
+
+def read(tmp_path: Path, text: str) -> tuple[deviations.Deviation, ...]:
+    path = tmp_path / "ours.toml"
+    path.write_text(text, encoding="utf-8")
+    return deviations.load(path)
+
+
+def test_an_entry_excuses_what_it_says_on_the_queues_it_names(tmp_path: Path) -> None:
+    (entry,) = read(tmp_path, GOOD + 'queue_types = ["quorum"]\n')
+    assert entry.covers("channel.close 406 unknown delivery tag 0", "quorum")
+    assert entry.covers("channel.close 406 unknown delivery tag 0")
+    assert not entry.covers("channel.close 406 unknown delivery tag 0", "classic")
+    assert not entry.covers("connection.close 541", "quorum")
+
+
+def test_an_entry_holds_up_to_the_day_it_names(tmp_path: Path) -> None:
+    (entry,) = read(tmp_path, GOOD)
+    assert not entry.expired(datetime.date(2030, 1, 31))
+    assert entry.expired(datetime.date(2030, 2, 1))
+    (entry,) = read(tmp_path, GOOD.replace("expires = 2030-01-31\n", ""))
+    assert not entry.expired(datetime.date.max)
+    assert entry.queue_types == ("classic", "quorum")
+
+
+def test_a_file_without_entries_excuses_nothing(tmp_path: Path) -> None:
+    assert read(tmp_path, "# nothing yet\n") == ()
+
+
+@pytest.mark.parametrize("name", deviations.NAMES)
+def test_our_own_files_are_whole_and_fit_the_schema(name: str) -> None:
+    content = tomllib.loads((ROOM / "deviations" / f"{name}.toml").read_text(encoding="utf-8"))
+    jsonschema.validate(content, SCHEMA)
+    entries = deviations.load(name)
+    assert entries
+    for entry in entries:
+        assert "docs/findings.md" in entry.evidence
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3"])
+def test_acknowledgements_before_a_close_are_known_on_quorum_queues(name: str) -> None:
+    known = {entry.rule: entry for entry in deviations.load(name)}
+    assert known["ACK-018"].covers("m34 is delivered again", "quorum")
+    assert not known["ACK-018"].covers("m34 is delivered again", "classic")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('rule = "ACK-008"', 'rule = "ACK-08"', r"line 3: there is no rule 'ACK-08' \(did you mean ACK-0"),
+        ('rule = "ACK-008"\n', "", "line 3: 'rule' is missing"),
+        ('owner = "somebody"\n', "", "line 3: 'owner' is missing"),
+        ('evidence = "docs/findings.md"\n', "", "line 3: 'evidence' is missing"),
+        ("reason =", "resaon =", "line 3: 'reason' is missing"),
+        ("expires =", "expire =", r"line 3: unknown key 'expire' \(did you mean expires"),
+        ('"unknown delivery tag 0"', '".*"', r"line 3: 'reason' '\.\*' fits every observation"),
+        ('"unknown delivery tag 0"', '"tag ("', "line 3: 'reason' is no pattern"),
+        ("2030-01-31", '"next year"', "line 3: 'expires' must be a date like"),
+        ("2030-01-31", "2030-01-31T10:00:00", "line 3: 'expires' must be a date like"),
+        ("[[deviation]]", "[[deviations]]", r"unknown key 'deviations' \(did you mean deviation"),
+        ("[[deviation]]", "[deviation]", r"write entries as \[\[deviation\]\]"),
+        ('owner = "somebody"', "owner = ", "line 8"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    assert old in GOOD
+    with pytest.raises(deviations.BadDeviations, match=rf"ours\.toml.*{complaint}"):
+        read(tmp_path, GOOD.replace(old, new))
+
+
+def test_the_line_is_that_of_the_entry(tmp_path: Path) -> None:
+    bad = GOOD + "\n" + GOOD.replace('"ACK-008"', '"ACK-999"')
+    with pytest.raises(deviations.BadDeviations, match=r"ours\.toml, line 13: there is no rule 'ACK-999'"):
+        read(tmp_path, bad)
+
+
+def test_a_queue_type_that_the_rule_knows_nothing_of_is_refused(tmp_path: Path) -> None:
+    bad = GOOD.replace("ACK-008", "RQ-001") + 'queue_types = ["quorum"]\n'
+    with pytest.raises(deviations.BadDeviations, match="the rule does not apply to quorum queues"):
+        read(tmp_path, bad)
+
+
+def test_an_unknown_name_is_told_what_is_known() -> None:
+    with pytest.raises(deviations.BadDeviations, match=r"no deviations 'rabbitmq-4'.*one of rabbitmq-3\.10, "):
+        deviations.load("rabbitmq-4")
+    with pytest.raises(deviations.BadDeviations, match=r"nowhere\.toml: there is no such file"):
+        deviations.load("nowhere.toml")

@@ -1,0 +1,187 @@
+"""Profiles: which one a broker gets, what it may conclude from an answer, and how mistakes in one are reported."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import conformance
+from conformance import deviations, profiles, rules
+
+ROOM = Path(conformance.__file__).parent
+SCHEMA = json.loads((ROOM / "schemas" / "profile.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "expected"),
+    [
+        ("RabbitMQ", "3.8.9", "rabbitmq-3.8"),
+        ("RabbitMQ", "3.9.29", "rabbitmq-3.8"),
+        ("RabbitMQ", "3.10.8", "rabbitmq-3.10"),
+        ("RabbitMQ", "3.13.7-rc.1", "rabbitmq-3.10"),
+        ("RabbitMQ", "4.0.5", "rabbitmq-4.0"),
+        ("RabbitMQ", "4.2.9+4.g1234567", "rabbitmq-4.0"),
+        ("RabbitMQ", "4.3.6", "rabbitmq-4.3"),
+        ("rabbitmq", "4.10.0", "rabbitmq-4.3"),
+        ("RabbitMQ", "5", "rabbitmq-4.3"),
+        ("RabbitMQ", "3.7.28", "documented"),
+        ("RabbitMQ", "", "documented"),
+        ("LavinMQ", "2.9.0-24-g044c24158", "lavinmq-2"),
+        ("amqp-conformance reference", "0.1.0", "documented"),
+        ("", "4.0.0", "documented"),
+    ],
+)
+def test_a_broker_gets_the_profile_of_its_product_and_version(product: str, version: str, expected: str) -> None:
+    assert profiles.detect({"product": product, "version": version}).name == expected
+
+
+def test_a_broker_that_says_nothing_of_itself_is_held_to_the_texts() -> None:
+    assert profiles.detect({}).name == "documented"
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_every_profile_is_whole(name: str) -> None:
+    profile = profiles.load(name)
+    assert profile.name == name
+    assert set(profile.choices) == {choice.name for choice in profiles.CHOICES.values() if not choice.per_queue}
+    assert set(profile.queue_types) <= set(profile.queues)
+    assert profile.requeue_order == {kind: profile.queue(kind).requeue_order for kind in profile.queues}
+    assert pickle.loads(pickle.dumps(profile)) == profile
+    if profile.deviations:
+        assert profile.deviations in deviations.NAMES
+
+
+def test_names_are_the_files_and_the_files_fit_the_schema() -> None:
+    found = {path.stem: path for path in (ROOM / "profiles").glob("*.toml")}
+    assert set(found) == {*profiles.NAMES, "choices"}
+    for name in profiles.NAMES:
+        jsonschema.validate(tomllib.loads(found[name].read_text(encoding="utf-8")), SCHEMA)
+
+
+def test_the_schema_knows_every_choice_and_its_alternatives() -> None:
+    tables: dict[bool, dict[str, Any]] = {
+        False: SCHEMA["properties"]["choices"]["properties"], True: SCHEMA["$defs"]["queue"]["properties"],
+    }
+    for per_queue, table in tables.items():
+        assert set(table) == {name for name, choice in profiles.CHOICES.items() if choice.per_queue == per_queue}
+    for choice in profiles.CHOICES.values():
+        entry = tables[choice.per_queue][choice.name]
+        assert entry["description"] == choice.question
+        assert entry.get("enum", ["true", "false"]) == list(choice.alternatives)
+        assert choice.question.endswith("?")
+        assert choice.doubt.endswith(".")
+
+
+def test_classic_queues_are_read_alike_everywhere() -> None:
+    for name in profiles.NAMES:
+        classic = profiles.load(name).queue("classic")
+        assert classic.cancelok_ends
+        assert classic.closeok_ends
+        assert classic.closeok_sync == "consumer"
+        assert classic.same_channel_order
+        assert not classic.unconfirmed_may_vanish
+        assert {classic.order(), classic.order(5), classic.order(-1)} == {"original"}
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "limited", "unlimited"),
+    [
+        ("rabbitmq-3.8", "returns-first", "returns-first", "returns-first"),
+        ("rabbitmq-3.10", "tail", "returns-first", "tail"),
+        ("rabbitmq-4.0", "returns-first", "returns-first", "tail"),
+        ("rabbitmq-4.3", "returns-first", "returns-first", "returns-first"),
+    ],
+)
+def test_where_quorum_queues_put_what_returns(name: str, plain: str, limited: str, unlimited: str) -> None:
+    quorum = profiles.load(name).queue("quorum")
+    assert (quorum.order(), quorum.order(0), quorum.order(-1)) == (plain, limited, unlimited)
+    assert not quorum.cancelok_ends
+    assert not quorum.closeok_ends
+    assert quorum.closeok_sync == "never"
+    assert not quorum.same_channel_order
+    assert quorum.unconfirmed_may_vanish
+
+
+def test_an_unknown_queue_type_gets_the_weakest_reading() -> None:
+    stream = profiles.load("documented").queue("stream")
+    assert not stream.same_channel_order
+    assert stream.closeok_sync == "never"
+
+
+def test_the_texts_alone_examine_classic_queues() -> None:
+    assert profiles.load("documented").queue_types == ("classic",)
+    assert set(rules.QUEUE_TYPES) == set(profiles.load("rabbitmq-4.3").queue_types)
+
+
+def own(tmp_path: Path, text: str) -> profiles.Profile:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return profiles.load(path)
+
+
+def test_a_profile_of_ones_own_states_only_what_differs(tmp_path: Path) -> None:
+    mine = own(tmp_path, """
+        extends = "rabbitmq-3.10"
+        title = "Ours"
+        timing_slack = 3
+        [choices]
+        error_text = "code"
+        [queue.quorum]
+        requeue_order = "returns-first"
+    """)
+    base = profiles.load("rabbitmq-3.10")
+    assert (mine.name, mine.title, mine.timing_slack) == ("mine", "Ours", 3)
+    assert mine.choices == {**base.choices, "error_text": "code"}
+    assert mine.queue("classic") == base.queue("classic")
+    assert mine.queue("quorum").requeue_order == "returns-first"
+    assert (mine.product, mine.versions, mine.deviations) == ("", (), None), "what a profile says of itself stays there"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('extends = "rabbitmq-3"\ntitle = "x"', "mine.toml: extends 'rabbitmq-3', which is no profile .did you mean"),
+        ('title = "x"', r"mine.toml, \[choices\]: 'error_text' is missing"),
+        ('extends = "documented"', "mine.toml: 'title' is missing"),
+        ('extends = "documented"\ntitle = "x"\nlevel = 3', "mine.toml: unknown key 'level'"),
+        ('extends = "documented"\ntitle = "x"\ntiming_slack = -1', "'timing_slack' must be a number of at least 0"),
+        ('extends = "documented"\ntitle = "x"\nqueue_types = ["strem"]', "'queue_types' names 'strem'"),
+        ('extends = "documented"\ntitle = "x"\n[choices]\nerror_txt = "code"',
+         r"\[choices\]: unknown key 'error_txt' .did you mean error_text"),
+        ('extends = "documented"\ntitle = "x"\n[choices]\nerror_text = "codes"',
+         r"\[choices\]: 'error_text' is 'codes'; it must be one of exact, code .did you mean code"),
+        ('extends = "documented"\ntitle = "x"\n[queue.quorum]\ncloseok_sync = "maybe"',
+         r"\[queue.quorum\]: 'closeok_sync' is 'maybe'"),
+        ('extends = "documented"\ntitle = "x"\n[queue.classic]\ncancelok_ends = "yes"',
+         r"\[queue.classic\]: 'cancelok_ends' must be true or false, not 'yes'"),
+        ('extends = ["a"]\ntitle = "x"', "'extends' must be the name of one other profile"),
+        ("title = \n", "mine.toml: .*line 1"),
+    ],
+)
+def test_what_is_wrong_with_a_profile_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(profiles.BadProfile, match=complaint):
+        own(tmp_path, text)
+
+
+def test_a_queue_type_needs_its_readings(tmp_path: Path) -> None:
+    whole = (ROOM / "profiles" / "documented.toml").read_text(encoding="utf-8")
+    text = whole[:whole.index("[queue.quorum]")].replace('["classic"]', '["classic", "quorum"]')
+    with pytest.raises(profiles.BadProfile, match=r"lists the queue type quorum but has no \[queue.quorum\]"):
+        own(tmp_path, text)
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.1", "nope"])
+def test_an_unknown_name_is_told_what_is_known(name: str) -> None:
+    with pytest.raises(profiles.BadProfile, match=f"no profile '{name}'.*known are documented, rabbitmq-3.8"):
+        profiles.load(name)
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(profiles.BadProfile, match=r"nowhere\.toml: there is no such file"):
+        profiles.load("nowhere.toml")

@@ -1,0 +1,168 @@
+"""The catalogue is complete, and whatever is wrong with a file of it is refused with the file and the rule."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conformance import rules
+from conformance.rules import docs
+from conformance.rules.loading import BadCatalogue, family_of
+
+COUNTS = {
+    "TAG": 10, "MODE": 6, "ACK": 19, "ERR": 11, "RQ": 15, "AUTO": 12, "QOS": 28, "CNF": 27, "TX": 4, "CAN": 19,
+    "TMO": 27,
+}
+ANSWERS = ("confirm.select", "consume-ok")
+JUDGED_RQ = {f"RQ-{number:03}" for number in (1, 2, 3, 4, 6, 7, 8, 9, 11, 14)}
+
+GOOD = """
+code = "TX"
+title = "Transactions"
+about = "What is provisional."
+
+[defaults]
+status = "planned"
+reason = "comes with the transactions"
+scope = "C1"
+
+[[rule]]
+id = "TX-001"
+title = "A first rule"
+level = "must"
+source = "AMQP 0-9-1 XML: class tx"
+clause = "It is done\\n  at once."
+mutants = ["does it later"]
+"""
+
+
+def test_no_family_lacks_a_rule() -> None:
+    assert Counter(rule.family for rule in rules.CATALOGUE.values()) == COUNTS
+    assert tuple(rules.FAMILIES) == tuple(COUNTS)
+
+
+def test_judged_is_what_the_monitors_can_decide() -> None:
+    expected = {name for name in rules.CATALOGUE if name.split("-")[0] in ("TAG", "MODE", "ACK", "ERR")} | JUDGED_RQ
+    assert {rule.id for rule in rules.CATALOGUE.values() if rule.judged} == expected
+
+
+@pytest.mark.parametrize("rule", rules.CATALOGUE.values(), ids=lambda rule: rule.id)
+def test_every_rule_stands_alone(rule: rules.Rule) -> None:
+    assert 40 <= len(rule.clause) <= 500, "a clause is two to four sentences"
+    assert rule.title[0].isupper() or rule.title.split()[0] in ("basic.get", "basic.qos", "basic.recover", *ANSWERS)
+    assert not rule.title.endswith(".")
+    assert rule.open == "" or rule.open.endswith(".")
+    assert all(known.endswith(".") for known in rule.known)
+    assert all(not mutant.endswith(".") and mutant[0].islower() for mutant in rule.mutants)
+    assert all(source.startswith(("AMQP 0-9-1", "guide: ", "observed: ")) for source in rule.sources)
+
+
+def test_texts_refer_only_to_rules_that_exist() -> None:
+    for rule in rules.CATALOGUE.values():
+        for name in re.findall(r"\b[A-Z]{2,4}-\d{3}\b", " ".join([rule.clause, rule.open, rule.reason, *rule.known])):
+            assert name in rules.CATALOGUE, rule.id
+            assert name != rule.id, rule.id
+
+
+def test_no_two_rules_say_the_same() -> None:
+    everything = rules.CATALOGUE.values()
+    for texts in ([rule.title for rule in everything], [rule.clause for rule in everything]):
+        assert len(set(texts)) == len(texts)
+
+
+def test_the_page_of_the_rules_is_fresh() -> None:
+    assert docs.PAGE.read_text(encoding="utf-8") == docs.page(), "run: python -m conformance.rules.docs"
+
+
+def test_get_takes_any_case_and_hints_at_what_was_meant() -> None:
+    assert rules.get(" ack-010 ").id == "ACK-010"
+    with pytest.raises(rules.UnknownRule, match=r"no rule 'ACK-10' \(did you mean ACK-010"):
+        rules.get("ACK-10")
+
+
+def test_select_by_patterns_and_level() -> None:
+    assert [rule.id for rule in rules.select("tx-*, ACK-00[12]")] == [
+        "ACK-001", "ACK-002", "TX-001", "TX-002", "TX-003", "TX-004",
+    ]
+    assert {rule.level for rule in rules.select(level="must")} == {"must"}
+    assert {rule.level for rule in rules.select(level="should")} == {"must", "should"}
+    assert {rule.level for rule in rules.select(level="may")} == {"must", "should", "may", "observed"}
+    assert rules.select("NOPE-*") == []
+    with pytest.raises(ValueError, match="'could' is no level"):
+        rules.select(level="could")
+
+
+def family(tmp_path: Path, text: str, name: str = "tx.toml") -> list[rules.Rule]:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return family_of(path)[1]
+
+
+def test_defaults_of_a_family_can_be_overridden(tmp_path: Path) -> None:
+    (rule,) = family(tmp_path, GOOD)
+    assert (rule.status, rule.reason, rule.clause) == ("planned", "comes with the transactions", "It is done at once.")
+    (rule,) = family(tmp_path, GOOD + 'status = "judged"\nqueue_types = ["quorum"]\nscope = "ALL+CLK"\n')
+    assert (rule.status, rule.reason, rule.queue_types) == ("judged", "", ("quorum",))
+    assert rule.decided_by == "the frames of every connection that touches the queue, and the times of the frames"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("mutants =", "mutant =", r"tx.toml, TX-001: .*mutant"),
+        ('level = "must"', 'level = "most"', r"TX-001: 'level' is 'most'; .*did you mean must"),
+        ('level = "must"\n', "", r"TX-001: 'level' is missing"),
+        ('clause = "It is done\\n  at once."', "", r"TX-001: 'clause' is missing"),
+        ('clause = "It is done\\n  at once."', 'clause = "  "', r"TX-001: 'clause' is empty"),
+        ("at once.", "at once", r"TX-001: the clause must be whole sentences"),
+        ('"TX-001"', '"TX-002"', r"TX-002: expected TX-001 here; ids have no gaps"),
+        ('"TX-001"', '"TX-1"', r"rule 1: 'TX-1' is no rule id"),
+        ('scope = "C1"', 'scope = "C1+X"', r"TX-001: scope 'C1\+X': 'X' is none of"),
+        ('mutants = ["does it later"]', "mutants = []", r"TX-001: names no mutant"),
+        ('reason = "comes with the transactions"\n', "", r"TX-001: is planned; say why in 'reason'"),
+        ('status = "planned"', 'status = "judged"', r"TX-001: is judged, so it needs no reason"),
+        ('source = "AMQP 0-9-1 XML: class tx"', "source = 7", r"TX-001: 'source' must be a string"),
+        ("[defaults]", "[default]", r"tx.toml: unknown key 'default' \(did you mean defaults"),
+        ('scope = "C1"', 'scop = "C1"', r"tx.toml, \[defaults\]: unknown key 'scop' \(did you mean scope"),
+        ('code = "TX"', 'code = "TMO"', r"the file must be called tmo.toml"),
+        ("[[rule]]", "[[rules]]", r"tx.toml: unknown key 'rules' \(did you mean rule"),
+        ('title = "A first rule"', "title = ", r"tx.toml: .*line 13"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    assert old in GOOD
+    with pytest.raises(BadCatalogue, match=complaint):
+        family(tmp_path, GOOD.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('queue_types = ["stream"]', "'queue_types' names 'stream'; known are classic, quorum"),
+        ("queue_types = []", "'queue_types' is empty"),
+        ("needed = 0", "'needed' must be a number of at least 1"),
+        ("needed = true", "'needed' must be a number of at least 1"),
+        ('known = [""]', "'known' must be a list of strings"),
+        ('status = "not-judgeable"', "is not-judgeable; say why"),
+        ('status = "soon"', "'status' is 'soon'"),
+        ('cluase = "x."', "unknown key 'cluase' .did you mean clause"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+    with pytest.raises(BadCatalogue, match=rf"tx\.toml, TX-001: {complaint}"):
+        family(tmp_path, GOOD + line + "\n")
+
+
+def test_an_id_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    twice = GOOD + GOOD[GOOD.index("[[rule]]"):]
+    with pytest.raises(BadCatalogue, match="TX-001: this id is there twice"):
+        family(tmp_path, twice)
+
+
+def test_a_folder_that_lacks_a_family_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tx.toml").write_text(GOOD, encoding="utf-8")
+    with pytest.raises(BadCatalogue, match="families missing or unknown: ACK, AUTO"):
+        rules.read(tmp_path)
