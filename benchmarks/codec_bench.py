@@ -55,13 +55,14 @@ def seconds(work: Callable[[Any], Any], argument: Any) -> float:
 
 
 def compare(name: str, ours: Run, theirs: dict[str, Run], count: int, rounds: int) -> list[Result]:
-    """Each round runs everyone once, every other one in reverse."""
+    """Each round runs everyone once, every other one in reverse; the first one warms up and does not count."""
     runs = {**theirs, "ours": ours}
     times: dict[str, list[float]] = {who: [] for who in runs}
-    for number in range(rounds):
-        order = list(runs) if number % 2 else list(reversed(runs))
-        for who in order:
+    for number in range(rounds + 1):
+        for who in list(runs) if number % 2 else reversed(runs):
             times[who].append(seconds(*runs[who]))
+    for spent in times.values():
+        del spent[0]
     return [Result(name, peer, count / median(times["ours"]), count / median(times[peer]),
                    median(t / o for t, o in zip(times[peer], times["ours"], strict=True))) for peer in theirs]
 

@@ -60,7 +60,7 @@ def method(channel: int, class_id: int, method_id: int, arguments: bytes) -> byt
 def _headers_table(r: random.Random) -> bytes:
     """What applications, dead-lettering and task queues put into `headers`: names repeat, lengths vary."""
     queue = r.choice(["q.work", "invoices", "mail.out", "q.thumbnails", "reindex"])
-    make: Callable[[], dict[str, Any]] = r.choice([
+    tables: list[Callable[[], dict[str, Any]]] = [
         lambda: {"x-retry": r.randrange(9), "trace-id": f"{r.getrandbits(128):032x}",
                  "tenant": r.choice(["acme", "globex", "initech", "umbrella", "hooli"]), "ok": True},
         lambda: {"x-death": [{"count": r.randrange(9), "exchange": "dlx", "queue": queue,
@@ -69,15 +69,15 @@ def _headers_table(r: random.Random) -> bytes:
         lambda: {"lang": "py", "task": r.choice(["proj.tasks.add", "mail.send", "images.resize", "billing.close"]),
                  "id": f"{r.getrandbits(128):032x}", "retries": 0, "eta": r.getrandbits(40),
                  "argsrepr": f"({r.randrange(10 ** r.randrange(1, 8))}, {r.randrange(100)})"},
-    ])
-    return table(make())
+    ]
+    return table(r.choice(tables)())
 
 
 def header(channel: int, size: int, r: random.Random) -> bytes:
     """A content header; which properties come together follows one draw, so that few combinations are common."""
     k = r.random()
     of_128_bits = f"{r.getrandbits(128):032x}"
-    properties = [
+    properties: list[tuple[int, bool, Callable[[], bytes]]] = [
         (0x8000, k < .9, lambda: short(r.choice(["application/json", "text/plain", "application/octet-stream"]))),
         (0x4000, k < .2, lambda: short("utf-8")),
         (0x2000, k < .35, lambda: _headers_table(r)),

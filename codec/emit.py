@@ -3,9 +3,9 @@
 A decoder reads a frame's arguments from `b` (the buffer), and texts from `t` (the same octets as latin-1 text:
 slicing it gives a str at once, right as long as it is ASCII), starting at `p`. Neighbouring numbers, with the length of
 the string that follows them, are one `unpack_from`. It checks little as it goes, because positions only ever grow: a
-length that leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a decoder
-raises means "malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path. Callers put
-PAD behind the last octet, so that a read of more than there is left needs no question.
+length that leads outside the frame makes the position miss `end`, and that one comparison refuses it. Whatever a
+decoder raises means "malformed" (REFUSALS); saying where and why is the business of `explain`, off the fast path.
+Callers put PAD behind the last octet, so that a read of more than there is left needs no question.
 
 An encoder packs everything between two long fields at once. The format depends on nothing but the lengths of the short
 strings, so the packers are kept by those lengths.
@@ -81,6 +81,13 @@ def define(functions: Sequence[Function], where: str) -> None:
     exec(compile(text, where, "exec"), ENV)
     for function in functions:
         ENV[function.name].source = function.source
+
+
+def forget(name: str, where: str) -> None:
+    """Take out of ENV what was emitted under this name."""
+    linecache.cache.pop(where, None)
+    for key in [key for key in ENV if name in key]:
+        del ENV[key]
 
 
 def unpacker(fmt: str) -> str:

@@ -157,15 +157,26 @@ def header_class(flags: int) -> type[Header]:
     after = 1 + next(i for i, op in enumerate(ops) if op.name == "flags")
     own = {"__slots__": present, "flags": flags, "PRESENT": present, "__module__": __name__}
     cls: Any = type("Header", (Header,), own)
-    name = f"header_{flags:04x}"
+    name, where = _names(flags)
     decode = emit.decoder(f"decode_{name}", cls, ops[after:-1], ("channel", "body_size"))
     encode = emit.encoder(f"encode_{name}", ops)
-    emit.define((decode, encode), f"<codec {name}>")
+    emit.define((decode, encode), where)
     cls.encode = emit.ENV[encode.name]
     if len(_HEADER_CLASSES) >= MOST_WORDS:
-        del HEADER_DECODERS[next(iter(HEADER_DECODERS))], _HEADER_CLASSES[next(iter(_HEADER_CLASSES))]
+        _forget_oldest()
     HEADER_DECODERS[flags], _HEADER_CLASSES[flags] = emit.ENV[decode.name], cls
     return _HEADER_CLASSES[flags]
+
+
+def _names(flags: int) -> tuple[str, str]:
+    """What the functions for this word are called, and their text."""
+    return f"header_{flags:04x}", f"<codec header {flags:04x}>"
+
+
+def _forget_oldest() -> None:
+    oldest = next(iter(_HEADER_CLASSES))
+    del HEADER_DECODERS[oldest], _HEADER_CLASSES[oldest]
+    emit.forget(*_names(oldest))
 
 
 def header_decoder(flags: int) -> Callable[..., Header]:

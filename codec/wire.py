@@ -245,5 +245,6 @@ Frame = Struct(
     "channel" / Short,
     "payload" / Prefixed(Long, Switch(this.type, PAYLOADS, default=Error)),
     "end" / Const(FRAME_END, Octet))
+OneFrame = exactly(Frame)
 ProtocolHeader = Struct(
     "magic" / Const(b"AMQP"), "zero" / Const(0, Octet), "major" / Octet, "minor" / Octet, "revision" / Octet)
