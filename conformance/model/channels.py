@@ -64,6 +64,8 @@ class Channel:
     adopted: bool = False
     """The history begins in its midst: its past is not known."""
     previous: Channel | None = None
+    former_tag: int = 0
+    """The highest tag that any former life of the number has had."""
     last_tag: int = 0
     last_was_get: bool = False
     unacked: OrderedDict[int, Delivery] = field(default_factory=OrderedDict)
@@ -76,7 +78,8 @@ class Channel:
     """Requests that must not be answered, because they were sent after a mistake."""
     confirm: bool = False
     published: int = 0
-    unconfirmed: OrderedDict[int, Copy | None] = field(default_factory=OrderedDict)
+    unconfirmed: OrderedDict[int, tuple[int, Copy | None]] = field(default_factory=OrderedDict)
+    """Numbers of publishes without confirm: when they were sent, and what."""
     transactional: bool = False
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
     unpublished: list[Copy] = field(default_factory=list)

@@ -57,7 +57,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         endings.shake(channel)
     elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent):
         yield Refused(event, channel, channel.doom)
-        connection.refusals = event.seq
+        connection.refusals, connection.refused = event.seq, channel.doom
     else:
         yield ClosedUnasked(event, channel, suspect(channel, event))
         endings.shake(channel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.model.channels import CLOSED, OPEN, Channel
-from conformance.model.records import HardDoom
+from conformance.model.records import Doom, HardDoom
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +23,9 @@ class Connection:
     ended: int = 0
     blocked: bool = False
     refusals: int = 0
-    """When the broker last closed a channel of it."""
+    """When the broker last closed a channel of it over a mistake of the client."""
+    refused: Doom | None = None
+    """That mistake."""
 
     def channel(self, number: int) -> Channel | None:
         """The current life of this channel number."""

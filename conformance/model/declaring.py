@@ -24,7 +24,14 @@ def declare(model: Model, name: str, event: Event) -> None:
         return
     arguments = event.args.get("arguments") or {}
     kind = str(arguments.get("x-queue-type") or "classic")
-    model.queues[name] = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque)
+    exchange = arguments.get("x-dead-letter-exchange")
+    if exchange:
+        model.publish_somewhere()
+    queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque)
+    target = model.queues.get(str(arguments.get("x-dead-letter-routing-key")))
+    if exchange == "" and target is not queue:
+        queue.dead_letters = target
+    model.queues[name] = queue
 
 
 def queue_of(

@@ -93,7 +93,7 @@ def _unrequested_get(model: Model, channel: Channel, event: Event, request: Requ
 
 
 def _answer(channel: Channel, request: Request, event: Event) -> Facts:
-    yield from proofs.proven(channel, request, event)
+    yield from proofs.proven(channel, request.seq, event)
     if request.source is not None and request.source.semantics.same_channel_order:
         proofs.prove(channel, request.source.name, request.seq, event.seq)
 

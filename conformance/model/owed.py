@@ -54,8 +54,8 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
     for request in channel.pending():
         yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
     if channel.unconfirmed and not channel.vague and not connection.blocked:
-        first = next(iter(channel.unconfirmed))
-        yield Obligation(CONFIRM, name, number, f"the confirm of publish {first}", channel.opened), None
+        first, (sent, _) = next(iter(channel.unconfirmed.items()))
+        yield Obligation(CONFIRM, name, number, f"the confirm of publish {first}", sent), None
     if channel.state == OPEN and not channel.vague and not channel.shared_limit and not channel.paused:
         for consumer in channel.consumers.values():
             if consumer.state == LIVE and _starving(consumer):

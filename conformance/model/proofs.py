@@ -12,24 +12,24 @@ from collections.abc import Iterator
 from conformance.events import Event
 from conformance.model.channels import Channel
 from conformance.model.facts import Accepted, Fact
-from conformance.model.records import EITHER, WAITING, Request
+from conformance.model.records import EITHER, WAITING
 
 
-def proven(channel: Channel, request: Request, event: Event) -> Iterator[Fact]:
-    """An answer: what was sent before its request has been handled, and was not refused."""
+def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
+    """An answer to what was sent then: everything before that has been handled, and was not refused."""
     unproven = channel.unproven
-    while unproven and unproven[0].seq < request.seq:
+    while unproven and unproven[0].seq < sent:
         settlement = unproven.popleft()
         settlement.accepted = event.seq
         yield Accepted(event, settlement)
         if settlement.refusal == EITHER:
             channel.vague = channel.connection.doom is not None or any(one.refusal == EITHER for one in unproven)
-    if channel.race is not None and channel.race.seq < request.seq:
+    if channel.race is not None and channel.race.seq < sent:
         channel.race = None
     if channel.sent:
-        channel.sent = {ids: seq for ids, seq in channel.sent.items() if seq >= request.seq}
+        channel.sent = {ids: seq for ids, seq in channel.sent.items() if seq >= sent}
     doom = channel.connection.doom
-    if doom is not None and doom.optional and doom.seq <= request.seq:
+    if doom is not None and doom.optional and doom.seq <= sent:
         channel.connection.doom = None
 
 

@@ -59,6 +59,8 @@ class Queue:
     unordered: bool = False
     """Declared with priorities: there is more than one line."""
     single_active: bool = False
+    dead_letters: Queue | None = None
+    """Where rejected messages go."""
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
     copies: dict[str, Copy] = field(default_factory=dict)

@@ -59,7 +59,7 @@ def _open_ok(connection: Connection, channel: Channel, event: Event) -> Facts:
     connection.failed.pop(channel.number, None)
     channel.state = OPEN
     if request is not None:
-        yield from proven(channel, request, event)
+        yield from proven(channel, request.seq, event)
 
 
 def late(model: Model, channel: Channel, event: Event) -> Facts:
@@ -105,7 +105,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         model.queues[event.queue] = declaring.queue_of(
             model.profile, event.queue, "classic", request.seq, {}, opaque=model.opaque,
         )
-    yield from proven(channel, request, event)
+    yield from proven(channel, request.seq, event)
 
 
 def _consuming(channel: Channel, event: Event, request: Request) -> None:
@@ -141,8 +141,10 @@ def _confirm(model: Model, channel: Channel, event: Event) -> Facts:
             if one > number:
                 break
             numbers.append(one)
+    handled = 0
     for one in numbers:
-        copy = channel.unconfirmed.pop(one, None)
+        sent, copy = channel.unconfirmed.pop(one, (0, None))
+        handled = max(handled, sent)
         if copy is None:
             continue
         if event.method == "basic.nack":
@@ -153,6 +155,8 @@ def _confirm(model: Model, channel: Channel, event: Event) -> Facts:
             copy.proof = event.seq
         if copy.queue.semantics.same_channel_order:
             prove(channel, copy.queue.name, copy.published + 1, event.seq)
+    if handled:
+        yield from proven(channel, handled, event)
 
 
 def _return(model: Model, channel: Channel, event: Event) -> Facts:
@@ -174,7 +178,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
     if not crossed:
         if channel.doom is not None:
             yield Accepted(event, channel.doom.settlement)
-        yield from proven(channel, request, event)
+        yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
         endings.end_takers(channel, event.seq)
     channel.state = CLOSED

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 WAITING, OUT, GONE, VOID = "waiting", "out", "gone", "void"
 
-PUBLISHED, RETURNED, RECOVERED, RELEASED = "published", "returned", "recovered", "released"
-"""How a copy came into its queue: by publish; by nack or reject; by recover; by the end of its channel."""
+PUBLISHED, RETURNED, RECOVERED, RELEASED, DEAD = "published", "returned", "recovered", "released", "dead-lettered"
+"""How a copy came into its queue: by publish; by nack or reject; by recover; by the end of its channel; from another
+queue that it was rejected from."""
 
 EITHER = "either"
 """Stands for a rule id where the broker may accept or refuse a settlement."""

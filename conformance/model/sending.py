@@ -90,6 +90,8 @@ def _open(connection: Connection, event: Event) -> None:
         if former.state == CLOSING:
             connection.failed[event.channel] = former
     channel = Channel(connection, event.channel, event.seq, previous=former)
+    if former is not None:
+        channel.former_tag = max(former.last_tag, former.former_tag)
     connection.channels[event.channel] = channel
     _request_plain(channel, event)
 
@@ -149,12 +151,10 @@ def _close(model: Model, channel: Channel, event: Event) -> None:
 
 
 def _publish(model: Model, channel: Channel, event: Event) -> None:
-    number = 0
     channel.confirms_since += 1
     if channel.confirm:
         channel.published += 1
-        number = channel.published
-        channel.unconfirmed[number] = None
+        channel.unconfirmed[channel.published] = event.seq, None
     if "immediate" in event.flags:
         _mistake(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 40, "an immediate publish", True))
     if event.exchange:
@@ -172,7 +172,7 @@ def _publish(model: Model, channel: Channel, event: Event) -> None:
     if '"priority"' in arguments:
         queue.unordered = True
     if channel.confirm:
-        channel.unconfirmed[number] = copy
+        channel.unconfirmed[channel.published] = event.seq, copy
     if channel.transactional:
         channel.unpublished.append(copy)
     else:

@@ -11,9 +11,11 @@ from conformance.events import Event
 from conformance.model import endings
 from conformance.model.channels import CANCELLING, DOOMED, Channel
 from conformance.model.records import (
+    DEAD,
     EITHER,
     GONE,
     RETURNED,
+    Copy,
     Delivery,
     Doom,
     Settlement,
@@ -79,7 +81,7 @@ def _spent(delivery: Delivery) -> str:
 
 def _foreign(tag: int, channel: Channel) -> str:
     """Why a tag that was never delivered here cannot be settled."""
-    if channel.previous is not None and tag in channel.previous.deliveries:
+    if tag <= channel.former_tag:
         return "TAG-007"
     for other in channel.connection.channels.values():
         if other is not channel and tag in other.unacked:
@@ -165,3 +167,15 @@ def carry_out(delivery: Delivery, settlement: Settlement) -> None:
         queue.leave(copy, GONE)
         copy.settlement = settlement
         queue.settled.append(delivery)
+        if settlement.method != "basic.ack":
+            _dead_letter(copy, settlement)
+
+
+def _dead_letter(copy: Copy, settlement: Settlement) -> None:
+    """A rejected message appears where its queue sends such messages, some time later."""
+    target = copy.queue.dead_letters
+    if target is not None and not target.deleted:
+        seq = settlement.seq
+        dead = Copy(copy.id, target, seq, entered=seq, entry=DEAD, settlement=settlement, hidden=True)
+        dead.doubtful = target.lossy or copy.queue.kind != "classic"
+        target.put(dead)

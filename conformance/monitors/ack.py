@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
-from conformance.model.records import EITHER, RELEASED, RETURNED, Settlement
+from conformance.model.records import DEAD, EITHER, RELEASED, RETURNED, Settlement
 from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -107,7 +107,7 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
         notes.find("ACK-015", fact.event, f"silence: {settlement} is not answered", method, settlement.seq)
 
 
-@judges(Delivered, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-005", "MODE-003")
+@judges(Delivered, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-005", "MODE-003", "MODE-005")
 def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     """Unsettled when its channel ended, or returned on purpose: here it is again."""
     copy = fact.copy
@@ -117,3 +117,5 @@ def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
         notes.exercise(*set(fate.of_released(copy)))
     elif copy.entry == RETURNED and copy.settlement is not None:
         notes.exercise("ACK-011" if copy.settlement.multiple else "ACK-012")
+    elif copy.entry == DEAD:
+        notes.exercise("MODE-005")

@@ -52,7 +52,8 @@ def _form(settlement: Settlement, event: Event, notes: Notes) -> None:
     if ids_of(event) != ids:
         notes.find("ERR-002", event, f"class and method {ids} of {settlement}", closing(event.args), settlement.seq)
     elif named is not None and int(named[1]) != settlement.tag:
-        notes.find(rule, event, f"a text that names tag {settlement.tag}", repr(text), settlement.seq)
+        for one in dict.fromkeys((rule, "ERR-002")):
+            notes.find(one, event, f"a text that names tag {settlement.tag}", repr(text), settlement.seq)
     elif notes.profile.choices.get("error_text") == "exact" and text != exact:
         notes.find(rule, event, f"the text {exact!r}", repr(text), settlement.seq)
 
@@ -95,6 +96,19 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
         notes.find("ERR-006", event, f"confirms up to {channel.published}: later publishes came after a mistake",
                    f"{event.method} {event.delivery_tag}", channel.close_seen)
+
+
+@judges(AfterClose, "ERR-006")
+def no_new_deliveries_after_close(fact: AfterClose, notes: Notes) -> None:
+    """Deliveries that were under way may still come; a message that was published later was not."""
+    channel, event = fact.channel, fact.event
+    consumer = channel.consumers.get(event.consumer_tag or "") if channel is not None else None
+    if channel is None or consumer is None or fact.ours or event.method != "basic.deliver":
+        return
+    copy = consumer.source.copies.get(event.message or "")
+    if copy is not None and consumer.source.semantics.closeok_ends and copy.published > channel.close_seen:
+        notes.find("ERR-006", event, f"no delivery of {copy.id}: it was published after the channel had been closed",
+                   f"a delivery to {consumer.tag} on the closed channel", channel.close_seen, copy.published)
 
 
 @judges(Opened, "ERR-006", "ERR-007")
@@ -160,6 +174,28 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
     for rule in dict.fromkeys((doom.rule, "ERR-004")):
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}; the connection lives",
                    f"connection: {seen}", doom.seq)
+
+
+@judges(ConnectionFailed, "ERR-004")
+def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
+    """The channel was closed as it should be, and the connection after it."""
+    refused, event = fact.connection.refused, fact.event
+    if refused is None or fact.doom is not None or fact.doomed or event.kind != METHOD:
+        return
+    if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
+        notes.find("ERR-004", event, f"{refused.settlement} costs its channel only; the connection lives",
+                   f"connection: {closing(event.args)}", refused.seq)
+
+
+@judges(ConnectionFailed, "ERR-008")
+def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
+    """A close that crossed the broker's own cost the connection."""
+    for channel in fact.connection.channels.values():
+        if channel.close_seen and channel.close_sent and fact.doom is None:
+            named = fact.event.kind == METHOD and ids_of(fact.event) == (20, 40)
+            seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
+            notes.find("ERR-008", fact.event, f"close-ok for the close of channel {channel.number}",
+                       f"connection: {seen}", channel.close_sent, channel.close_seen, certain=named)
 
 
 @judges(ConnectionFailed)

@@ -6,16 +6,19 @@ how the message came to be where the model has it: that is decided here, once fo
 
 from __future__ import annotations
 
-from conformance.model.records import PUBLISHED, RECOVERED, RETURNED, Copy, Delivery, Settlement
+from conformance.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, Copy, Delivery, Settlement
 
 MANY = 32
 """From so many single settlements on, a quorum queue's channel may keep some in a buffer."""
+_ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005"}
 
 
 def of_settled(delivery: Delivery) -> tuple[str, ...]:
     """The rules by which this delivery's message is gone for good."""
     settlement = delivery.settlement
     if settlement is None:
+        if delivery.copy.returns and delivery.channel.alive():
+            return ("RQ-011",)
         return ("MODE-002", "MODE-003") if len(delivery.channel.modes) > 1 else ("MODE-002",)
     if _buffered(settlement, delivery):
         return ("ACK-018",)
@@ -28,7 +31,8 @@ def _of_settlement(settlement: Settlement, delivery: Delivery) -> tuple[str, ...
     if delivery.orphan:
         return ("ACK-016",)
     if settlement.multiple:
-        return (_of_multiple(settlement, delivery),)
+        rule = _of_multiple(settlement, delivery)
+        return (rule, "ACK-005") if rule == "ACK-002" and settlement.gap else (rule,)
     if settlement.method == "basic.ack":
         return ("MODE-004",)
     return ("MODE-005", "ACK-012")
@@ -74,10 +78,8 @@ def of_doubled(copy: Copy) -> str:
 def of_absent(copy: Copy) -> str:
     """The rule that is broken when this message, which must be in its queue, is not."""
     settlement = copy.settlement
-    if copy.entry == PUBLISHED:
-        return "RQ-011"
-    if copy.entry == RECOVERED:
-        return "RQ-014"
+    if copy.entry in _ENTRY_RULES:
+        return _ENTRY_RULES[copy.entry]
     if copy.entry == RETURNED and settlement is not None:
         doom = settlement.channel.doom
         if doom is not None and doom.settlement.tag == settlement.tag and not doom.settlement.multiple:
@@ -90,7 +92,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     """The rules by which a message that was never settled goes back when its channel ends; the likeliest first."""
     held = copy.holder
     if held is None:
-        return ("AUTO-001",)
+        return ("RQ-011",)
     channel, rules = held.channel, []
     if channel.doom is not None and held in channel.doom.settlement.covered:
         rules.append("ERR-005")
@@ -107,8 +109,8 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     if channel.last_single is not None and channel.last_single.seq > held.seq:
         rules.append("ACK-001")
     if channel.doom is not None:
-        rules += ["ERR-005", "AUTO-004"]
-    return (*rules, "AUTO-003" if channel.connection.ended and not channel.closed_with else "AUTO-001")
+        rules.append("ERR-005")
+    return (*rules, "RQ-011")
 
 
 def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlement | None:

@@ -87,7 +87,8 @@ def _returned(fact: Delivered, notes: Notes) -> None:
         if kin:
             counted.add(kin)
         if _precedes(fact, waiting, kin, original) and not queue.others(waiting.entered, fact.taker):
-            _passed_over(fact, waiting, (kin if kin == "RQ-002" or not original else "RQ-001",), notes)
+            rules = {"RQ-002", "RQ-001"} if original and kin == "RQ-002" else {"RQ-001" if original else kin}
+            _passed_over(fact, waiting, tuple(sorted(rules)), notes)
             break
     notes.exercise(*(kin for kin in counted if kin == "RQ-002" or not original))
 

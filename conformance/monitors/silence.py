@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.model.facts import Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE
-from conformance.model.records import RECOVERED, RELEASED, RETURNED, Copy
+from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, Copy
 from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -84,7 +84,7 @@ def _of_starved(copy: Copy, *, alone: bool) -> str:
 
 
 @judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "MODE-003",
-        "RQ-014")
+        "MODE-005", "RQ-011", "RQ-014")
 def lost(fact: Missing, notes: Notes) -> None:
     """Messages that nobody settled, and that are nowhere."""
     by_rule: dict[str, list[Copy]] = {}
@@ -103,4 +103,6 @@ def _history(copy: Copy) -> str:
         return f"returned by {copy.settlement}"
     if copy.entry == RECOVERED:
         return "returned by basic.recover"
+    if copy.entry == DEAD:
+        return f"to be dead-lettered here after {copy.settlement}"
     return "never settled, and its channel has ended" if copy.entry == RELEASED else "published and never delivered"

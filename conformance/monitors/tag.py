@@ -16,7 +16,7 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
     rules = ["TAG-001"]
     if any(other.last_tag for other in channel.connection.channels.values() if other is not channel):
         rules.append("TAG-006")
-    if channel.previous is not None and channel.previous.last_tag:
+    if channel.former_tag:
         rules.append("TAG-007")
     notes.exercise(*rules)
     if fact.tag != 1:
