@@ -37,6 +37,8 @@ PATIENCE = 20
 """A broker that keeps answering without ever coming to rest is given up after this many deadlines."""
 SURPLUS = 1000
 """At most so many messages are taken from a queue that should be empty."""
+SOON, LATER = 0.002, 0.1
+"""Seconds between two looks into a queue whose messages are not back yet: few at first, then more."""
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared and deleted."""
 
@@ -189,16 +191,17 @@ class Stage:
     def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
         """Gets n messages, one after the other, and tells their tags."""
         tags: list[int] = []
-        until = time.monotonic() + self.deadline
+        until, pause = time.monotonic() + self.deadline, SOON
         while len(tags) < n:
             tag = self._get(channel, queue, no_ack)
             if tag is not None:
                 tags.append(tag)
-                until = time.monotonic() + self.deadline
+                until, pause = time.monotonic() + self.deadline, SOON
             elif channel.state != "open" or not self.judge.ready(queue) or time.monotonic() > until:
                 raise SceneOver(f"only {len(tags)} of {n} messages could be fetched from {queue}")
             else:
-                self.pump(0.002)
+                self.pump(pause)
+                pause = min(2 * pause, LATER)
         return tags
 
     # -- the end
@@ -327,17 +330,18 @@ class Stage:
 
     def _take_wanted(self, channel: Channel, queue: str) -> None:
         """Gets until every message that must be there has been seen; the deadline restarts with each."""
-        wanted, until = len(self.judge.wanted(queue)), time.monotonic() + self.deadline
+        wanted, until, pause = len(self.judge.wanted(queue)), time.monotonic() + self.deadline, SOON
         while wanted and channel.state == "open":
             got = self._get(channel, queue, no_ack=True)
             left = len(self.judge.wanted(queue))
             if left < wanted:
-                wanted, until = left, time.monotonic() + self.deadline
+                wanted, until, pause = left, time.monotonic() + self.deadline, SOON
             elif time.monotonic() > until:
                 self._give_up("drain", queue=queue)
                 return
             elif got is None:
-                self.pump(0.002)
+                self.pump(pause)
+                pause = min(2 * pause, LATER)
 
     def _delete_queues(self) -> None:
         with contextlib.suppress(SceneOver):
