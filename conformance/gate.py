@@ -28,10 +28,10 @@ _NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The deviations of a run, where they were read from, and the day on which they are looked at."""
+    """The deviations of a run, the file or name they were read from, and the day on which they are looked at."""
 
     entries: Sequence[Deviation] = ()
-    source: str = "deviations.toml"
+    source: str = ""
     today: datetime.date = datetime.date.min
 
 
@@ -65,15 +65,24 @@ def _broken(asked: Mapping[str, RuleResult], source: str, strict: bool) -> list[
     closing = ("must", "should") if strict else ("must",)
     return [
         f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. See: amqp-conformance explain {rule.id}. "
-        f"To live with it, add to {source}: {_entry(rule)}"
+        f"To live with it, {_place(source)}: {_entry(rule)}"
         for rule in asked.values() if rule.verdict == Verdict.BROKEN and rule.level in closing
     ]
+
+
+def _place(source: str) -> str:
+    """Where an entry is written: the user's file, or one that the user makes, never one that was installed."""
+    if source.endswith(".toml"):
+        return f"add to {source}"
+    own = f"beside the entries of {source}, " if source else ""
+    return f"write into a file, {own}and give it as --deviations FILE"
 
 
 def _entry(rule: RuleResult) -> str:
     """A deviation entry that would cover the first case that none covers."""
     observed = next((case.observed for case in rule.cases if case.certain and case.deviation is None), "")
-    pattern = re.sub(r"\\?\S*\d\S*", ".*", re.escape(observed[:60]).replace("\\ ", " ")).replace("'", ".")
+    words = re.sub(r"\S*\d\S*", "\0", observed).strip("\0 ").split("\0")
+    pattern = ".*".join(re.escape(part).replace("\\ ", " ").replace("'", ".") for part in words)
     return f"[[deviation]] rule = \"{rule.id}\", reason = '{pattern}', note, evidence, owner, expires"
 
 

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,8 +77,10 @@ def test_a_name_that_is_taken_stays_with_its_owner_and_ours_has_another(pytester
     foreign(pytester)
     done = pytester.runpytest_subprocess("--help")
     assert done.ret == 0
-    done.stdout.fnmatch_lines(["*--broker-url*", "*--amqp-seed*", "*--rules*"])
-    assert not re.search(r"--seed[ =].*--amqp-seed", done.stdout.str())
+    said = done.stdout.str()
+    assert re.search(r"--rules=GLOB, --amqp-rules=GLOB", said)
+    assert re.search(r"^  --amqp-seed=N", said, re.MULTILINE)
+    assert re.search(r"^  --seed=SEED", said, re.MULTILINE)
 
 
 def test_markers_are_registered(pytester: pytest.Pytester) -> None:
@@ -135,7 +136,7 @@ def test_all_front_doors_give_the_same_verdicts(pytester: pytest.Pytester, broke
 
 def test_without_a_url_every_worker_has_an_embedded_broker(pytester: pytest.Pytester) -> None:
     report = pytester.path / "out"
-    done = run(pytester, "-n", "2", "--rules", "TAG-00*", f"--report={report}")
+    done = run(pytester, "-n", "2", "-k", "TAG-001", f"--report={report}")
     results = json.loads((report / "results.json").read_text())
     assert results["broker"]["url"] == "embedded"
     assert {rule["family"] for rule in results["rules"] if rule["selected"]} == {"TAG"}
@@ -146,7 +147,8 @@ def collected(pytester: pytest.Pytester, *words: str) -> set[str]:
     """The rules of the checks that would run, by way of a recorded scene per check."""
     report = pytester.path / "out"
     run(pytester, f"--report={report}", *words)
-    return {rule["id"] for rule in json.loads((report / "results.json").read_text())["rules"] if rule["status"] == "judged"}
+    results = json.loads((report / "results.json").read_text())
+    return {rule["id"] for rule in results["rules"] if rule["status"] == "judged"}
 
 
 @pytest.mark.parametrize(("words", "found"), [
@@ -163,34 +165,34 @@ def test_checks_are_selected_by_glob_keyword_and_marker(
 def test_options_come_from_the_ini_file_and_the_environment(
     pytester: pytest.Pytester, broker: ReferenceBroker, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytester.makeini("[pytest]\namqp_rules = TAG-001\namqp_profile = rabbitmq-3.8\namqp_seed = 5\namqp_strict = true")
+    pytester.makeini("[pytest]\namqp_rules = TAG-001\namqp_profile = documented\namqp_seed = 5\namqp_strict = true")
     monkeypatch.setenv("AMQP_URL", broker.url)
-    done = run(pytester, f"--report={pytester.path / 'out'}", "--seed", "6")
+    done = run(pytester, f"--report={pytester.path / 'out'}", "--seed", "6", "-k", "TAG-001")
     results = json.loads((pytester.path / "out" / "results.json").read_text())
     assert results["broker"]["url"].startswith("amqp://guest@127.0.0.1")
-    assert results["profile"] == "rabbitmq-3.8"
+    assert results["profile"] == "documented"
     assert results["selection"] == {"level": "may", "rules": "TAG-001", "strict": True}
     assert results["seed"] == 6
-    done.stdout.fnmatch_lines(["broker:*profile rabbitmq-3.8 (as asked)*"])
+    done.stdout.fnmatch_lines(["broker:*profile documented (as asked)*"])
 
 
 def test_strict_of_pytest_is_strict_of_the_gate(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
     report = pytester.path / "out"
-    run(pytester, f"--broker-url={broker.url}", "--rules", "TAG-001", "--strict", f"--report={report}", "-n", "1")
+    run(pytester, f"--broker-url={broker.url}", "-k", "TAG-001", "--strict", f"--report={report}", "-n", "1")
     assert json.loads((report / "results.json").read_text())["selection"]["strict"] is True
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
 @pytest.mark.parametrize(("words", "code", "hint"), [
     (("--broker-url", "amqp://"), 2, "names no host"),
     (("--profile", "rabbitmq-5"), 2, "there is no profile"),
-    (("--rules", "NO-*"), 2, "matches no rule"),
+    (("--rules", "NO-*", "-n", "1"), 2, "matches no rule"),
     (("--broker-url", "amqp://a@127.0.0.1:1/"), 3, "nothing listens"),
+    (("--broker-url", "amqp://a@127.0.0.1:1/", "-n", "2"), 3, "nothing listens"),
 ])
 def test_what_is_wrong_is_said_in_words_and_with_the_documented_code(
-    words: tuple[str, ...], code: int, hint: str, workers: tuple[str, ...], pytester: pytest.Pytester,
+    words: tuple[str, ...], code: int, hint: str, pytester: pytest.Pytester,
 ) -> None:
-    done = run(pytester, *words, *workers)
+    done = run(pytester, *words)
     assert done.ret == code
     said = done.stdout.str() + done.stderr.str()
     assert hint in said
@@ -201,7 +203,7 @@ def test_what_is_wrong_is_said_in_words_and_with_the_documented_code(
 def test_own_failures_are_not_hidden_by_an_open_gate(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
     pytester.makepyfile(test_own="def test_own(): assert False")
     done = pytester.runpytest_subprocess(
-        "test_own.py", *SMOKE, f"--broker-url={broker.url}", "--rules", "TAG-001",
+        "test_own.py", *SMOKE, f"--broker-url={broker.url}", "-k", "TAG-001 or own",
     )
     assert done.ret == 1
 
@@ -209,8 +211,48 @@ def test_own_failures_are_not_hidden_by_an_open_gate(pytester: pytest.Pytester, 
 # -- a broker that is wrong
 
 
-def broken(pytester: pytest.Pytester, mutant: str, *words: str) -> tuple[pytest.RunResult, dict[str, Any]]:
+def test_a_planted_bug_closes_the_gate_with_the_right_rule_and_a_short_exchange(pytester: pytest.Pytester) -> None:
     report = pytester.path / "out"
-    with ReferenceBroker(mutants=[mutant]) as made:
-        done = run(pytester, f"--broker-url={made.url}", f"--report={report}", *words)
-    return done, json.loads((report / "results.json").read_text())
+    with ReferenceBroker(mutants=["settle.multiple-only-below-tag"]) as wrong:
+        done = run(pytester, f"--broker-url={wrong.url}", f"--report={report}", "--rules", "ACK-002")
+    assert done.ret == 1
+    results = json.loads((report / "results.json").read_text())
+    rule = next(rule for rule in results["rules"] if rule["id"] == "ACK-002")
+    assert rule["verdict"] == "broken"
+    assert any("ACK-002" in reason for reason in results["gate"]["reasons"])
+    assert 2 <= sum(step["interest"] for step in rule["cases"][0]["steps"]) <= 8
+    said = done.stdout.str()
+    for words in ("GATE CLOSED", "ACK-002-1", rule["cases"][0]["observed"], "basic.ack", "--rules ACK-002 --seed 0"):
+        assert words in " ".join(said.split()), words
+    assert "Traceback" not in said
+    assert "site-packages" not in said
+    assert sorted(path.name for path in report.iterdir()) == ["cases", "index.html", "junit.xml", "results.json"]
+    case = json.loads((report / "cases" / "ACK-002-1.json").read_text())
+    assert case["steps"] == rule["cases"][0]["steps"]
+
+
+def test_a_known_deviation_passes_and_a_stale_one_closes_the_gate(
+    pytester: pytest.Pytester, broker: ReferenceBroker,
+) -> None:
+    file = pytester.path / "known.toml"
+    file.write_text("""
+        [[deviation]]
+        rule = "ACK-009"
+        reason = "nothing happened|no channel.close|stays|accepted"
+        note = "tag 0 is ignored"
+        evidence = "here"
+        owner = "us"
+
+        [[deviation]]
+        rule = "TAG-001"
+        reason = "first tag"
+        note = "counted from 0"
+        evidence = "here"
+        owner = "us"
+    """)
+    done = run(pytester, f"--broker-url={broker.url}", f"--deviations={file}", "-k", "TAG-001")
+    assert done.ret == 1
+    said = " ".join(done.stdout.str().split())
+    assert "deviation 2 of" in said
+    assert "is stale" in said
+    assert "deviation 1 of" not in said, "ACK-009 was not part of this run"
