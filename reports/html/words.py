@@ -125,7 +125,7 @@ def _rest(tally: Mapping[str, int], offered: int) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else text + "."
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def duration(seconds: float) -> str:

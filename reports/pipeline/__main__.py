@@ -1,8 +1,8 @@
 """`python -m reports.pipeline RECORDING --out DIR [--results results.json]`: a recording judged on Spark.
 
-Writes findings, coverage and verdicts as Parquet and the verdicts as `verdicts.json`. Given the results of the live
-run, the two are compared. Exit codes: 0 done, and equal where compared; 1 they differ; 2 wrong use, unreadable
-recording, or something is not installed.
+Writes `judgements.parquet` (findings, exercises and reports of every history, one folder each), `verdicts.parquet`
+and `verdicts.json`. Given the results of the live run, the two are compared. Exit codes: 0 done, and equal where
+compared; 1 they differ; 2 wrong use, unreadable recording, or something is not installed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     for torn in recording.torn:
         print(f"pipeline: {torn} is torn, the run was cut short there; the line was skipped", file=sys.stderr)
     print(f"{options.out / 'verdicts.json'}: {len(rows)} verdicts in {time.monotonic() - started:.1f} s")
-    return 0 if results is None else _compare(rows, results)
+    return 0 if results is None else compare(rows, results)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -67,22 +67,18 @@ def _judge(spark: SparkSession, recording: Recording, out: Path) -> list[Row]:
     """Everything from the recording to the tables in `out`."""
     from reports.pipeline import check, ingest, verdicts
 
-    outcome = check.check(ingest.events(spark, recording), verdicts.profile_names(recording)).persist()
-    try:
-        rows = verdicts.table(outcome, recording)
-        outcome.where(outcome.what == check.FINDING).drop("what", "times").write.parquet(
-            str(out / "findings.parquet"), mode="overwrite")
-        outcome.where(outcome.what != check.FINDING).select("run", "history", "what", "rule", "times", "observed") \
-            .write.parquet(str(out / "coverage.parquet"), mode="overwrite")
-        verdicts.frame(spark, rows).coalesce(1).write.parquet(str(out / "verdicts.parquet"), mode="overwrite")
-    finally:
-        outcome.unpersist()
+    judgements = str(out / "judgements.parquet")
+    check.check(ingest.events(spark, recording), verdicts.profile_names(recording)) \
+        .write.partitionBy("what").parquet(judgements, mode="overwrite")
+    rows = verdicts.table(spark.read.schema(check.DDL).parquet(judgements), recording)
+    verdicts.frame(spark, rows).coalesce(1).write.parquet(str(out / "verdicts.parquet"), mode="overwrite")
     text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
     (out / "verdicts.json").write_text(text, "utf-8")
     return rows
 
 
-def _compare(rows: list[Row], results: dict[str, Any]) -> int:
+def compare(rows: list[Row], results: dict[str, Any]) -> int:
+    """Tells whether the rows agree with the live run; the exit code."""
     from reports.pipeline.verdicts import differences
 
     of_run = [row for row in rows if row.run == results["run"]]

@@ -116,7 +116,7 @@ def test_the_headline_of_a_clean_run(clean_results: dict[str, Any]) -> None:
 
 
 def test_what_was_not_judged_is_said_and_hollow(tree: Tree) -> None:
-    assert "56 of 178 rules were judged in this run." in tree.text
+    assert "56 of 178 rules were examined in this run." in tree.text
     planned = [pin for pin in tree.all("a", class_="pin") if pin["data-group"] == "planned"]
     assert len(planned) == 122
     assert all(": planned." in str(pin["aria-label"]) for pin in planned)
@@ -127,7 +127,7 @@ def test_a_rule_that_the_results_leave_out_is_not_called_planned(results: dict[s
     tree = Tree(render(results))
     pin = tree.all("a", class_="pin", data_rule="ACK-001") or tree.all("a", **{"data-rule": "ACK-001"})
     assert str(pin[0]["aria-label"]).startswith("ACK-001, must: not in this run.")
-    assert "55 of 178 rules were judged" in tree.text
+    assert "55 of 178 rules were examined" in tree.text
 
 
 def test_a_case_shows_both_sides_the_exchange_and_the_way_back(tree: Tree) -> None:

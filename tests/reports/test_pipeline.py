@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from conformance import profiles, rules
 from conformance.events import Event
@@ -219,26 +223,34 @@ def test_a_fault_of_the_suite_excuses_what_it_left_out_and_no_more(mixed: list[E
 
 
 @pytest.mark.spark
-def test_the_command_writes_its_tables_and_compares(
-    spark: SparkSession, tmp_path: Path, mixed: list[Event], capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(command, "session", lambda log, master: spark)
-    monkeypatch.setattr(type(spark), "stop", lambda self: None)
+def test_the_command_writes_its_tables_compares_and_is_quiet(tmp_path: Path, mixed: list[Event]) -> None:
     recording.write(tmp_path / "rec", HEADER, mixed)
-    results = live(judge(mixed, profiles.load("documented")))
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    arguments = [str(tmp_path / "rec"), "--out", str(tmp_path / "out"), "--results", str(tmp_path / "results.json")]
-    assert command.main(arguments) == 0
-    assert "gives the verdicts of the live run" in capsys.readouterr().out
+    (tmp_path / "results.json").write_text(json.dumps(live(judge(mixed, profiles.load("documented")))))
+    ran = subprocess.run(
+        [sys.executable, "-m", "reports.pipeline", "rec", "--out", "out", "--results", "results.json"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
+        timeout=300, check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "The recording gives the verdicts of the live run" in ran.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rec", "results.json"]
     table = json.loads((tmp_path / "out" / "verdicts.json").read_text())
-    assert len(table) == len(rules.CATALOGUE)
-    for name in ("findings", "coverage", "verdicts"):
-        assert spark.read.parquet(str(tmp_path / "out" / f"{name}.parquet")).count() > 0
-    held = next(rule["id"] for rule in results["rules"] if rule["verdict"] == "held")
-    (tmp_path / "results.json").write_text(json.dumps(changed(results, held, verdict="broken")))
-    assert command.main(arguments) == 1
+    assert [row["rule"] for row in table] == list(rules.CATALOGUE)
+    written = parquet.read_table(tmp_path / "out" / "judgements.parquet").to_pylist()
+    assert gist(written) == folded(mixed)
+    assert parquet.read_table(tmp_path / "out" / "verdicts.parquet").to_pylist() == table
+
+
+def test_a_difference_is_listed_and_ends_with_one(
+    mixed: list[Event], capsys: pytest.CaptureFixture[str],
+) -> None:
+    results = live(judge(mixed, profiles.load("documented")))
+    rows = rows_of(results)
+    held = next(row.rule for row in rows if row.verdict == "held")
+    assert command.compare(rows, changed(results, held, verdict="broken")) == 1
     assert f"  {held}: broken live, held from the recording" in capsys.readouterr().err
+    assert command.compare(rows, {**results, "run": "r9"}) == 2
+    assert "holds no run 'r9'" in capsys.readouterr().err
 
 
 def test_a_recording_that_is_none_ends_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
