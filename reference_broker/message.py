@@ -84,7 +84,7 @@ def listed(fields: FieldTable, wanted: str) -> list[str]:
 class Entry:
     __slots__ = ("expires", "message", "position", "redelivered")
 
-    def __init__(self, position: int, message: Message, expires: float | None) -> None:
+    def __init__(self, position: float, message: Message, expires: float | None) -> None:
         self.position = position
         self.message = message
         self.expires = expires

@@ -20,7 +20,7 @@ class Ready:
 
     def __init__(self) -> None:
         self.fresh: deque[Entry] = deque()
-        self.returned: list[tuple[int, Entry]] = []
+        self.returned: list[tuple[float, Entry]] = []
         self.octets = 0
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ from codec import methods as m
 from reference_broker.channel import Channel, Fate, requeued, settle_down
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.modes import put_copy
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
@@ -221,16 +222,12 @@ def _(parts: Parts) -> None:
         Channel.finish(self, deliveries, fate)
 
     def end(self: Channel) -> None:
-        again = [Delivery(d.tag, copy(d.entry), d.queue, None) for d in memory(self, "requeued", list)]
+        for delivery in memory(self, "requeued", list):
+            put_copy(delivery.queue, delivery.entry, Entry)
         memory(self, "requeued", list).clear()
         Channel.end(self)
-        Channel.finish(self, again, requeued)
 
     parts.override("channel", finish=finish, end=end)
-
-
-def copy(entry: Entry) -> Entry:
-    return Entry(entry.position, entry.message, entry.expires)
 
 
 # -- basic.recover

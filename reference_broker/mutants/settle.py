@@ -153,7 +153,7 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     "ACK-005",
 )
 def _(self: Unacked, tag: int) -> list[Delivery] | None:
-    return Unacked.up_to(self, tag) if front(self, tag) == list(range(1, tag + 1)) else None
+    return Unacked.up_to(self, tag) if len(front(self, tag)) == tag else None
 
 
 @replaces(

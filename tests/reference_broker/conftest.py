@@ -22,6 +22,7 @@ class Client:
         self.core = core
         self.connection = core.connect()
         self.reader = codec.FrameReader()
+        self.log: list[codec.Frame] = []
         if log_in:
             self.log_in(CAPABILITIES if capabilities is None else capabilities)
 
@@ -45,6 +46,7 @@ class Client:
         frames = []
         while data := self.connection.take():
             frames += self.reader.feed(data)
+        self.log += frames
         return frames
 
     # -- shorthands, all on channel 1 unless told otherwise

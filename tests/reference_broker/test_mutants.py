@@ -1,0 +1,360 @@
+"""Every mutant shows on the wire, names rules, and costs the honest broker nothing."""
+
+import re
+
+import pytest
+
+import codec
+from codec import methods as m
+from reference_broker.mutants import MUTANTS, UnknownMutant, parts_with
+from reference_broker.parts import HANDLERS, Parts
+
+FLOW = m.ChannelFlow(1, True)
+
+
+def requeue(tag, multiple=False):
+    return m.BasicNack(1, tag, multiple, True)
+
+
+def reopen(client):
+    client.send(m.ChannelCloseOk(1), m.ChannelOpen(1))
+
+
+def settle_singles(client):
+    client.publish(*"123456")
+    client.gets(5)
+    client.send(m.BasicAck(1, 3), requeue(5), m.BasicReject(1, 4), m.BasicReject(1, 2, True), FLOW)
+    client.gets(2)
+    client.send(m.ChannelClose(1, 200), m.ChannelOpen(1))
+
+
+def settle_multiples(client):
+    client.publish(*"12345678")
+    client.gets(6)
+    client.send(m.BasicAck(1, 2), m.BasicAck(1, 4, True), FLOW, m.ChannelClose(1, 200), m.ChannelOpen(1))
+
+
+def nack_multiples(client):
+    client.publish(*"12345678")
+    client.gets(6)
+    client.send(m.BasicNack(1, 2), requeue(4, True), FLOW)
+    client.gets(2)
+    client.send(m.BasicNack(1, 6, True), FLOW, m.ChannelClose(1, 200), m.ChannelOpen(1))
+
+
+def multiple_over_everything(client):
+    client.queue("other")
+    client.publish("1", "2", "3")
+    client.publish("a", "b", queue="other")
+    client.get()
+    client.consume("x")
+    client.consume("y", "other")
+    client.send(m.BasicCancel(1, "x"), m.BasicCancel(1, "y"))
+    client.send(m.BasicAck(1, 5, True), FLOW, m.ChannelClose(1, 200), m.ChannelOpen(1))
+    client.drain("other")
+
+
+def tag_zero(client):
+    client.open(2)
+    client.publish(*"1234")
+    client.get(channel=2)
+    client.gets(2)
+    client.send(m.BasicAck(1, 0, True), FLOW)
+    client.send(m.ChannelClose(1, 200), m.ChannelClose(2, 200), m.ChannelOpen(1))
+
+
+def tag_zero_on_nothing(client):
+    client.send(m.BasicAck(1, 0, True), FLOW)
+    client.send(m.BasicNack(1, 0, True), FLOW)
+
+
+def tag_zero_alone(client):
+    for method in (m.BasicAck(1, 0), m.BasicReject(1, 0), m.BasicNack(1, 0)):
+        client.publish("1")
+        client.get()
+        client.send(method, FLOW)
+        reopen(client)
+
+
+def stale_multiple(client):
+    client.publish(*"1234")
+    client.gets(4)
+    client.send(m.BasicAck(1, 2), m.BasicAck(1, 2, True), FLOW)
+    reopen(client)
+
+
+def stale_nack_multiple(client):
+    client.publish(*"1234")
+    client.gets(4)
+    client.send(m.BasicAck(1, 2), m.BasicNack(1, 2, True), FLOW)
+    reopen(client)
+
+
+def multiple_beyond(client):
+    client.publish(*"123")
+    client.gets(3)
+    client.send(m.BasicAck(1, 9, True), FLOW)
+    reopen(client)
+
+
+def large_tags(client):
+    client.publish("1")
+    client.get()
+    for tag, multiple in ((2**63, False), (2**64 - 1, True)):
+        client.send(m.BasicAck(1, tag, multiple), FLOW)
+        reopen(client)
+
+
+def doubles(client):
+    for first in (m.BasicAck(1, 1), requeue(1), m.BasicReject(1, 1)):
+        for second in (m.BasicAck(1, 1), m.BasicNack(1, 1), m.BasicReject(1, 1)):
+            client.publish("1")
+            client.get()
+            client.send(first, second, FLOW)
+            reopen(client)
+            client.gets(3, no_ack=True)
+
+
+def auto_ack(client):
+    client.publish(*"12")
+    client.get(no_ack=True)
+    client.consume("auto", no_ack=True)
+    client.publish("3")
+    client.consume("manual")
+    client.publish(*"4567")
+    client.send(m.BasicAck(1, 1), FLOW)
+    reopen(client)
+
+
+def auto_ack_lost(client):
+    other = type(client)(client.core).open()
+    other.consume("auto", no_ack=True)
+    client.publish("1", "2")
+    other.connection.lost()
+
+
+def two_consumers(client):
+    client.queue("other")
+    client.consume("x")
+    client.consume("y", "other")
+    sent = [codec.content(m.BasicPublish(1, 0, "", queue), b"m") for queue in ("q", "other", "q")]
+    client.send(*sent)
+    client.get()
+    client.publish("z", queue="other")
+
+
+def get_between_deliveries(client):
+    client.send(m.BasicQos(1, 0, 1))
+    client.publish(*"123")
+    client.consume()
+    client.get()
+    client.send(m.BasicAck(1, 1), FLOW)
+
+
+def close_and_reopen(client):
+    client.publish(*"123")
+    client.gets(2)
+    client.send(m.ChannelClose(1, 200), m.ChannelOpen(1))
+    client.send(m.BasicAck(1, 1), FLOW)
+    reopen(client)
+    client.get()
+
+
+def two_channels(client):
+    client.open(2)
+    client.publish(*"12")
+    client.get()
+    client.get(channel=2)
+    client.send(m.BasicAck(1, 1), m.ChannelFlow(2, True))
+
+
+def foreign_tag(client):
+    client.open(2)
+    client.publish(*"12")
+    client.gets(2)
+    client.send(m.BasicAck(2, 2), m.ChannelFlow(2, True), FLOW)
+    client.send(m.ChannelCloseOk(2), m.ChannelClose(1, 200), m.ChannelOpen(1))
+
+
+def error_beside_a_consumer(client):
+    client.open(2)
+    client.consume("c", channel=2)
+    client.send(m.BasicAck(1, 9))
+    reopen(client)
+    client.publish("1")
+    client.send(m.ChannelFlow(2, True))
+
+
+def pipelined_after_error(client):
+    client.consume()
+    publish = codec.content(m.BasicPublish(1, 0, "", "q"), b"late")
+    client.send(m.BasicAck(1, 9), publish, FLOW)
+    other = type(client)(client.core).open()
+    other.publish("1")
+    client.read()
+    reopen(client)
+
+
+def pipelined_without_consumer(client):
+    publish = codec.content(m.BasicPublish(1, 0, "", "q"), b"late")
+    client.send(m.BasicAck(1, 9), publish, FLOW)
+    reopen(client)
+
+
+def modes_after_reopen(client):
+    client.send(m.ConfirmSelect(1), m.BasicQos(1, 0, 1), m.BasicAck(1, 9))
+    reopen(client)
+    client.publish(*"123")
+    client.consume()
+
+
+def crossing_closes(client):
+    client.send(m.BasicAck(1, 9))
+    client.send(m.ChannelClose(1, 200))
+    reopen(client)
+
+
+def hard_error(client):
+    client.send(m.BasicQos(1, 10))
+
+
+def consumer_tag_twice(client):
+    client.consume("t")
+    client.consume("t")
+
+
+def unopened(client):
+    client.send(m.BasicAck(7, 1), FLOW)
+
+
+def publish_and_consume_confirmed(client):
+    client.send(m.ConfirmSelect(1))
+    client.publish("1", "2")
+    client.consume()
+    client.publish("3")
+
+
+def many_acks_then_close(client):
+    client.publish(*map(str, range(60)))
+    client.gets(60)
+    client.send(*[m.BasicAck(1, tag) for tag in range(1, 61)], m.ChannelClose(1, 200), m.ChannelOpen(1))
+
+
+def cancel_then_settle(client):
+    client.publish(*"12")
+    client.consume()
+    client.send(m.BasicCancel(1, "c"))
+    client.get()
+    client.send(m.BasicAck(1, 1), m.BasicNack(1, 2), FLOW)
+    reopen(client)
+
+
+def settle_of_deleted_queue(client):
+    client.queue("brief")
+    client.publish("1", queue="brief")
+    client.get("brief")
+    client.send(m.QueueDelete(1, 0, "brief"), m.BasicAck(1, 1), FLOW)
+
+
+def discard_with_dead_letters(client):
+    client.queue("dead")
+    client.queue("q2", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    client.publish("1", "2", queue="q2")
+    client.gets(2, "q2")
+    client.send(m.BasicNack(1, 2, True, False), FLOW)
+    client.drain("dead")
+
+
+def requeue_order(client):
+    client.publish(*"12345678")
+    client.gets(6)
+    client.send(requeue(4), requeue(2), m.BasicReject(1, 5, True), requeue(6, True))
+
+
+def requeue_to_a_consumer(client):
+    client.publish(*"123")
+    client.consume()
+    client.send(requeue(2), FLOW)
+    client.send(requeue(3, True), FLOW)
+
+
+def requeue_elsewhere(client):
+    other = type(client)(client.core).open()
+    client.publish(*"123")
+    client.gets(2)
+    client.send(requeue(1))
+    other.gets(3)
+    client.publish("4")
+    other.get()
+    client.log += other.log
+
+
+def recover(client):
+    client.publish(*"123")
+    client.get()
+    client.consume()
+    client.send(m.BasicRecover(1, True), FLOW)
+    client.send(m.BasicAck(1, 1), FLOW)
+
+
+def mixed_persistence(client):
+    for body, mode in (("1", 1), ("2", 2), ("3", 1)):
+        client.publish(body, delivery_mode=mode)
+
+
+SCRIPTS = [
+    script for name, script in list(globals().items())
+    if callable(script) and getattr(script, "__module__", None) == __name__ and name not in ("requeue", "reopen")
+]  # fmt: skip
+
+
+def transcripts(client_of, *mutants):
+    """What each script makes the broker send; the queue is drained at the end, by another connection."""
+    seen = {}
+    for script in SCRIPTS:
+        client = client_of(*mutants)
+        script(client)
+        client.connection.lost()
+        drainer = type(client)(client.core).open()
+        drainer.drain()
+        seen[script.__name__] = [repr(frame) for frame in client.log + drainer.log]
+    return seen
+
+
+@pytest.fixture
+def honest(client_of):
+    return transcripts(client_of)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_each_mutant_shows_on_the_wire(client_of, honest, name):
+    mutated = transcripts(client_of, name)
+    assert [script for script in mutated if mutated[script] != honest[script]] != []
+
+
+def test_each_mutant_names_rules_and_says_what_it_does():
+    for name, mutant in MUTANTS.items():
+        assert mutant.name == name
+        assert re.fullmatch(r"[a-z]+\.[a-z0-9-]+", name)
+        assert mutant.says[:1].islower()
+        assert mutant.rules
+        assert all(re.fullmatch(r"(TAG|MODE|ACK|ERR|RQ)-\d{3}", rule) for rule in mutant.rules)
+
+
+def test_mutants_of_different_parts_go_together(client_of):
+    client = client_of("tags.start-at-zero", "requeue.at-tail")
+    client.publish("1", "2", "3")
+    assert client.get() == (0, "1", False)
+    client.send(m.BasicNack(1, 0, True, True))
+    assert [body for body, _ in client.drain()] == ["2", "3", "1"]
+
+
+def test_an_unknown_mutant_is_named_with_its_neighbours():
+    with pytest.raises(UnknownMutant, match=r"'settle.single-takes-oldst'; did you mean settle.single-takes-oldest"):
+        parts_with(["settle.single-takes-oldst"])
+
+
+def test_without_mutants_every_part_is_the_honest_one():
+    assert parts_with([]) == Parts()
+    parts_with(MUTANTS)
+    assert Parts().handlers == HANDLERS
