@@ -74,7 +74,8 @@ def test_the_only_consumer_gets_it_back(stage: Stage) -> None:
     channel.consume(queue)
     stage.quiesce()
     for settle in (channel.nack, channel.reject):
-        settle(channel.unacked[-1])
+        for tag in channel.unacked:
+            settle(tag)
         stage.quiesce()
 
 
@@ -112,11 +113,11 @@ def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
 
 @rule("RQ-011")
 def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
-    """Two channels hold ten messages and settle them in every way; one fails, one closes."""
-    queue = stocked(stage, 12)
+    """Two channels hold twelve messages and settle them in every way; one fails, one closes."""
+    queue = stocked(stage, 14)
     failing, closing = stage.channel(), stage.channel()
-    stage.fetch(failing, queue, 5)
-    stage.fetch(closing, queue, 5)
+    stage.fetch(failing, queue, 6)
+    stage.fetch(closing, queue, 6)
     stage.fetch(closing, queue, no_ack=True)
     for channel in (failing, closing):
         channel.ack(1)

@@ -38,16 +38,19 @@ def test_no_tag_is_zero(stage: Stage) -> None:
 
 @rule("TAG-003")
 def test_tags_increase_over_consumers_and_gets(stage: Stage) -> None:
-    """Two consumers and two gets in one write: their deliveries come mixed."""
-    first, second, third = (stocked(stage, 4) for _ in range(3))
-    channel = stage.channel()
-    with stage.batch():
-        channel.consume(first)
-        channel.get(third)
-        channel.consume(second)
-        channel.get(third)
+    """Two consumers, one of them automatic, and gets: what they are to receive is published and asked for in one go."""
+    manual, automatic, got = stage.queue(), stage.queue(), stocked(stage, 4)
+    publisher, channel = stage.channel(), stage.channel()
+    channel.consume(manual)
+    channel.consume(automatic, no_ack=True)
     stage.quiesce()
-    stage.fetch(channel, third, 2)
+    for _ in range(2):
+        with stage.batch():
+            for queue in (manual, automatic, automatic, manual):
+                publisher.publish(queue)
+            channel.get(got)
+            channel.get(got, no_ack=True)
+        stage.quiesce()
 
 
 @rule("TAG-004")
@@ -88,24 +91,32 @@ def test_each_channel_counts_for_itself(stage: Stage) -> None:
 
 @rule("TAG-007")
 def test_a_reopened_channel_counts_from_one(stage: Stage) -> None:
-    """Old tags are unknown to the new channel of the same number, and its own begin at 1."""
+    """The same number has three lives: each begins at 1, and the last is asked to settle a tag of the one before."""
     channel, queue = holding(stage, 2)
     channel.close()
     reopen(stage, channel)
-    channel.ack(1)
-    reopen(stage, channel)
     stage.fetch(channel, queue, 2)
+    channel.close()
+    reopen(stage, channel)
+    channel.ack(1)
+    stage.quiesce()
 
 
 @rule("TAG-008")
 def test_a_redelivery_has_a_new_tag(stage: Stage) -> None:
-    """Requeue and fetch again on one channel; the old tag is spent."""
+    """Requeued messages come again to the get, and to the consumer, that had them; the old tags are spent."""
     channel, queue = holding(stage, 1)
     channel.nack(1, requeue=True)
     stage.fetch(channel, queue)
-    channel.reject(2, requeue=True)
-    stage.fetch(channel, queue)
     channel.ack(1)
+    stage.quiesce()
+    channel = stage.channel()
+    channel.consume(stocked(stage, 2))
+    stage.quiesce()
+    for tag in channel.unacked[:1]:
+        channel.reject(tag, requeue=True)
+        stage.quiesce()
+        channel.ack(tag)
     stage.quiesce()
 
 
