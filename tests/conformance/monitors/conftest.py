@@ -1,0 +1,251 @@
+"""Playbooks: histories told line by line, and what the judge makes of them.
+
+    c:1 > ack 2 multiple        what the client sends on channel 1 of connection c (`1 >` is connection c)
+    1 < closed 406 60 80 unknown delivery tag 2
+    - deadline replies          what the driver notes
+
+Shorthands begin with @ and stand for exchanges that go well:
+
+    @queue q quorum x-key=1     declared on channel 90
+    @stock q m1 m2              published and confirmed on channel 80
+    @open 1  @close 1  @barrier 1
+    @hold 1 q m1 m2             got by channel 1, to be settled; marked redelivered where they came before
+    @consume 1 q c1             a consumer, started
+    @drain q m1 m2              a fresh channel gets these with no_ack, then get-empty
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+import codec
+from codec import methods as m
+from codec import values
+from conformance import profiles
+from conformance.events import Event, EventBuilder, Labels
+from conformance.monitors import Judge
+
+Built = tuple[codec.Method, str | None]
+FLAGS = frozenset({
+    "no_ack", "multiple", "requeue", "redelivered", "no_wait", "exclusive", "immediate", "mandatory", "global",
+    "passive", "active",
+})
+
+
+class Words:
+    """The words of one line: positional ones in order, flags, and key=value pairs."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.flags = frozenset(words) & FLAGS
+        self.pairs = dict(word.split("=", 1) for word in words if "=" in word)
+        self.rest = [word for word in words if word not in FLAGS and "=" not in word]
+
+    def text(self, at: int, default: str = "") -> str:
+        return self.rest[at] if at < len(self.rest) else default
+
+    def number(self, at: int, default: int = 0) -> int:
+        return int(self.text(at, str(default)), 0)
+
+    def has(self, flag: str) -> bool:
+        return flag in self.flags
+
+
+def _arguments(words: Words) -> list[tuple[str, str, object]]:
+    table: dict[str, object] = {key: int(value) if value.lstrip("-").isdigit() else value
+                                for key, value in words.pairs.items()}
+    if words.text(1):
+        table["x-queue-type"] = words.text(1)
+    return values.table(table)
+
+
+def _blame(make: Callable[..., codec.Method], channel: int, words: Words) -> codec.Method:
+    return make(channel, words.number(0), " ".join(words.rest[3:]), words.number(1), words.number(2))
+
+
+Maker = Callable[[int, Words], codec.Method]
+SENT: dict[str, Maker] = {
+    "open": lambda c, w: m.ChannelOpen(c), "close": lambda c, w: m.ChannelClose(c, 200),
+    "closed-ok": lambda c, w: m.ChannelCloseOk(c), "flow": lambda c, w: m.ChannelFlow(c, True),
+    "declare": lambda c, w: m.QueueDeclare(c, queue=w.text(0), passive=w.has("passive"), arguments=_arguments(w)),
+    "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0)), "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0)),
+    "confirm": lambda c, w: m.ConfirmSelect(c), "select": lambda c, w: m.TxSelect(c),
+    "commit": lambda c, w: m.TxCommit(c), "rollback": lambda c, w: m.TxRollback(c),
+    "qos": lambda c, w: m.BasicQos(c, int(w.pairs.get("size", 0)), w.number(0), w.has("global")),
+    "consume": lambda c, w: m.BasicConsume(c, queue=w.text(0), consumer_tag=w.text(1), no_ack=w.has("no_ack"),
+                                           no_wait=w.has("no_wait")),
+    "cancel": lambda c, w: m.BasicCancel(c, w.text(0)), "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
+    "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
+    "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
+    "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
+    "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple"), w.has("requeue")),
+    "reject": lambda c, w: m.BasicReject(c, w.number(0), w.has("requeue")),
+    "publish": lambda c, w: m.BasicPublish(c, routing_key=w.text(0), immediate=w.has("immediate"),
+                                           exchange=w.pairs.get("exchange", "")),
+    "bye": lambda c, w: m.ConnectionClose(0, 200),
+}
+RECEIVED: dict[str, Maker] = {
+    "open-ok": lambda c, w: m.ChannelOpenOk(c), "close-ok": lambda c, w: m.ChannelCloseOk(c),
+    "flow-ok": lambda c, w: m.ChannelFlowOk(c, True), "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0)),
+    "delete-ok": lambda c, w: m.QueueDeleteOk(c), "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
+    "select-ok": lambda c, w: m.TxSelectOk(c), "commit-ok": lambda c, w: m.TxCommitOk(c),
+    "rollback-ok": lambda c, w: m.TxRollbackOk(c), "purge-ok": lambda c, w: m.QueuePurgeOk(c),
+    "qos-ok": lambda c, w: m.BasicQosOk(c), "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
+    "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)), "cancel": lambda c, w: m.BasicCancel(c, w.text(0), True),
+    "recover-ok": lambda c, w: m.BasicRecoverOk(c), "get-empty": lambda c, w: m.BasicGetEmpty(c),
+    "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
+    "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple")),
+    "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), "", w.text(2)),
+    "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
+    "closed": lambda c, w: _blame(m.ChannelClose, c, w), "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
+    "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
+}
+MESSAGE_AT = {"publish": 1, "get-ok": 1, "deliver": 2}
+
+
+@dataclass
+class Playbook:
+    """One history in the making, judged as it grows."""
+
+    profile: str = "documented"
+    events: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.judge = Judge(profiles.load(self.profile))
+        self._count = itertools.count(1)
+        self._builders: dict[str, EventBuilder] = {}
+        self._seen: set[str] = set()
+        self._tags: Counter[int] = Counter()
+        self._confirms = itertools.count(1)
+        self._fresh = itertools.count(50)
+        self._opened: set[int] = set()
+
+    @property
+    def broken(self) -> list[str]:
+        """Rules with a certain finding, each once, in order of appearance."""
+        return list(dict.fromkeys(one.rule for one in self.judge.judgement.findings if one.certain))
+
+    @property
+    def exercised(self) -> Counter[str]:
+        return self.judge.judgement.exercised
+
+    def play(self, text: str) -> Playbook:
+        for line in text.strip().splitlines():
+            if line.strip():
+                self._line(line.split("#")[0].split())
+        return self
+
+    def _line(self, words: list[str]) -> None:
+        if words[0].startswith("@"):
+            for line in getattr(self, f"_at_{words[0][1:]}")(*words[1:]):
+                self._line(line.split())
+        elif words[0] == "-":
+            self._local(words[1], words[2:])
+        else:
+            name, _, number = words[0].rpartition(":")
+            self._frame(name or "c", int(number), words[1], words[2], Words(words[3:]))
+
+    def _builder(self, name: str) -> EventBuilder:
+        if name not in self._builders:
+            builder = EventBuilder(Labels("run", "broker", "history", name), self._count.__next__, lambda: 0)
+            self._builders[name] = builder
+            if name:
+                self._step(builder.local("open", host="localhost", port=5672))
+        return self._builders[name]
+
+    def _step(self, event: Event) -> None:
+        self.events.append(event)
+        self.judge.step(event)
+
+    def _local(self, kind: str, words: list[str]) -> None:
+        if kind == "end":
+            self._step(self._builder(words[0]).local("end", cause=words[1]))
+        elif kind == "deadline":
+            about = {"queue": words[1]} if len(words) > 1 else {}
+            self._step(self._builder("").local("deadline", **{"for": words[0], "waited_ms": 1, **about}))
+        else:
+            self._step(self._builder("").local("scene", name="play", rules=[], queue_type=words[0]))
+
+    def _frame(self, name: str, channel: int, direction: str, verb: str, words: Words) -> None:
+        builder = self._builder(name)
+        method = (SENT if direction == ">" else RECEIVED)[verb](channel, words)
+        frames: list[codec.Frame] = [method]
+        if verb in MESSAGE_AT:
+            message = words.text(MESSAGE_AT[verb])
+            if direction == "<":
+                self._seen.add(message)
+            frames += [codec.header(channel, 1, message_id=message), codec.Body(channel, b"x")]
+        for frame in frames:
+            event = builder.frame(direction, frame, frame.encode())
+            if event is not None:
+                self._step(event)
+
+    # -- shorthands
+
+    def _once(self, channel: str) -> Iterator[str]:
+        if int(channel) not in self._opened:
+            yield f"@open {channel}"
+
+    def _at_open(self, channel: str) -> Iterator[str]:
+        self._opened.add(int(channel))
+        self._tags[int(channel)] = 0
+        yield f"{channel} > open"
+        yield f"{channel} < open-ok"
+
+    def _at_close(self, channel: str) -> Iterator[str]:
+        yield f"{channel} > close"
+        yield f"{channel} < close-ok"
+
+    def _at_barrier(self, channel: str) -> Iterator[str]:
+        yield f"{channel} > flow"
+        yield f"{channel} < flow-ok"
+
+    def _at_queue(self, name: str, *more: str) -> Iterator[str]:
+        yield from self._once("90")
+        yield f"90 > declare {name} {' '.join(more)}"
+        yield f"90 < declare-ok {name}"
+
+    def _at_stock(self, queue: str, *messages: str) -> Iterator[str]:
+        if 80 not in self._opened:
+            yield from ("@open 80", "80 > confirm", "80 < confirm-ok")
+        for message in messages:
+            yield f"80 > publish {queue} {message}"
+            yield f"80 < ack {next(self._confirms)}"
+
+    def _at_hold(self, channel: str, queue: str, *messages: str) -> Iterator[str]:
+        yield from self._once(channel)
+        for message in messages:
+            self._tags[int(channel)] += 1
+            again = "redelivered" if message in self._seen else ""
+            yield f"{channel} > get {queue}"
+            yield f"{channel} < get-ok {self._tags[int(channel)]} {message} {queue} {again}"
+
+    def _at_consume(self, channel: str, queue: str, tag: str, *more: str) -> Iterator[str]:
+        yield from self._once(channel)
+        yield f"{channel} > consume {queue} {tag} {' '.join(more)}"
+        yield f"{channel} < consume-ok {tag}"
+
+    def _at_drain(self, queue: str, *messages: str) -> Iterator[str]:
+        channel = str(next(self._fresh))
+        yield f"@open {channel}"
+        for tag, message in enumerate(messages, 1):
+            again = "redelivered" if message in self._seen else ""
+            yield f"{channel} > get {queue} no_ack"
+            yield f"{channel} < get-ok {tag} {message} {queue} {again}"
+        yield f"{channel} > get {queue} no_ack"
+        yield f"{channel} < get-empty"
+
+
+@pytest.fixture
+def play() -> Callable[..., Playbook]:
+    """Plays a text, under a profile, and gives the playbook."""
+
+    def _play(text: str, profile: str = "documented") -> Playbook:
+        return Playbook(profile).play(text)
+
+    return _play
+

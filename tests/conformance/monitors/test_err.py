@@ -1,0 +1,122 @@
+"""ERR: one sound and one broken history per rule, and the form of an error."""
+
+from __future__ import annotations
+
+import pytest
+
+TEXT = "PRECONDITION_FAILED - unknown delivery tag"
+U3 = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
+BAD = U3 + "1 > ack 9 \n"
+REFUSED = f"1 < closed 406 60 80 {TEXT} 9 \n"
+SOUND = {
+    "ERR-001": U3 + f"1 > ack 1 \n 1 > reject 1 requeue \n 1 < closed 406 60 90 {TEXT} 1",
+    "ERR-002": BAD + REFUSED,
+    "ERR-003": U3 + f"@open 2 \n 2 > ack 3 \n 2 < closed 406 60 80 {TEXT} 3 \n 2 > closed-ok \n 1 > ack 3 \n @barrier 1",
+    "ERR-004": "@open 5 \n" + BAD + REFUSED + "@barrier 5",
+    "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n @drain q m1 m2 m3",
+    "ERR-006": BAD + "1 > publish q m4 \n 1 > flow \n" + REFUSED + "1 > closed-ok \n @open 1 \n @drain q m1 m2 m3",
+    "ERR-007": BAD + REFUSED + "1 > closed-ok \n @open 1 \n @barrier 1",
+    "ERR-008": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n @open 1",
+    "ERR-009": "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
+    "ERR-010": "@open 1 \n 7 > ack 1 \n 0 < kicked 504 60 80 CHANNEL_ERROR",
+    "ERR-011": BAD + "1 > flow \n" + REFUSED,
+}
+BROKEN = {
+    "ERR-001": U3 + "1 > ack 1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies",
+    "ERR-002": BAD + "- deadline replies",
+    "ERR-003": U3 + "@open 2 \n 2 > ack 3 \n - deadline replies",
+    "ERR-004": BAD + f"0 < kicked 406 60 80 {TEXT} 9",
+    "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n @drain q \n"
+                    "- deadline drain q",
+    "ERR-006": BAD + "1 > publish q m4 \n" + REFUSED + "1 > closed-ok \n @drain q m1 m2 m3 m4",
+    "ERR-007": BAD + REFUSED + "1 > closed-ok \n 1 > open \n - deadline replies",
+    "ERR-008": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n - deadline replies",
+    "ERR-009": "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 1 < closed 530 60 20 NOT_ALLOWED",
+    "ERR-010": "@open 1 \n 7 > ack 1 \n - deadline replies",
+    "ERR-011": BAD + "@barrier 1 \n" + REFUSED,
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_sound(play, rule: str) -> None:
+    book = play(SOUND[rule])
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_broken(play, rule: str) -> None:
+    assert rule in play(BROKEN[rule]).broken
+
+
+def test_a_mistake_that_passes_breaks_its_own_rule_only(play) -> None:
+    assert play(BAD + "@barrier 1 \n - deadline replies").broken == ["ERR-002"]
+
+
+@pytest.mark.parametrize("close", [
+    f"404 60 80 {TEXT} 9", f"406 60 80 {TEXT} 8", f"406 0 0 {TEXT} 9", f"406 60 90 {TEXT} 9",
+])
+def test_the_form_of_a_refusal(play, close: str) -> None:
+    assert play(BAD + f"1 < closed {close}").broken == ["ERR-002"]
+
+
+def test_the_wording_counts_only_where_the_profile_says_so(play) -> None:
+    history = BAD + "1 < closed 406 60 80 PRECONDITION_FAILED - Delivery tag [9] not found"
+    assert play(history).broken == []
+    assert play(history, "rabbitmq-3.10").broken == ["ERR-002"]
+
+
+@pytest.mark.parametrize("late", [
+    "1 < flow-ok", "1 > publish q m4 \n 1 < ack 1",
+])
+def test_answers_after_the_close(play, late: str) -> None:
+    history = BAD + "1 > flow \n" + REFUSED + late
+    assert play(history.replace("@queue q", "@queue q")).broken == ["ERR-006"]
+
+
+def test_a_delivery_that_no_longer_can_have_been_under_way(play) -> None:
+    history = "@queue q \n @consume 1 q c1 \n 1 > ack 9 \n" + REFUSED + "@stock q m1 \n 1 < deliver c1 1 m1 q"
+    assert play(history).broken == ["ERR-006"]
+
+
+def test_nothing_comes_after_close_ok(play) -> None:
+    history = "@queue q \n @consume 1 q c1 \n @stock q m1 \n @close 1 \n 1 < deliver c1 1 m1 q"
+    assert play(history).broken == ["ERR-006"]
+
+
+def test_the_delivering_channel_is_closed_instead(play) -> None:
+    history = U3 + f"@open 2 \n 2 > ack 3 \n 1 < closed 406 60 80 {TEXT} 3"
+    assert play(history).broken == ["ERR-003", "ERR-004"]
+
+
+def test_the_connection_follows_its_channel(play) -> None:
+    assert play(BAD + REFUSED + f"0 < kicked 406 60 80 {TEXT} 9").broken == ["ERR-004"]
+
+
+@pytest.mark.parametrize(("mistake", "kick"), [
+    ("1 > recover", "540 60 110 NOT_IMPLEMENTED - requeue=false"),
+    ("1 > qos 0 size=1", "540 60 10 NOT_IMPLEMENTED - prefetch_size!=0 (1)"),
+    ("1 > publish q m1 immediate", "540 60 40 NOT_IMPLEMENTED - immediate=true"),
+])
+def test_what_may_be_implemented(play, mistake: str, kick: str) -> None:
+    begin = "@queue q \n @open 1 \n" + mistake + "\n"
+    assert play(begin + f"0 < kicked {kick}").exercised["ERR-009"] == 1
+    assert play(begin + f"0 < kicked {kick}").broken == []
+    assert play(begin + f"1 < closed {kick}").broken == ["ERR-009"]
+
+
+def test_where_it_is_implemented_nothing_is_wrong(play) -> None:
+    book = play("@open 1 \n 1 > qos 0 size=1 \n 1 < qos-ok \n @barrier 1 \n - deadline replies")
+    assert book.broken == []
+    assert book.judge.owed() == []
+
+
+def test_a_reopened_channel_is_fresh(play) -> None:
+    begin = "@queue q \n @open 1 \n 1 > confirm \n 1 < confirm-ok \n @consume 1 q c1 \n @close 1 \n @open 1 \n"
+    assert play(begin + "1 > publish q m1 \n 1 < ack 1").broken == ["ERR-007"]
+    assert play(begin + "1 > publish q m1 \n 1 < deliver c1 1 m1 q").broken[:1] == ["ERR-007"]
+
+
+def test_other_channels_stall(play) -> None:
+    history = "@queue p \n @consume 5 p c5 \n" + BAD + REFUSED + "1 > closed-ok \n @stock p n1 \n - deadline replies"
+    assert play(history).broken == ["ERR-004"]

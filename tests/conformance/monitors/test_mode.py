@@ -1,0 +1,127 @@
+"""MODE: one sound and one broken history per rule, and the causes of a message seen twice told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
+AUTO = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
+SOUND = {
+    "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-empty",
+    "MODE-002": AUTO + "@close 1 \n @drain q m2",
+    "MODE-003": AUTO + "1 > get q \n 1 < get-ok 2 m2 q \n 1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q",
+    "MODE-004": HELD + "1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q m1 m3",
+    "MODE-005": HELD + "1 > reject 1 \n 1 > nack 2 \n @barrier 1 \n @close 1 \n @drain q m3",
+    "MODE-006": AUTO + "1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
+}
+BROKEN = {
+    "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
+    "MODE-002": AUTO + "@close 1 \n @drain q m1 m2",
+    "MODE-003": AUTO + "1 > get q \n 1 < get-ok 2 m2 q \n 1 > ack 2 \n"
+                       "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2",
+    "MODE-004": HELD + "1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
+    "MODE-005": HELD + "1 > reject 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
+    "MODE-006": AUTO + "1 > ack 1 \n - deadline replies",
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_sound(play, rule: str) -> None:
+    book = play(SOUND[rule])
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_broken(play, rule: str) -> None:
+    assert rule in play(BROKEN[rule]).broken
+
+
+@pytest.mark.parametrize(("settle", "rule"), [
+    ("1 > ack 3 multiple", "ACK-002"),
+    ("1 > ack 0 multiple", "ACK-006"),
+    ("1 > nack 3 multiple", "ACK-011"),
+    ("1 > reject 1", "ACK-012"),
+])
+def test_what_was_settled_names_the_rule_when_it_comes_back(play, settle: str, rule: str) -> None:
+    book = play(HELD + settle + "\n @barrier 1 \n @close 1 \n @drain q m1")
+    assert rule in book.broken
+
+
+def test_a_multiple_that_stops_at_a_gap(play) -> None:
+    book = play(HELD + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m1")
+    assert book.broken == ["ACK-002", "ACK-005"]
+
+
+def test_a_multiple_that_forgets_other_queues(play) -> None:
+    book = play("""
+        @queue q
+        @queue r
+        @stock q m1
+        @stock r m2
+        @hold 1 q m1
+        @hold 1 r m2
+        1 > ack 2 multiple
+        @barrier 1
+        @close 1
+        @drain q m1
+    """)
+    assert book.broken == ["ACK-003"]
+
+
+def test_settled_and_closed_in_one_go(play) -> None:
+    assert "ACK-018" in play(HELD + "1 > ack 2 \n @close 1 \n @drain q m1 m2").broken
+
+
+def test_a_sound_close_right_behind_the_settlement(play) -> None:
+    book = play(HELD + "1 > ack 2 \n @close 1 \n @drain q m1 m3")
+    assert book.broken == []
+    assert book.exercised["ACK-018"] == 1
+
+
+def test_many_settlements_of_a_quorum_queue_may_be_stuck_in_a_buffer(play) -> None:
+    names = [f"m{n}" for n in range(40)]
+    acks = "\n".join(f"1 > ack {n}" for n in range(1, 41))
+    book = play(
+        f"@queue q quorum \n @stock q {' '.join(names)} \n @hold 1 q {' '.join(names)} \n {acks} \n"
+        "@barrier 1 \n @close 1 \n @drain q m39",
+    )
+    assert book.broken == ["ACK-018"]
+
+
+@pytest.mark.parametrize(("settle", "rule"), [
+    ("1 > nack 3 requeue", "ACK-001"),
+    ("1 > reject 3 requeue", "ACK-019"),
+    ("1 > nack 1 multiple requeue", "ACK-011"),
+])
+def test_more_is_returned_than_was_named(play, settle: str, rule: str) -> None:
+    book = play(HELD + settle + "\n @barrier 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m2 q redelivered")
+    assert book.broken == [rule]
+
+
+def test_cancel_returns_what_is_out(play) -> None:
+    book = play("""
+        @queue q
+        @stock q m1
+        @consume 1 q c1
+        1 < deliver c1 1 m1 q
+        1 > cancel c1
+        1 < cancel-ok c1
+        @open 2
+        2 > get q
+        2 < get-ok 1 m1 q redelivered
+    """)
+    assert book.broken == ["ACK-016"]
+
+
+def test_a_dead_letter_is_owed_to_its_queue(play) -> None:
+    history = """
+        @queue d
+        @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
+        @stock q m1 m2
+        @hold 1 q m1 m2
+        1 > nack 2 multiple
+        @barrier 1
+    """
+    assert play(history + "@drain d m1 m2").broken == []
+    assert play(history + "@drain d m2 \n - deadline drain d").broken == ["MODE-005"]

@@ -1,0 +1,88 @@
+"""RQ: order of returned messages and the redelivered flag."""
+
+from __future__ import annotations
+
+import pytest
+
+EIGHT = "@queue q \n @stock q m1 m2 m3 m4 m5 m6 m7 m8 \n @hold 1 q m1 m2 m3 m4 m5 \n"
+QUORUM = EIGHT.replace("@queue q", "@queue q quorum")
+RETURNED = "1 > nack 4 requeue \n 1 > nack 2 requeue \n 1 > reject 5 requeue \n"
+BATCH = "1 > nack 4 multiple requeue \n"
+ALONE = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+SOUND = {
+    "RQ-001": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6 m7 m8",
+    "RQ-002": EIGHT + BATCH + "@hold 1 q m1 m2 m3 m4 m6",
+    "RQ-003": QUORUM + RETURNED + "@hold 1 q m4 m2 m5 m6",
+    "RQ-004": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6",
+    "RQ-006": EIGHT,
+    "RQ-007": ALONE + "1 > nack 1 requeue \n 1 < deliver c1 2 m1 q redelivered",
+    "RQ-008": ALONE + "1 > nack 1 requeue \n 1 < deliver c1 2 m1 q redelivered",
+    "RQ-009": EIGHT,
+    "RQ-011": EIGHT + "1 > ack 0 multiple \n @barrier 1 \n @close 1 \n @drain q m6 m7 m8",
+    "RQ-014": EIGHT + "1 > recover requeue \n 1 < recover-ok \n @hold 1 q m1 m2 m3 m4 m5",
+}
+BROKEN = {
+    "RQ-001": EIGHT + RETURNED + "@hold 1 q m4",
+    "RQ-002": EIGHT + BATCH + "@hold 1 q m4",
+    "RQ-003": QUORUM + RETURNED + "@hold 1 q m2",
+    "RQ-004": EIGHT + RETURNED + "@hold 1 q m6",
+    "RQ-006": "@queue q \n @stock q m1 m2 \n @hold 1 q m2",
+    "RQ-007": ALONE + "1 > nack 1 requeue \n - deadline replies",
+    "RQ-008": ALONE + "1 > nack 1 requeue \n 1 < deliver c1 2 m1 q",
+    "RQ-009": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q redelivered",
+    "RQ-011": "@queue q \n @stock q m1 \n @drain q \n - deadline drain q",
+    "RQ-014": EIGHT + "1 > recover requeue \n 1 < recover-ok \n @hold 1 q m6",
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_sound(play, rule: str) -> None:
+    book = play(SOUND[rule])
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize("rule", [rule for rule in BROKEN if rule != "RQ-014"])
+def test_broken(play, rule: str) -> None:
+    assert rule in play(BROKEN[rule]).broken
+
+
+def test_recovered_messages_are_passed_over(play) -> None:
+    assert play(BROKEN["RQ-014"]).broken == ["RQ-004", "RQ-001"]
+
+
+@pytest.mark.parametrize("history", [
+    EIGHT + "1 > recover requeue \n @barrier 1 \n - deadline replies",
+    EIGHT + "@stock q m9 \n 1 > recover requeue \n 1 < recover-ok \n 1 > ack 1 \n - deadline replies",
+    "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > recover requeue \n 1 < recover-ok \n 1 > get q \n 1 < get-empty",
+])
+def test_recover(play, history: str) -> None:
+    assert play(history).broken == ["RQ-014"]
+
+
+def test_after_recover_the_old_tags_are_spent(play) -> None:
+    book = play(EIGHT + "1 > recover requeue \n 1 < recover-ok \n 1 > ack 1 \n"
+                        "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1")
+    assert book.broken == []
+    assert book.exercised["RQ-014"] == 1
+
+
+def test_the_tail_is_lawful_where_the_profile_says_so(play) -> None:
+    history = QUORUM + RETURNED + "@hold 1 q m6 m7 m8 m4 m2 m5"
+    assert play(history, "rabbitmq-3.10").broken == []
+    assert play(history.replace("quorum", "classic"), "rabbitmq-3.10").broken == ["RQ-004", "RQ-001"]
+
+
+def test_a_batch_of_a_quorum_queue_is_reversed(play) -> None:
+    assert play(QUORUM + BATCH + "@hold 1 q m4").broken == ["RQ-002"]
+
+
+def test_redelivered_after_close_on_another_channel(play) -> None:
+    history = "@queue q \n @stock q m1 \n @hold 1 q m1 \n @close 1 \n @open 2 \n 2 > get q \n"
+    assert play(history + "2 < get-ok 1 m1 q redelivered").broken == []
+    assert play(history + "2 < get-ok 1 m1 q").broken == ["RQ-008"]
+
+
+def test_a_neighbour_of_a_returned_message_is_flagged(play) -> None:
+    history = EIGHT + "1 > nack 5 requeue \n @hold 1 q m5 \n 1 > get q \n 1 < get-ok 7 m6 q redelivered"
+    assert play(history).broken == ["RQ-009"]
