@@ -32,11 +32,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 async def serve(host: str, port: int, mutants: Sequence[str]) -> None:
     server = Server(make_core(mutants=mutants, seed=None))
-    taken = await server.listen(host, port)
-    print(f"listening on amqp://guest:guest@{host}:{taken}/%2F", flush=True)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    taken = await server.listen(host, port)
+    print(f"listening on amqp://guest:guest@{host}:{taken}/%2F", flush=True)
     await stop.wait()
     await server.close()
 

@@ -15,6 +15,7 @@ import string
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from importlib import metadata
 from types import TracebackType
 from typing import Self
@@ -71,9 +72,11 @@ class ReferenceBroker:
         self.host = host
         self.port = port
         self.clock = clock
+        mutants = tuple(mutants)
+        parts_with(mutants)
         heartbeat = 60 if clock == "real" else 0
-        self._core = make_core(
-            mutants=mutants, product=product, version=version, seed=seed, heartbeat=heartbeat
+        self._core = partial(
+            make_core, mutants=mutants, product=product, version=version, seed=seed, heartbeat=heartbeat
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -85,10 +88,13 @@ class ReferenceBroker:
         return f"amqp://guest:guest@{self.host}:{self.port}/%2F"
 
     def start(self) -> Self:
-        """Listening when this returns; an address that cannot be had raises OSError."""
+        """An empty broker, listening when this returns; an address that cannot be had raises OSError."""
+        if self._thread is not None:
+            return self
+        core = self._core()
         listening: Future[int] = Future()
         self._thread = threading.Thread(
-            target=self._run, args=(listening,), name="reference-broker", daemon=True
+            target=self._run, args=(core, listening), name="reference-broker", daemon=True
         )
         self._thread.start()
         try:
@@ -134,13 +140,13 @@ class ReferenceBroker:
         else:
             passed.set_result(None)
 
-    def _run(self, listening: Future[int]) -> None:
-        asyncio.run(self._serve(listening))
+    def _run(self, core: Broker, listening: Future[int]) -> None:
+        asyncio.run(self._serve(core, listening))
 
-    async def _serve(self, listening: Future[int]) -> None:
+    async def _serve(self, core: Broker, listening: Future[int]) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._server = Server(self._core, self.clock)
+        self._server = Server(core, self.clock)
         try:
             port = await self._server.listen(self.host, self.port)
         except OSError as error:

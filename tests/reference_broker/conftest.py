@@ -119,7 +119,7 @@ def client(core: Broker) -> Client:
     return client
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def client_of() -> Callable[..., Client]:
     """A fresh broker with these mutants, and a client on its channel 1 with queue `q`."""
 

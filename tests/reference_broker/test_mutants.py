@@ -321,7 +321,7 @@ def transcripts(client_of, *mutants):
     return seen
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def honest(client_of):
     return transcripts(client_of)
 
