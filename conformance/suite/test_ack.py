@@ -147,18 +147,20 @@ def test_a_multiple_needs_an_outstanding_tag(stage: Stage) -> None:
 @rule("ACK-011")
 @pytest.mark.parametrize("requeue", [True, False], ids=["requeue", "discard"])
 def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> None:
-    """Up to a tag over a gap, all that is left by tag 0, and a tag that is spent; then another channel looks."""
-    for tag in (4, 0, 2):
+    """Up to a tag over a gap, and all by tag 0: another channel looks what is there. Then a tag that is spent."""
+    for tag, count in ((4, 3), (0, 5)):
         channel, queue = holding(stage, 6)
         channel.ack(2)
         channel.nack(tag, multiple=True, requeue=requeue)
         stage.barrier(channel)
         looking = stage.channel()
+        stage.fetch(looking, queue, count if requeue else 0)
         looking.get(queue)
         stage.quiesce()
-        looking.close()
-        channel.close()
-        stage.quiesce()
+    channel, _ = holding(stage, 3)
+    channel.ack(2)
+    channel.nack(2, multiple=True, requeue=requeue)
+    stage.quiesce()
 
 
 @rule("ACK-012")

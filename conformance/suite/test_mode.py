@@ -77,16 +77,18 @@ def test_an_ack_deletes(stage: Stage) -> None:
 
 @rule("MODE-005")
 def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
-    """Three removals, one of them of two messages at once, and a message that is left alone."""
-    queue = stocked(stage, 5)
-    channel = stage.channel()
-    stage.fetch(channel, queue, 5)
-    channel.reject(2, requeue=False)
-    channel.nack(1, requeue=False)
-    channel.nack(4, multiple=True, requeue=False)
-    stage.barrier(channel)
-    channel.close()
-    stage.quiesce()
+    """Three removals, one of them of two messages, and one message left alone; without a dead letter queue and with."""
+    heir = stage.queue()
+    for queue in (stage.queue(), stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})):
+        restock(stage, queue, 5)
+        channel = stage.channel()
+        stage.fetch(channel, queue, 5)
+        channel.reject(2, requeue=False)
+        channel.nack(1, requeue=False)
+        channel.nack(4, multiple=True, requeue=False)
+        stage.barrier(channel)
+        channel.close()
+        stage.quiesce()
 
 
 @rule("MODE-006")

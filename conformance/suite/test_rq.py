@@ -113,11 +113,11 @@ def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
 
 @rule("RQ-011")
 def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
-    """Two channels hold twelve messages and settle them in every way; one fails, one closes."""
-    queue = stocked(stage, 14)
-    failing, closing = stage.channel(), stage.channel()
-    stage.fetch(failing, queue, 6)
-    stage.fetch(closing, queue, 6)
+    """Three channels hold messages; two settle some in every way, then one fails and one closes; the third just closes."""
+    queue = stocked(stage, 16)
+    failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
+    for channel, count in ((failing, 6), (closing, 6), (idle, 2)):
+        stage.fetch(channel, queue, count)
     stage.fetch(closing, queue, no_ack=True)
     for channel in (failing, closing):
         channel.ack(1)
@@ -128,6 +128,7 @@ def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
     with stage.batch():
         failing.nack(4)
         closing.close()
+        idle.close()
     stage.quiesce()
 
 
