@@ -8,6 +8,7 @@ are integers of different sizes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -31,11 +32,24 @@ def typed(value: Any) -> tuple[str, Any]:
             return "S", value.encode()
         case bytes() | bytearray():
             return "x", bytes(value)
+        case Decimal():
+            return "D", _decimal(value)
+        case datetime():
+            return "T", int(value.timestamp())
         case Mapping():
             return "F", table(value)
         case Sequence():
             return "A", [typed(item) for item in value]
     raise TypeError(f"no field value for {type(value).__name__}: {value!r}")
+
+
+def _decimal(value: Decimal) -> tuple[int, int]:
+    """(scale, number); a scale is never negative."""
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise TypeError(f"no field value for {value}")
+    scale = max(0, -exponent)
+    return scale, int(value.scaleb(scale))
 
 
 def table(plain_table: Mapping[str, Any]) -> FieldTable:
