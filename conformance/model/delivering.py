@@ -135,6 +135,9 @@ def _delivered(
         tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,
         event.seq, no_ack, channel, copy, consumer,
     )
+    if channel.race is not None and channel.race.requeue and copy.place != WAITING:
+        _overtaken(channel, delivery)
+        return
     yield Delivered(event, channel, delivery, copy, queue, taker, since)
     channel.deliveries[tag] = delivery
     channel.modes.add(no_ack)
@@ -148,6 +151,14 @@ def _delivered(
     if channel.race is not None or channel.vague:
         delivery.shaky = True
         queue.unsettle(copy, shaky=True)
+
+
+def _overtaken(channel: Channel, delivery: Delivery) -> None:
+    """It was under way when everything was returned, and its message has been seen elsewhere meanwhile."""
+    channel.deliveries[delivery.tag] = delivery
+    delivery.shaky = True
+    if not delivery.no_ack:
+        channel.unacked[delivery.tag] = delivery
 
 
 def unseen(model: Model, channel: Channel, event: Event) -> None:

@@ -30,12 +30,10 @@ class Judge:
     def step(self, event: Event) -> list[Finding]:
         """What this event contradicts."""
         notes = self._notes
-        if notes.fresh:
-            notes.fresh = []
         for fact in self._model.read(event):
             for function in BY_FACT.get(type(fact), ()):
                 function(fact, notes)
-        return notes.fresh
+        return notes.take() if notes.fresh else []
 
     def end(self, complete: bool = True) -> list[Finding]:
         """The history is over. Silence is judged at DEADLINE events alone, so its end adds nothing by itself."""

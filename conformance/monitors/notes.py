@@ -38,6 +38,11 @@ class Notes:
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
 
+    def take(self) -> list[Finding]:
+        """What was found since this was last asked."""
+        found, self.fresh = self.fresh, []
+        return found
+
     def report(self, rule: str, what: str) -> None:
         """Something a rule lets open was seen one way or the other."""
         counter = self.judgement.reports.get(rule)

@@ -11,9 +11,11 @@ REFUSED = f"1 < closed 406 60 80 {TEXT} 9 \n"
 SOUND = {
     "ERR-001": U3 + f"1 > ack 1 \n 1 > reject 1 requeue \n 1 < closed 406 60 90 {TEXT} 1",
     "ERR-002": BAD + REFUSED,
-    "ERR-003": U3 + f"@open 2 \n 2 > ack 3 \n 2 < closed 406 60 80 {TEXT} 3 \n 2 > closed-ok \n 1 > ack 3 \n @barrier 1",
+    "ERR-003": U3 + f"@open 2 \n 2 > ack 3 \n 2 < closed 406 60 80 {TEXT} 3 \n 2 > closed-ok \n"
+                    "1 > ack 3 \n @barrier 1",
     "ERR-004": "@open 5 \n" + BAD + REFUSED + "@barrier 5",
-    "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n @drain q m1 m2 m3",
+    "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n"
+                    "@drain q m1 m2 m3",
     "ERR-006": BAD + "1 > publish q m4 \n 1 > flow \n" + REFUSED + "1 > closed-ok \n @open 1 \n @drain q m1 m2 m3",
     "ERR-007": BAD + REFUSED + "1 > closed-ok \n @open 1 \n @barrier 1",
     "ERR-008": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n @open 1",
@@ -71,7 +73,7 @@ def test_the_wording_counts_only_where_the_profile_says_so(play) -> None:
 ])
 def test_answers_after_the_close(play, late: str) -> None:
     history = BAD + "1 > flow \n" + REFUSED + late
-    assert play(history.replace("@queue q", "@queue q")).broken == ["ERR-006"]
+    assert play(history).broken == ["ERR-006"]
 
 
 def test_a_delivery_that_no_longer_can_have_been_under_way(play) -> None:
