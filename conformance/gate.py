@@ -64,8 +64,7 @@ def decide(
 def _broken(asked: Mapping[str, RuleResult], source: str, strict: bool) -> list[str]:
     closing = ("must", "should") if strict else ("must",)
     return [
-        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. See: amqp-conformance explain {rule.id}. "
-        f"To live with it, {_place(source)}: {_entry(rule)}"
+        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(source)}: {_entry(rule)}"
         for rule in asked.values() if rule.verdict == Verdict.BROKEN and rule.level in closing
     ]
 
@@ -74,8 +73,8 @@ def _place(source: str) -> str:
     """Where an entry is written: the user's file, or one that the user makes, never one that was installed."""
     if source.endswith(".toml"):
         return f"add to {source}"
-    own = f"beside the entries of {source}, " if source else ""
-    return f"write into a file, {own}and give it as --deviations FILE"
+    own = f" that begins with the entries of {source}" if source else ""
+    return f"add to a --deviations file{own}"
 
 
 def _entry(rule: RuleResult) -> str:
@@ -110,6 +109,8 @@ def _fit(
     if other := [case for case in here if case.deviation is None]:
         return [f"{name} has drifted: {rule.id} is broken in another way, {other[0].observed!r}. "
                 f"Look at it, then correct 'reason', or delete the entry"]
+    if entry.intermittent:
+        return []
     seen = sum(exercised.get(queue_type, {}).get(rule.id, 0) for queue_type in entry.queue_types)
     if here or seen < rule.needed or rule.verdict not in _SETTLED:
         return []

@@ -26,7 +26,10 @@ class BadDeviations(BadData):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One broken rule that is known: `reason` must be found in the observation, on these queue types."""
+    """One broken rule that is known: `reason` must be found in the observation, on these queue types.
+
+    `intermittent`: a race, which a run may miss. That it was not seen does not make the entry stale.
+    """
 
     rule: str
     reason: str
@@ -35,6 +38,7 @@ class Deviation:
     owner: str
     expires: datetime.date | None
     queue_types: tuple[str, ...]
+    intermittent: bool = False
 
     def covers(self, observed: str, queue_type: str | None = None) -> bool:
         """Is this the deviation that was observed? A queue type of None stands for any."""
@@ -82,7 +86,7 @@ def _deviation(fields: Fields) -> Deviation:
     deviation = Deviation(
         rule=rule, reason=_pattern(fields), note=fields.text("note"), evidence=fields.text("evidence"),
         owner=fields.text("owner"), expires=_date(fields),
-        queue_types=_queue_types(fields, CATALOGUE[rule].queue_types),
+        queue_types=_queue_types(fields, CATALOGUE[rule].queue_types), intermittent=fields.flag("intermittent", False),
     )
     fields.done()
     return deviation

@@ -90,8 +90,8 @@ class Fields:
             raise self.fail(f"'{key}' must be a number of at least {least:g}, not {value!r}")
         return value
 
-    def flag(self, key: str) -> bool:
-        value = self.raw(key)
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        value = self.raw(key, default)
         if not isinstance(value, bool):
             raise self.fail(f"'{key}' must be true or false, not {value!r}")
         return value

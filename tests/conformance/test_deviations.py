@@ -51,6 +51,13 @@ def test_an_entry_holds_up_to_the_day_it_names(tmp_path: Path) -> None:
     assert entry.queue_types == ("classic", "quorum")
 
 
+def test_an_entry_may_be_of_a_race_that_a_run_can_miss(tmp_path: Path) -> None:
+    assert not read(tmp_path, GOOD)[0].intermittent
+    assert read(tmp_path, GOOD + "intermittent = true\n")[0].intermittent
+    with pytest.raises(deviations.BadDeviations, match="line 3: 'intermittent' must be true or false, not 'often'"):
+        read(tmp_path, GOOD + 'intermittent = "often"\n')
+
+
 def test_a_file_without_entries_excuses_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, "# nothing yet\n") == ()
 
