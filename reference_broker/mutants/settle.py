@@ -195,9 +195,9 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return Channel.collect(self, tag, multiple)
 
 
-@replaces("unacked.everything", MUTANTS, "settle.zero-settles-nothing", "tag 0 with multiple does nothing", "ACK-006")
-def _(self: Unacked) -> list[Delivery]:
-    return []
+@replaces("channel.collect", MUTANTS, "settle.zero-settles-nothing", "tag 0 with multiple does nothing", "ACK-006")
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    return [] if multiple and not tag else Channel.collect(self, tag, multiple)
 
 
 @replaces(
