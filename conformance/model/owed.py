@@ -32,7 +32,7 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
         if connection.ended:
             continue
         if connection.doom and not connection.doom.optional:
-            yield Obligation(HARD_CLOSE, connection.name, 0, CLOSE, connection.doom.seq), None, None
+            yield Obligation(HARD_CLOSE, connection.name, 0, HARD_CLOSE, connection.doom.seq), None, None
         elif connection.closing:
             yield Obligation(REPLY, connection.name, 0, "connection.close-ok", connection.closing), None, None
         else:

@@ -1,0 +1,113 @@
+"""Takers: who may hold a message unseen, and what proves that it is in its queue."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import profiles
+from conformance.model.declaring import queue_of
+from conformance.model.queues import Queue
+from conformance.model.records import GONE, OUT, RELEASED, RETURNED, Copy, Taker
+
+
+def queue(kind: str = "classic") -> Queue:
+    return queue_of(profiles.load("documented"), "q", kind, 1, {}, opaque=False)
+
+
+def message(queue: Queue, name: str, at: int) -> Copy:
+    copy = Copy(name, queue, at, entered=at)
+    queue.put(copy)
+    return copy
+
+
+def test_nobody_else_is_there() -> None:
+    found = queue()
+    me = found.taken_by(Taker(5, no_ack=False, get=True))
+    assert not found.crowded(me)
+    assert not found.others(3, me)
+
+
+def test_a_live_taker_may_hold_anything() -> None:
+    found = queue()
+    other = found.taken_by(Taker(5, no_ack=False, get=False))
+    assert found.others(7, None)
+    found.end(other, 9, blind=False)
+    assert not found.others(7, None)
+
+
+def test_a_taker_that_ended_blindly_may_have_held_what_was_there_before() -> None:
+    found = queue()
+    other = found.taken_by(Taker(5, no_ack=False, get=False))
+    found.end(other, 9, blind=True)
+    assert found.others(7, None)
+    assert not found.others(10, None)
+
+
+def test_only_lost_takers_give_back_unseen() -> None:
+    found = queue()
+    copy = message(found, "m1", 3)
+    taker = found.taken_by(Taker(5, no_ack=False, get=False))
+    assert not found.unseen(copy)
+    found.lose(taker)
+    assert found.unseen(copy)
+    found.end(taker, 9, blind=False)
+    assert found.unseen(copy)
+    assert not found.unseen(message(found, "m2", 10))
+
+
+def test_a_lost_taker_without_acknowledgement_swallows() -> None:
+    found = queue()
+    early = message(found, "m1", 3)
+    taker = found.taken_by(Taker(5, no_ack=True, get=False))
+    assert not early.doubtful
+    found.lose(taker)
+    late = message(found, "m2", 7)
+    assert early.doubtful
+    assert late.doubtful
+    found.end(taker, 9, blind=True)
+    assert not message(found, "m3", 10).doubtful
+
+
+def test_an_undeclared_queue_proves_nothing() -> None:
+    found = queue_of(profiles.load("documented"), "q", "classic", 0, {}, opaque=False)
+    assert found.crowded(None)
+    assert found.unseen(message(found, "m1", 3))
+
+
+def test_held_counts_what_is_out() -> None:
+    found = queue()
+    copies = [message(found, f"m{n}", n) for n in range(3)]
+    for copy in copies:
+        found.leave(copy, OUT)
+    assert found.held == 3
+    found.back(copies[0], RELEASED, 9)
+    found.leave(copies[1], GONE)
+    found.unsettle(copies[2], shaky=True)
+    assert found.held == 1
+    assert list(found.waiting()) == [copies[0]]
+
+
+def test_messages_of_one_id_are_not_told_apart() -> None:
+    found = queue()
+    message(found, "m1", 3)
+    second = message(found, "m1", 4)
+    found.leave(second, OUT)
+    assert second.shaky
+    assert list(found.waiting()) == []
+
+
+def test_near_a_delivery_limit_nobody_owes_a_message() -> None:
+    found = queue("quorum")
+    copy = message(found, "m1", 3)
+    for at in range(30):
+        found.back(copy, RETURNED, at)
+    assert copy.doubtful
+    assert not list(found.waiting())
+
+
+@pytest.mark.parametrize(("arguments", "order"), [
+    ({}, "tail"), ({"x-delivery-limit": 5}, "returns-first"),
+])
+def test_the_place_of_returns_depends_on_the_declaration(arguments: dict[str, int], order: str) -> None:
+    found = queue_of(profiles.load("rabbitmq-3.10"), "q", "quorum", 1, arguments, opaque=False)
+    assert found.order == order
