@@ -48,12 +48,6 @@ class RuleView:
             return "planned"
         return "held" if verdict == "held" else "other"
 
-    @property
-    def evidence(self) -> list[str]:
-        """Where to read about the deviation; several places may be named."""
-        given = (self.data.get("deviation") or {}).get("evidence") or ""
-        return [given] if isinstance(given, str) and given else list(given)
-
 
 @dataclass(frozen=True)
 class FamilyView:
