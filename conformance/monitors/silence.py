@@ -25,7 +25,9 @@ def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
         return
     answered = ", ".join(request.method for request in doom.answered)
     observed = f"later methods were answered ({answered})" if answered else "nothing"
-    notes.find(doom.rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
+    rules = (doom.rule, "ACK-010") if doom.rule == "TAG-009" and doom.settlement.multiple else (doom.rule,)
+    for rule in rules:
+        notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
 
 
 @judges(Unanswered, "ERR-009", "ERR-010")

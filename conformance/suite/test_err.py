@@ -93,14 +93,20 @@ def test_a_failing_multiple_settles_nothing(stage: Stage) -> None:
 
 @rule("ERR-006")
 def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
-    """Good settlements, publishes, a get and a consume: behind a bad ack in one write, and before close-ok."""
+    """Good settlements, publishes, a get and a consume: behind a bad ack in one write, and before close-ok.
+
+    The channel has a consumer: what is published after the close, elsewhere, is not for it any more.
+    """
     channel, queue = holding(stage, 2, of=3)
+    channel.consume(queue)
+    stage.quiesce()
     with stage.hold_close_ok():
         with stage.batch():
             channel.ack(BAD_TAG)
             keep_talking(channel, queue)
         stage.quiesce()
         keep_talking(channel, queue)
+        restock(stage, queue, 1)
     reopen(stage, channel)
     stage.barrier(channel)
 

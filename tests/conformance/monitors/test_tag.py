@@ -117,7 +117,7 @@ def test_broken(play, rule: str) -> None:
     ("TAG-009", "@open 1 \n 1 > nack 0x8000000000000000 multiple requeue \n - deadline replies"),
 ])
 def test_an_old_or_large_tag_must_be_refused(play, rule: str, history: str) -> None:
-    assert play(history).broken == [rule]
+    assert rule in play(history).broken
 
 
 def test_a_syntax_error_for_a_large_tag_costs_too_much(play) -> None:
