@@ -17,7 +17,7 @@ WIDTH = 96
 def explain(rule: Rule) -> str:
     """One rule, as one would explain it to a colleague."""
     sections = [
-        ("The broker", [rule.clause]),
+        ("The rule", [rule.clause]),
         ("Left open", [rule.open] if rule.open else []),
         ("Applies", _bullets(rule.conditions)),
         ("Real brokers", _bullets(rule.known)),
