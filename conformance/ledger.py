@@ -8,6 +8,7 @@ phase), and everything that is read out is ordered by content, so neither the nu
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -106,6 +107,11 @@ def _witness(value: Mapping[str, Any]) -> Witness:
         Finding(**{**finding, "witness": tuple(finding["witness"])}),
         tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"],
     )
+
+
+def gist(observed: str) -> str:
+    """The words of an observation without its numbers and names."""
+    return re.sub(r"#(?:(?:,| and|) #)+", "#", re.sub(r"\S*\d\S*", "#", observed))
 
 
 class Ledger:

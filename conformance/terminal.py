@@ -1,7 +1,8 @@
 """The terminal's page: results as text. The verdict first, then what is wrong, worst first, each with its evidence.
 
-Failures are grouped by cause: findings that one clause explains on one kind of queue are told once. Pure: results in,
-text out; colour is ANSI where asked for, and the same words without.
+Failures are grouped by cause. Findings of one rule with the same words are one case already; rules that break in the
+same words (numbers and names aside) stand together, because one bug usually breaks several. Pure: results in, text
+out; colour is ANSI where asked for, and the same words without.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from conformance.ledger import Step
+from conformance.ledger import Step, gist
 from conformance.results import Case, Results, RuleResult
 from conformance.verdicts import Verdict
 
@@ -73,9 +74,13 @@ class _Page:
 
     def failures(self, results: Results) -> Iterator[str]:
         """What is wrong, worst first. Deviations are named, not retold."""
-        told = sorted((rule for rule in results.rules if rule.verdict in _WORST), key=_badness)
-        for rule in told:
-            yield from self._rule(rule)
+        for group in _causes(results.rules):
+            if len(group) > 1:
+                others = ", ".join(rule.id for rule in group)
+                yield ""
+                yield self.paint("strong", f"{len(group)} rules break in the same way: {others}")
+            for rule in group:
+                yield from self._rule(rule)
         for trouble in results.troubles:
             yield ""
             yield f"{self.paint('bad', trouble.kind)}  {trouble.scene} on {trouble.queue_type} queues"
@@ -117,10 +122,8 @@ class _Page:
         rest += [f"{never} that no black box can judge"] if never else []
         if rest:
             yield f"of this selection also in the catalogue: {', '.join(rest)}"
-        yield self.paint(
-            "dim", f"{results.histories} histories, {results.events} events, {results.seconds:.1f} s, depth "
-                   f"{results.depth}, seed {results.seed}, run {results.run}",
-        )
+        size = f"{results.histories} histories, {results.events} events, {results.seconds:.1f} s"
+        yield self.paint("dim", f"{size}; depth {results.depth}, seed {results.seed}, run {results.run}")
 
     def verdict(self, results: Results) -> Iterator[str]:
         for warning in results.gate.warnings:
@@ -140,6 +143,15 @@ class _Page:
         head = indent if first is None else first
         rest = indent if first is None or indent.strip() or len(indent) > 2 else indent + "  "
         return [(head if n == 0 else rest) + line for n, line in enumerate(lines)] or [head]
+
+
+def _causes(rules: Sequence[RuleResult]) -> list[list[RuleResult]]:
+    """What is wrong, worst first; broken rules that were observed to break in the same words stand together."""
+    groups: dict[str, list[RuleResult]] = {}
+    for rule in sorted((rule for rule in rules if rule.verdict in _WORST), key=_badness):
+        alike = rule.verdict == Verdict.BROKEN and rule.selected and rule.cases
+        groups.setdefault(gist(rule.cases[0].observed) if alike else rule.id, []).append(rule)
+    return list(groups.values())
 
 
 def _badness(rule: RuleResult) -> tuple[object, ...]:

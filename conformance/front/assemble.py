@@ -7,13 +7,12 @@ whatever the order in which checks ran.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import __version__, gate
 from conformance.gate import Known
-from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness
+from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
 from conformance.results import Case, Results, RuleResult, Selection
 from conformance.rules import CATALOGUE, Rule, select
 from conformance.verdicts import Verdict, verdict_of
@@ -158,11 +157,6 @@ class _Scope:
             reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
             steps=witness.steps, rerun=f"{self._frame.rerun} --rules {finding.rule} --seed {self._frame.seed}",
         )
-
-
-def gist(observed: str) -> str:
-    """The words of an observation without its numbers and names."""
-    return re.sub(r"#(?:(?:,| and|) #)+", "#", re.sub(r"\S*\d\S*", "#", observed))
 
 
 def _clearest(seen: Seen) -> tuple[object, ...]:

@@ -15,13 +15,12 @@ import pytest
 from conformance import events, evidence, rules, terminal
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.events import Event
-from conformance.front.assemble import gist
 from conformance.front.door import ATTEMPT, CHECK, Door
 from conformance.front.options import Options
 from conformance.front.selection import Check
 from conformance.front.session import Opened, again
 from conformance.gate import excuse
-from conformance.ledger import PROPERTY, Entry, Step, Trouble, Witness, encode
+from conformance.ledger import PROPERTY, Entry, Step, Trouble, Witness, encode, gist
 from conformance.profiles import Profile
 from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding, Judgement

@@ -166,4 +166,8 @@ def again(options: Options) -> str:
         words.append(shlex.quote(options.url) if target.password == "guest" else '"$AMQP_URL"')
     if options.profile:
         words += ["--profile", shlex.quote(options.profile)]
+    if options.depth != "ci":
+        words += ["--depth", options.depth]
+    if options.examples:
+        words += ["--examples", str(options.examples)]
     return " ".join(words)

@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from conformance import gate, results
-from conformance.front.assemble import Frame, build, gist
-from conformance.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode
+from conformance.front.assemble import Frame, build
+from conformance.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode, gist
 from conformance.results import BadResults, Results, RuleResult, Selection, from_json, to_json
 from conformance.rules import CATALOGUE
 from conformance.verdicts import Finding

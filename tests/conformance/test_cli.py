@@ -1,0 +1,179 @@
+"""The command line: data on stdout, everything else on stderr, and the documented exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import conformance
+from conformance import rules
+from conformance.cli import main
+from conformance.front.exits import MEANING
+from conformance.front.options import TABLE, Options
+from conformance.front.session import again
+from conformance.front.ticket import Ticket, without_passwords
+from conformance.results import from_json
+from reference_broker import ReferenceBroker
+
+SCHEMAS = Path(conformance.__file__).parent / "schemas"
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[ReferenceBroker]:
+    with ReferenceBroker() as made:
+        yield made
+
+
+def out(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(words) == code
+    return capsys.readouterr().out
+
+
+def test_the_catalogue_as_text_says_what_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    said = out(capsys, "list")
+    assert all(name in said for name in rules.CATALOGUE)
+    assert "[planned]" in said
+    assert f"{len(rules.CATALOGUE)} rules:" in said
+
+
+def test_the_catalogue_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(out(capsys, "list", "--format", "json"))
+    assert [row["id"] for row in rows] == list(rules.CATALOGUE)
+    wanted = {"id", "family", "title", "level", "status", "applies", "scope", "mutants"}
+    assert all(wanted <= set(row) for row in rows)
+    assert all(row["reason"] for row in rows if row["status"] != "judged")
+
+
+def test_a_part_of_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(out(capsys, "list", "ack-*,tag-001", "--level", "must", "--format", "json"))
+    assert {row["family"] for row in rows} == {"ACK", "TAG"}
+    assert {row["level"] for row in rows} == {"must"}
+
+
+def test_a_rule_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    said = out(capsys, "explain", "ack-010")
+    assert said.startswith("ACK-010  ")
+    assert rules.get("ACK-010").clause[:40] in " ".join(said.split())
+    assert json.loads(out(capsys, "explain", "ACK-010", "--format", "json"))["id"] == "ACK-010"
+
+
+def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    for code, meaning in MEANING.items():
+        assert re.search(rf"^  {code} +{re.escape(meaning)}$", said, re.MULTILINE)
+
+
+def test_the_doctor_says_what_was_negotiated(broker: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    said = out(capsys, "doctor", broker.url)
+    for layer in ("tcp", "header", "login", "vhost", "rights", "clean-up"):
+        assert f"ok    {layer}\n" in said
+    assert "frame-max 131072" in said
+    assert "queue types  classic\n" in said
+    assert "profile      documented" in said
+    assert json.loads(out(capsys, "doctor", "--format", "json", broker.url))["failed"] is None
+
+
+@pytest.mark.rabbitmq
+def test_the_doctor_knows_rabbitmq(capsys: pytest.CaptureFixture[str]) -> None:
+    url = os.environ.get("AMQP_RABBITMQ_URL")
+    if not url:
+        pytest.skip("AMQP_RABBITMQ_URL is not set")
+    diagnosis = json.loads(out(capsys, "doctor", "--format", "json", url))
+    assert diagnosis["product"] == "RabbitMQ"
+    assert diagnosis["profile"].startswith("rabbitmq-")
+    assert "publisher_confirms" in diagnosis["capabilities"]
+    assert "classic" in diagnosis["queue_types"]
+
+
+def test_a_run_prints_results_that_follow_the_schema(
+    broker: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["run", broker.url, "--rules", "TAG-001,TAG-002", "--depth", "smoke", "--examples", "1", "--seed", "3"]
+    assert main([*words, "--format", "json", "--report", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    jsonschema.validate(document, json.loads((SCHEMAS / "results.json").read_text()))
+    assert document["command"].startswith("amqp-conformance run amqp://guest@127.0.0.1")
+    assert document["seed"] == 3
+    assert {rule["id"] for rule in document["rules"] if rule["selected"]} == {"TAG-001", "TAG-002"}
+    assert f"report: {tmp_path / 'index.html'}" in said.err
+    assert (tmp_path / "results.json").read_text() == said.out
+
+    written = {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()}
+    again_in = tmp_path / "again"
+    assert out(capsys, "report", str(tmp_path), "--out", str(again_in)).strip() == str(again_in / "index.html")
+    assert {path.name: path.read_text() for path in again_in.iterdir() if path.is_file()} == written
+
+
+def test_a_run_prints_its_summary_without_colour_where_nobody_looks(
+    broker: ReferenceBroker, capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", broker.url, "--rules", "TAG-001", "--depth", "smoke", "--examples", "1"]) == 0
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert said.out.rstrip().endswith("GATE OPEN")
+    assert re.search(r"1 rules? judged: 1 held", said.out)
+    assert re.search(r"^\d+ of \d+ checks$", said.err, re.MULTILINE)
+
+
+def test_the_broker_verb_serves_until_interrupted() -> None:
+    words = [sys.executable, "-m", "conformance.cli", "broker", "--port", "0"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[-1]
+    assert main(["doctor", url]) == 0
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert errors == ""
+
+
+def test_a_reader_that_leaves_early_is_no_fault() -> None:
+    words = f"{sys.executable} -m conformance.cli list --format json | head -1"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[\n"
+    assert done.stderr == ""
+
+
+def test_options_are_checked_and_have_defaults() -> None:
+    assert Options.checked(lambda name: None, {}) == Options()
+    said = {"broker-url": ["mine=amqp://h"], "level": "MUST", "seed": "7", "examples": 3, "strict": True}
+    options = Options.checked(said.get, {"AMQP_URL": "amqp://other"})
+    assert options == Options(url="amqp://h", level="must", seed=7, examples=3, strict=True)
+    assert Options.checked(lambda name: None, {"AMQP_URL": "amqp://other"}).url == "amqp://other"
+
+
+def test_every_option_of_the_table_is_an_option_of_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    said = capsys.readouterr().out
+    assert all(f"--{option.name}" in said for option in TABLE if not option.many)
+
+
+def test_the_command_that_runs_again_shows_no_secret() -> None:
+    assert again(Options()) == "amqp-conformance run"
+    assert again(Options(url="amqp://guest:guest@h/%2F")) == "amqp-conformance run amqp://guest:guest@h/%2F"
+    secret = again(Options(url="amqp://me:secret@h/", profile="rabbitmq-4.3", depth="deep", examples=9))
+    assert secret == 'amqp-conformance run "$AMQP_URL" --profile rabbitmq-4.3 --depth deep --examples 9'
+    assert without_passwords("run amqp://a:b@h x=amqps://c:d@h/v") == "run amqp://a@h x=amqps://c@h/v"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", Ticket.drawn(["run"]).started)
+
+
+def test_results_of_a_run_read_back(broker: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", broker.url, "--rules", "MODE-001", "--depth", "smoke", "--examples", "1", "--format", "json")
+    results = from_json(out(capsys, *words))
+    assert results.gate.open
+    assert results.broker.negotiated["frame_max"] == 131072
+    assert results.broker.url == broker.url.replace(":guest@", "@")

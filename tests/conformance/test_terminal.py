@@ -1,0 +1,96 @@
+"""The terminal's page: what comes first, what stands together, and that colour changes no word."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from conformance.ledger import Broker, Step, Trouble
+from conformance.results import Case, Gate, Results, RuleResult, Selection
+from conformance.terminal import frames, summary
+
+
+def step(n: int, *, interest: bool = True) -> Step:
+    return Step(n, ">" if n % 2 else "<", "c1", 1, f"basic.ack {n}", "basic.ack", "00", interest)
+
+
+def case(rule: str, observed: str, steps: int = 2) -> Case:
+    shown = (*map(step, range(1, steps + 1)), step(99, interest=False))
+    return Case(
+        id=f"{rule}-1", rule=rule, history="h", scene="s", queue_type="quorum", allowed="silence", observed=observed,
+        at=1, certain=True, seen=3, reproduced="4 of 5", deviation=None, steps=shown, rerun=f"again --rules {rule}",
+    )
+
+
+def rule(name: str, verdict: str, level: str, *cases: Case) -> RuleResult:
+    return RuleResult(
+        id=name, family=name[:3], title=f"Title of {name}", level=level, source="s", clause="A clause.",
+        status="planned" if verdict == "planned" else "judged", verdict=verdict, exercised=5, needed=1, selected=True,
+        reason=None, deviation=None, reports={}, cases=cases,
+    )
+
+
+def results(*rules: RuleResult, gate: Gate | None = None) -> Results:
+    totals = {verdict: sum(one.verdict == verdict for one in rules) for verdict in {one.verdict for one in rules}}
+    return Results(
+        suite="1", started="2026-01-01T00:00:00Z", seconds=2.0, command="c", run="r", seed=4, depth="ci", complete=True,
+        broker=Broker("Test 1", "amqp://h", "Test", "1", {}, {}, ()), profile="documented", queue_types=("classic",),
+        selection=Selection("may", "*", False), rules=rules, gate=gate or Gate(True, (), ()), totals=totals,
+        histories=1, events=2,
+    )
+
+
+WRONG = results(
+    rule("ACK-001", "held", "must"), rule("ACK-004", "broken", "should", case("ACK-004", "silence")),
+    rule("ACK-002", "broken", "must", case("ACK-002", "m1 came back")),
+    rule("ERR-001", "inconclusive", "must", case("ERR-001", "m1 came late")),
+    rule("ACK-003", "broken", "must", case("ACK-003", "m22 came back")), rule("CNF-001", "planned", "must"),
+    gate=Gate(False, ("ACK-002 is broken", "and more"), ("take care",)),
+)
+
+
+def test_worst_comes_first_and_what_breaks_alike_stands_together() -> None:
+    said = summary(WRONG)
+    order = re.findall(r"^(?:BROKEN|INCONCLUSIVE)  (\S+)", said, re.MULTILINE)
+    assert order == ["ACK-002", "ACK-003", "ACK-004", "ERR-001"]
+    assert "2 rules break in the same way: ACK-002, ACK-003" in said
+
+
+def test_a_failure_has_clause_allowed_observed_exchange_and_a_way_to_run_it_again() -> None:
+    block = summary(WRONG).partition("BROKEN  ACK-002")[2].partition("\nBROKEN")[0]
+    for words in ("A clause.", "quorum queue, 4 of 5, 3 times", "silence", "m1 came back", "again --rules ACK-002"):
+        assert words in block
+    assert re.search(r"frames +c1\.1 +→ +basic\.ack 1\n +c1\.1 +← basic\.ack 2\n", block)
+    assert "99" not in block
+
+
+def test_what_is_not_judged_is_said() -> None:
+    said = summary(WRONG)
+    assert "5 rules judged: 1 held, 3 broken, 1 inconclusive" in said
+    assert "1 planned, not judged yet" in said
+
+
+def test_the_last_word_is_the_gates() -> None:
+    assert summary(results(rule("ACK-001", "held", "must"))).endswith("GATE OPEN\n")
+    said = summary(WRONG)
+    assert said.index("warning: take care") < said.index("GATE CLOSED") < said.index("· ACK-002 is broken")
+
+
+def test_trouble_is_told() -> None:
+    said = summary(replace(WRONG, troubles=(Trouble("a scene", "classic", "harness", "KeyError: 'x'"),)))
+    assert re.search(r"harness  a scene on classic queues\n  KeyError: 'x'", said)
+
+
+def test_colour_changes_no_word() -> None:
+    painted = summary(WRONG, color=True)
+    assert "\x1b[1;31mBROKEN\x1b[0m" in painted
+    assert re.sub(r"\x1b\[[\d;]*m", "", painted) == summary(WRONG)
+
+
+def test_lines_keep_to_the_width() -> None:
+    for width in (70, 96, 110):
+        assert max(map(len, summary(WRONG, width=width).splitlines())) <= width
+
+
+def test_a_long_exchange_is_cut_and_says_so() -> None:
+    assert frames([step(n) for n in range(1, 31)])[-1].strip() == "... and 6 more"
