@@ -1,30 +1,36 @@
-"""Raw frames, cut where a reader wants them cut: envelope, class and method, arguments, end.
+"""Raw frames, cut where a reader wants them cut: field by field, with names and values.
 
-Works on whatever octets were recorded. What is no frame is shown as the octets that it is; nothing here fails on
-hostile input, because malformed frames are what some cases are about.
+The codec knows which octets of a frame are which field; here they get their words. Works on whatever was recorded:
+octets that are no frame are shown as what they are, with what the codec expected instead, because malformed frames
+are what some cases are about.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codec import methods
+import codec
+from codec import explain, methods, values
+from codec.explain import Part as Field
 
 LONGEST = 96
 """Octets of one part that are shown; bodies may be long."""
 
 _TYPES = {1: "method", 2: "header", 3: "body", 8: "heartbeat"}
+_TONES = {"index": "t1", "class_id": "t1", "channel": "t2", "size": "t3", "delivery_tag": "t4", "body_size": "t4"}
+_PLAIN = frozenset({"type", "end", "weight"})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A run of octets with a name and a meaning. `tone` picks a background; 0 is none."""
+    """A run of octets with a name and a meaning; `tone` is the class of its background."""
 
     octets: str
     name: str
     meaning: str
-    tone: int
+    tone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,7 @@ def cut(raw: str) -> list[Cut]:
 def _cuts(octets: bytes) -> Iterator[Cut]:
     at = 0
     while at < len(octets):
-        size = _whole(octets, at)
-        if size is None:
-            yield Cut("octets", len(octets) - at, (_part(octets[at:], *_unframed(octets[at:])),))
-            return
+        size = _whole(octets, at) or len(octets) - at
         yield _frame(octets[at:at + size])
         at += size
 
@@ -64,75 +67,83 @@ def _whole(octets: bytes, at: int) -> int | None:
     return size if at + size <= len(octets) else None
 
 
-def _unframed(octets: bytes) -> tuple[str, str, int]:
-    if octets.startswith(b"AMQP") and len(octets) == 8:
-        return "protocol header", "AMQP " + "-".join(str(octet) for octet in octets[5:]), 1
-    return "no frame", printable(octets), 5
+def _frame(raw: bytes) -> Cut:
+    if raw.startswith(b"AMQP") and len(raw) == 8:
+        version = "AMQP " + "-".join(str(octet) for octet in raw[5:])
+        return Cut("protocol header", 8, (_part(raw, "protocol header", version, "t1"),))
+    try:
+        frame, fields = codec.decode(raw), explain.anatomy(raw)
+    except codec.MalformedFrame:
+        wrong = explain.explain(raw, 0, 0)
+        why = f"octet {wrong.offset}: expected {wrong.expected}, found {wrong.found}"
+        return Cut("malformed", len(raw), (_part(raw, "no frame", why, "wrong"),))
+    return Cut(_TYPES[raw[0]], len(raw), tuple(_parts(raw, fields, frame)))
 
 
-def _frame(frame: bytes) -> Cut:
-    kind = _TYPES[frame[0]]
-    channel, payload, end = int.from_bytes(frame[1:3], "big"), frame[7:-1], frame[-1:]
-    inside = {"method": _method, "header": _header}.get(kind, _body)(payload) if payload else []
-    return Cut(kind, len(frame), (
-        _part(frame[:1], "frame", f"{frame[0]} {kind}", 0), _part(frame[1:3], "channel", str(channel), 2),
-        _part(frame[3:7], "size", str(len(payload)), 3), *inside,
-        _part(end, "end", "" if end == b"\xce" else "wrong: CE expected", 0 if end == b"\xce" else 5),
-    ))
+def _parts(raw: bytes, fields: list[Field], frame: codec.Frame) -> Iterator[Part]:
+    """The fields of a good frame. What is inside a table is told by the table."""
+    reached = 0
+    for field in fields:
+        octets = raw[field.begin:field.end]
+        if not octets or field.begin < reached:
+            continue
+        reached = field.end
+        if field.op.name == "index":
+            yield from _index(octets)
+        else:
+            yield _part(octets, _name(field), _meaning(field, octets, frame), _tone(field))
 
 
-def _method(payload: bytes) -> list[Part]:
-    known = methods.BY_INDEX.get(int.from_bytes(payload[:4], "big"))
-    family, _, name = known.NAME.partition(".") if known else ("", "", "unknown")
-    parts = [
-        _part(payload[:2], "class", f"{int.from_bytes(payload[:2], 'big')} {family}", 1),
-        _part(payload[2:4], "method", f"{int.from_bytes(payload[2:4], 'big')} {name}", 1),
-    ]
-    rest = payload[4:]
-    if known and known.FIELDS[:1] == ("delivery_tag",) and len(rest) >= 8:
-        parts.append(_part(rest[:8], "delivery-tag", str(int.from_bytes(rest[:8], "big")), 4))
-        rest, fields = rest[8:], known.FIELDS[1:]
-    else:
-        fields = known.FIELDS if known else ()
-    if rest:
-        only_bits = bool(known) and len(rest) == 1 and set(fields) <= set(known.BITS if known else ())
-        parts.append(_bits(rest, fields) if only_bits else _part(rest, _names(fields), printable(rest), 6))
-    return parts
+def _index(octets: bytes) -> Iterator[Part]:
+    family, _, name = methods.BY_INDEX[int.from_bytes(octets, "big")].NAME.partition(".")
+    yield _part(octets[:2], "class", f"{int.from_bytes(octets[:2], 'big')} {family}", "t1")
+    yield _part(octets[2:], "method", f"{int.from_bytes(octets[2:], 'big')} {name}", "t1")
 
 
-def _bits(octet: bytes, fields: tuple[str, ...]) -> Part:
-    on = [_plain(name) for position, name in enumerate(fields) if octet[0] >> position & 1]
-    return _part(octet, "bits", ", ".join(on) or "none set", 6)
+def _name(field: Field) -> str:
+    return {"type": "frame", "class_id": "class"}.get(field.op.name) or plain(field.op.name)
 
 
-def _header(payload: bytes) -> list[Part]:
-    return [
-        _part(payload[:2], "class", str(int.from_bytes(payload[:2], "big")), 1),
-        _part(payload[2:4], "weight", str(int.from_bytes(payload[2:4], "big")), 0),
-        _part(payload[4:12], "body size", str(int.from_bytes(payload[4:12], "big")), 4),
-        _part(payload[12:], "properties", printable(payload[14:]), 6),
-    ]
+def _tone(field: Field) -> str:
+    if field.op.name in _PLAIN:
+        return ""
+    return _TONES.get(field.op.name) or ("t5" if field.op.kind in ("text", "octets") else "t6")
 
 
-def _body(payload: bytes) -> list[Part]:
-    return [_part(payload, "payload", printable(payload), 6)]
+def _meaning(field: Field, octets: bytes, frame: codec.Frame) -> str:
+    kind, name = field.op.kind, field.op.name
+    if name == "type":
+        return f"{octets[0]} {_TYPES[octets[0]]}"
+    if name == "end":
+        return ""
+    if kind == "bits":
+        return ", ".join(plain(bit) for bit in field.op.extra if getattr(frame, bit)) or "none set"
+    if name == "flags" and isinstance(frame, codec.Header):
+        return ", ".join(plain(one) for one in frame.properties()) or "no properties"
+    if kind == "rest":
+        return printable(octets)
+    if kind in ("text", "octets"):
+        return f"“{printable(octets[1 if kind == 'text' else 4:])}”"
+    if kind == "items":
+        return _shortened(json.dumps(values.to_json(getattr(frame, name)), ensure_ascii=False))
+    return str(int.from_bytes(octets, "big"))
 
 
-def _names(fields: tuple[str, ...]) -> str:
-    return ", ".join(_plain(name) for name in fields if not name.startswith("reserved")) or "arguments"
-
-
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """An argument's name as the protocol writes it."""
     return name.strip("_").replace("_", "-")
-
-
-def _part(octets: bytes, name: str, meaning: str, tone: int) -> Part:
-    shown = octets[:LONGEST].hex(" ").upper()
-    more = len(octets) - LONGEST
-    return Part(shown + (f" … {more} more" if more > 0 else ""), name, meaning, tone)
 
 
 def printable(octets: bytes) -> str:
     """The octets as text where they are ASCII, a dot where they are not; the beginning of it."""
-    text = "".join(chr(octet) if 32 <= octet < 127 else "·" for octet in octets[:40])
-    return text + ("…" if len(octets) > 40 else "")
+    return _shortened("".join(chr(octet) if 32 <= octet < 127 else "·" for octet in octets))
+
+
+def _shortened(text: str, room: int = 64) -> str:
+    return text if len(text) <= room else text[:room - 1] + "…"
+
+
+def _part(octets: bytes, name: str, meaning: str, tone: str) -> Part:
+    shown = octets[:LONGEST].hex(" ").upper()
+    more = len(octets) - LONGEST
+    return Part(shown + (f" … {more} more" if more > 0 else ""), name, meaning, tone)

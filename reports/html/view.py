@@ -14,7 +14,7 @@ from typing import Any
 from conformance import rules as catalogue
 from conformance.rules import Family, Rule
 from reports.html.exchange import CaseView, case_view
-from reports.html.words import Share, Sign, headline, judged, severity, share, sign
+from reports.html.words import Share, Sign, gravity, headline, judged, severity, share, sign
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Page:
 
     @property
     def failing(self) -> list[RuleView]:
-        """What is wrong, worst level first, then by the catalogue."""
-        return sorted((rule for rule in self.rules if rule.group == "failing"), key=_gravity)
+        """What is wrong, worst first."""
+        return sorted((rule for rule in self.rules if rule.group == "failing"), key=lambda rule: gravity(rule.data))
 
     @property
     def deviating(self) -> list[RuleView]:
@@ -148,10 +148,3 @@ def _absent(rule: Rule) -> dict[str, Any]:
 
 def _shares(every: Sequence[Mapping[str, Any]]) -> list[Share]:
     return [found for level in ("must", "should", "may") if (found := share(level, every)).of]
-
-
-def _gravity(rule: RuleView) -> tuple[int, int]:
-    levels = list(catalogue.LEVELS)
-    level = rule.data["level"]
-    return levels.index(level) if level in levels else len(levels), severity(rule.data["verdict"])
-

@@ -53,6 +53,12 @@ def severity(verdict: str) -> int:
     return order.index(verdict) if verdict in order else len(order)
 
 
+def gravity(rule: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Sort key, worst first: by level, by verdict, and then by how often the contradiction was seen."""
+    level = LEVELS.index(rule["level"]) if rule["level"] in LEVELS else len(LEVELS)
+    return level, severity(rule["verdict"]), -sum(case.get("seen", 1) for case in rule.get("cases") or ())
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """Of the judged rules of one level that the broker offers: how many held."""
@@ -98,7 +104,7 @@ def headline(results: Mapping[str, Any]) -> tuple[str, str]:
         return f"{name} was not judged.", "No rule was selected that this broker offers."
     if tally["broken"]:
         broken = [rule for rule in rules if rule["verdict"] == "broken"]
-        worst = min(broken, key=lambda rule: LEVELS.index(rule["level"]))
+        worst = min(broken, key=gravity)
         passes = "passes the gate" if is_open else "does not pass the gate"
         return f"{name} {passes}.", _breaks(worst, tally["broken"], offered)
     if not is_open:
