@@ -26,6 +26,7 @@ from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding, Judgement
 
 Kind = tuple[str, bool, str, int | None]
+LONGEST = 250
 LOST, GONE, HARNESS = "lost", "unreachable", "harness"
 
 
@@ -179,8 +180,12 @@ def vanished(history: Iterable[Event]) -> str | None:
 
 
 def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[Step, ...]:
-    """The minimal exchange of a finding."""
-    return tuple(Step(**step) for step in evidence.steps(evidence.minimal(history, finding, profile)))
+    """The minimal exchange of a finding; of one that cannot be cut down, the end of what is of interest."""
+    kept = evidence.minimal(history, finding, profile)
+    if len(kept) > LONGEST:
+        near = [event for event in kept if evidence.interest(event) or event.seq in (finding.at, *finding.witness)]
+        kept = near[-LONGEST:]
+    return tuple(Step(**step) for step in evidence.steps(kept))
 
 
 def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:

@@ -13,6 +13,7 @@ from conformance.front.ticket import Ticket
 from conformance.gate import Known
 from conformance.ledger import Ledger
 from conformance.results import Results, Selection
+from conformance.verdicts import Verdict
 
 
 def conclude(options: Options, ticket: Ticket, ledger: Ledger, *, complete: bool) -> Results:
@@ -36,9 +37,11 @@ def known(options: Options, ticket: Ticket, ledger: Ledger) -> Known:
 
 
 def exit_code(results: Results) -> int:
-    """The documented exit code. What kept us from judging outranks what was judged."""
+    """The documented exit code. What kept us from judging outranks what was judged; but a connection that was lost
+    on the way says nothing more where a rule is broken anyway."""
     kinds = {trouble.kind for trouble in results.troubles}
-    if kinds & {LOST, GONE}:
+    broken = any(rule.verdict == Verdict.BROKEN and rule.selected for rule in results.rules)
+    if GONE in kinds or (LOST in kinds and not broken):
         return UNREACHABLE
     if HARNESS in kinds:
         return HARNESS_ERROR
