@@ -1,0 +1,73 @@
+"""One run, judged three times: live, by the plain fold over its recording, and on Spark. The three agree.
+
+Once on a broker that was made to misbehave, so that there is something to disagree about, and once on a real RabbitMQ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance import profiles, rules
+from conformance.monitors import judge
+from reference_broker import ReferenceBroker
+from reports.html import render
+from reports.pipeline import verdicts
+from reports.recording import Recording
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+MUTANTS = ("settle.multiple-only-below-tag",)
+
+
+@pytest.fixture(params=["misbehaving", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "rabbitmq":
+        if "AMQP_RABBITMQ_URL" not in os.environ:
+            pytest.skip("AMQP_RABBITMQ_URL names no RabbitMQ")
+        yield os.environ["AMQP_RABBITMQ_URL"]
+        return
+    with ReferenceBroker(mutants=MUTANTS) as broker:
+        yield broker.url
+
+
+@pytest.fixture
+def run(url: str, tmp_path: Path) -> tuple[dict[str, Any], Path]:
+    """The suite by two workers on the broker: its results and its recording."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "--pyargs", "conformance", "--broker-url", url, "--depth", "smoke", "-q", "-n",
+         "2", "--rules", "TAG-*,ACK-*", "--recording", str(tmp_path / "rec"), "--report", str(tmp_path / "report"),
+         "-p", "no:cacheprovider"],
+        capture_output=True, text=True, timeout=300, check=False, cwd=Path(__file__).parents[2],
+    )
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
+    return json.loads((tmp_path / "report" / "results.json").read_text("utf-8")), tmp_path / "rec"
+
+
+def test_the_three_agree(run: tuple[dict[str, Any], Path], spark: SparkSession) -> None:
+    results, folder = run
+    recording = Recording(folder)
+    assert len(recording.files) == 2
+    assert recording.torn == []
+    rows = [verdicts.Row(**row.asDict()) for row in verdicts.verdicts(spark, folder).collect()]
+    assert verdicts.differences(rows, results) == []
+
+    plain = judge(recording.events(), profiles.load(results["profile"]))
+    assert {row.rule: row.exercised for row in rows} == {name: plain.exercised[name] for name in rules.CATALOGUE}
+    for row in rows:
+        found = [finding for finding in plain.findings if finding.rule == row.rule]
+        assert (row.findings, row.doubtful) == (
+            sum(one.certain for one in found), sum(not one.certain for one in found)), row.rule
+    if results["broker"]["product"] != "RabbitMQ":
+        assert {row.rule for row in rows if row.verdict == "broken"} >= {"ACK-002"}
+    assert results["broker"]["name"] in render(results)
