@@ -67,7 +67,9 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     consumer = fact.consumer
     if fact.obligation.kind != DELIVERY or consumer is None or fact.channel is None:
         return
-    copy = next(consumer.source.waiting())
+    copy = next(consumer.source.waiting(), None)
+    if copy is None:  # an earlier finding of this deadline was about the same message
+        return
     former = fact.channel.previous
     if former is not None and 0 < former.prefetch == consumer.outstanding and not consumer.limit:
         rule = "ERR-007"
