@@ -10,14 +10,15 @@ Callers put PAD behind the last octet, so that a read of more than there is left
 An encoder packs everything between two long fields at once. The format depends on nothing but the lengths of the short
 strings, so the packers are kept by those lengths.
 
-All of it lives in one namespace, ENV. Every emitted function has its text in `.source`.
+Every emitted function has its text in `.source`; functions that are compiled together share a namespace of their own.
 """
 
 from __future__ import annotations
 
 import linecache
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from codec import wire
@@ -49,18 +50,22 @@ def refuse_value(owner: Any, problem: Exception) -> Unencodable:
     return problem if isinstance(problem, Unencodable) else Unencodable(f"cannot encode {owner!r}: {problem}")
 
 
-ENV: dict[str, Any] = {
+SHARED: dict[str, Any] = {  # what emitted functions name
     "new": object.__new__, "Refused": Refused, "Unencodable": Unencodable, "refuse_value": refuse_value,
     "keep_packer": keep_packer,
     "UNENCODABLE": (struct.error, TypeError, ValueError, AttributeError, LookupError),
 }
 
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 class Function:
-    """The text of a function as it grows. Its head names it."""
+    """The text of a function as it grows, and the objects that it names."""
 
     def __init__(self, name: str, parameters: str) -> None:
         self.name, self.lines, self._count = name, [f"def {name}({parameters}):"], 0
+        self.needs: dict[str, Any] = {}
 
     def add(self, *lines: str, indent: int = 1) -> None:
         self.lines += ["    " * indent + line for line in lines]
@@ -69,42 +74,45 @@ class Function:
         self._count += 1
         return f"_{self._count}"
 
+    def need(self, name: str, thing: Any) -> str:
+        self.needs[name] = thing
+        return name
+
+    def unpacker(self, fmt: str) -> str:
+        return self.need(f"U_{fmt}", struct.Struct(">" + fmt).unpack_from)
+
+    def packer(self, fmt: str) -> str:
+        return self.need(f"P_{fmt}", struct.Struct(">" + fmt).pack)
+
     @property
     def source(self) -> str:
         return "\n".join(self.lines) + "\n"
 
 
-def define(functions: Sequence[Function], where: str) -> None:
-    """Compile them together, into ENV. `where` names the text in tracebacks."""
+def define(functions: Sequence[Function], where: str, given: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+    """Compile them together; the functions by name. `where` names their text in tracebacks, `given` is what else they
+    call."""
     text = "\n".join(f.source for f in functions)
     linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
-    exec(compile(text, where, "exec"), ENV)
+    namespace = {**SHARED, **given}
     for function in functions:
-        ENV[function.name].source = function.source
+        namespace |= function.needs
+    exec(compile(text, where, "exec"), namespace)
+    for function in functions:
+        namespace[function.name].source = function.source
+    return {function.name: namespace[function.name] for function in functions}
 
 
-def forget(name: str, where: str) -> None:
-    """Take out of ENV what was emitted under this name."""
+def forget(where: str) -> None:
+    """Tracebacks will not need that text any more."""
     linecache.cache.pop(where, None)
-    for key in [key for key in ENV if name in key]:
-        del ENV[key]
 
 
-def unpacker(fmt: str) -> str:
-    ENV.setdefault(f"U_{fmt}", struct.Struct(">" + fmt).unpack_from)
-    return f"U_{fmt}"
-
-
-def packer(fmt: str) -> str:
-    ENV.setdefault(f"P_{fmt}", struct.Struct(">" + fmt).pack)
-    return f"P_{fmt}"
-
-
-def flags_table(count: int) -> str:
+def flags_table(count: int) -> Any:
     """Octet -> its bits as bools; an octet with other bits set has no row, and looking it up is the refusal."""
-    rows = tuple(tuple(bool(v >> i & 1) for i in range(count)) for v in range(1 << count))
-    ENV.setdefault(f"FLAGS{count}", rows if count > 1 else (False, True))
-    return f"FLAGS{count}"
+    if count == 1:
+        return False, True
+    return tuple(tuple(bool(octet >> i & 1) for i in range(count)) for octet in range(1 << count))
 
 
 item_kinds: list[Op] = []
@@ -149,7 +157,7 @@ class Reads:
         if fmt == "B":
             self.f.add(f"{self._run[0][1]} = b[{self._at}]")
         else:
-            self.f.add(f"{', '.join(v for _, v in self._run)}, = {unpacker(fmt)}(b, {self._at})")
+            self.f.add(f"{', '.join(v for _, v in self._run)}, = {self.f.unpacker(fmt)}(b, {self._at})")
         self._offset += struct.calcsize(">" + fmt)
         self._run = []
 
@@ -157,7 +165,8 @@ class Reads:
         self.values.append((op.name, self._fixed(op.fmt)))
 
     def _bits(self, op: Op) -> None:
-        raw, table = self._fixed(op.fmt), flags_table(len(op.extra))
+        raw, count = self._fixed(op.fmt), len(op.extra)
+        table = self.f.need(f"FLAGS{count}", flags_table(count))
         if len(op.extra) == 1:
             self.values.append((op.extra[0], f"{table}[{raw}]"))
             return
@@ -271,13 +280,12 @@ class Writes:
         if all(v.isdigit() for _, v, _ in segment):
             fmt = ">" + "".join(f for f, _, _ in segment)
             return repr(struct.pack(fmt, *(int(v) for _, v, _ in segment)))
-        return f"{packer(''.join(f for f, _, _ in segment))}({values})"
+        return f"{self.f.packer(''.join(f for f, _, _ in segment))}({values})"
 
     def _sized_packer(self, number: int, segment: list[tuple[str, str, bool]], lengths: list[str]) -> str:
         """A variable that holds the packer for these lengths. A length is below 256, or packing it fails."""
-        kept = f"KEPT_{self.f.name}_{number}"
+        kept = self.f.need(f"KEPT_{self.f.name}_{number}", {})
         pattern = ">" + "".join("%ds" if sized else f for f, _, sized in segment)
-        ENV[kept] = {}
         key, pack = self.f.temporary(), self.f.temporary()
         self.f.add(f"{key} = " + " | ".join(f"{n} << {8 * i}" if i else n for i, n in enumerate(lengths)),
                    f"{pack} = {kept}.get({key}) or keep_packer({kept}, {key}, {pattern!r}, {', '.join(lengths)})")
@@ -287,9 +295,9 @@ class Writes:
 def decoder(name: str, cls: type, ops: Sequence[Op], given: Sequence[str]) -> Function:
     """A function that makes a `cls` from `ops`; `given` are attributes that the caller has read already."""
     f = Function(name, ", ".join(["b", "t", "p", "end", *given]))
-    ENV[f"C_{name}"] = cls
     values = [(g, g) for g in given] + Reads(f).read(ops)
-    f.add(f"o = new(C_{name})", *(f"o.{attribute} = {value}" for attribute, value in values), "return o")
+    f.add(f"o = new({f.need(f'C_{name}', cls)})")
+    f.add(*(f"o.{attribute} = {value}" for attribute, value in values), "return o")
     return f
 
 
@@ -299,5 +307,6 @@ def encoder(name: str, ops: Sequence[Op]) -> Function:
     Writes(inner).write(ops)
     f.add("try:")
     f.lines += ["    " + line for line in inner.lines[1:]]
+    f.needs = inner.needs
     f.add("except UNENCODABLE as problem:", "    raise refuse_value(o, problem) from problem")
     return f

@@ -9,9 +9,10 @@ only MOST_WORDS of these classes are kept.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from codec import emit, wire
+from codec import emit, items, wire
 from codec.errors import MalformedFrame
 from codec.lower import lower
 
@@ -117,15 +118,13 @@ class Header(_Value):
         return _restore, (self.channel, self.body_size, self.properties())
 
 
-class ProtocolHeader(_Value):
+@dataclass(slots=True)
+class ProtocolHeader:
     """The octets with which a client begins, and with which a server says which version it would speak."""
 
-    __slots__ = ("major", "minor", "revision")
-    FIELDS = __slots__
-    channel: ClassVar[int] = 0
-
-    def __init__(self, major: int = 0, minor: int = 9, revision: int = 1) -> None:
-        self.major, self.minor, self.revision = major, minor, revision
+    major: int = 0
+    minor: int = 9
+    revision: int = 1
 
     def encode(self) -> bytes:
         return bytes(wire.ProtocolHeader.build(
@@ -160,11 +159,11 @@ def header_class(flags: int) -> type[Header]:
     name, where = _names(flags)
     decode = emit.decoder(f"decode_{name}", cls, ops[after:-1], ("channel", "body_size"))
     encode = emit.encoder(f"encode_{name}", ops)
-    emit.define((decode, encode), where)
-    cls.encode = emit.ENV[encode.name]
+    made = emit.define((decode, encode), where, items.FUNCTIONS)
+    cls.encode = made[encode.name]
     if len(_HEADER_CLASSES) >= MOST_WORDS:
         _forget_oldest()
-    HEADER_DECODERS[flags], _HEADER_CLASSES[flags] = emit.ENV[decode.name], cls
+    HEADER_DECODERS[flags], _HEADER_CLASSES[flags] = made[decode.name], cls
     return _HEADER_CLASSES[flags]
 
 
@@ -176,7 +175,7 @@ def _names(flags: int) -> tuple[str, str]:
 def _forget_oldest() -> None:
     oldest = next(iter(_HEADER_CLASSES))
     del HEADER_DECODERS[oldest], _HEADER_CLASSES[oldest]
-    emit.forget(*_names(oldest))
+    emit.forget(_names(oldest)[1])
 
 
 def header_decoder(flags: int) -> Callable[..., Header]:
@@ -204,8 +203,7 @@ def _restore(channel: int, body_size: int, properties: dict[str, Any]) -> Header
 
 def _frame_encoder(cls: Any, facts: dict[str, Any]) -> None:
     function = emit.encoder(f"encode_{cls.__name__.lower()}", lower(wire.Frame, facts))
-    emit.define((function,), f"<codec {cls.__name__}>")
-    cls.encode = emit.ENV[function.name]
+    cls.encode = emit.define((function,), f"<codec {cls.__name__}>")[function.name]
 
 
 _frame_encoder(Body, {"type": wire.BODY})

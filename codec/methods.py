@@ -60,14 +60,13 @@ def _make(class_id: int, method_id: int, name: str) -> tuple[type[Method], tuple
 
 def _build() -> None:
     made = [_make(*key, name) for key, (name, _) in wire.METHODS.items()]
-    emit.define([f for _, functions in made for f in functions], "<codec methods>")
-    items.define_items()
+    emitted = emit.define([f for _, functions in made for f in functions], "<codec methods>", items.FUNCTIONS)
     for cls, (init, decode, encode) in made:
-        cls.__init__, cls.encode = emit.ENV[init.name], emit.ENV[encode.name]  # type: ignore[misc, method-assign]
+        cls.__init__, cls.encode = emitted[init.name], emitted[encode.name]  # type: ignore[misc, method-assign]
         cls.__init__.__qualname__ = f"{cls.__name__}.__init__"
         setattr(sys.modules[__name__], cls.__name__, cls)
         BY_NAME[cls.NAME] = BY_INDEX[cls.INDEX] = cls
-        DECODERS[cls.INDEX] = emit.ENV[decode.name]
+        DECODERS[cls.INDEX] = emitted[decode.name]
 
 
 def __getattr__(name: str) -> Any:

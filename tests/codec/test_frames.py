@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
@@ -115,10 +116,8 @@ def test_cutting_looks_at_the_envelope_only() -> None:
 @given(octets=st.binary(max_size=60), frame_max=st.sampled_from([0, 8, 20, 4096]))
 def test_no_octets_raise_anything_else(octets: bytes, frame_max: int) -> None:
     for feed in (codec.FrameReader(frame_max).feed, codec.FrameReader(frame_max).cut, codec.decode):
-        try:
+        with contextlib.suppress(codec.MalformedFrame):
             feed(octets)
-        except codec.MalformedFrame as problem:
-            assert str(problem)
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(0, []), (1, [1]), (4088, [4088]), (4089, [4088, 1]), (8176, [4088] * 2)])
