@@ -13,7 +13,7 @@ from codec import methods as m
 from conformance.drivers.raw import RawConnection
 
 ROUNDS = 40
-FLOOR = 2.0
+FLOOR = 5.0
 FACTOR = 50
 PATIENCE = 10.0
 
