@@ -183,6 +183,8 @@ def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool)
     if no_ack:
         queue.leave(copy, GONE)
         copy.shaky = True
+    elif channel.vague or channel.race is not None:
+        queue.unsettle(copy, shaky=True)
     elif not copy.shaky:
         settlement = copy.settlement
         queue.back(copy, RELEASED, event.seq)

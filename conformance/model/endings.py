@@ -90,6 +90,16 @@ def shake(channel: Channel) -> None:
 def blur(channel: Channel) -> None:
     """From now on anything may have happened to what the channel holds and does."""
     channel.vague = True
+    for queue, taker in takers(channel):
+        queue.lose(taker)
     for delivery in channel.unacked.values():
         delivery.shaky = True
         delivery.copy.queue.unsettle(delivery.copy, shaky=True)
+
+
+def clear(channel: Channel, at: int) -> None:
+    """An answer shows that the channel lives. What it held remains uncertain, what it does is not."""
+    channel.vague = False
+    for consumer in channel.consumers.values():
+        if consumer.state != CANCELLING:
+            consumer.source.regain(consumer.taker, at)

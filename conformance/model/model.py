@@ -139,6 +139,8 @@ class Model:
         elif kind == DELIVERY:
             if fact.consumer is not None:
                 fact.consumer.state = GIVEN_UP
+                for copy in [*fact.consumer.source.waiting()][:1]:
+                    copy.queue.unsettle(copy, shaky=False)
         elif fact.request is not None:
             channel.answered(fact.request.method, fact.request.consumer_tag)
             if fact.request.method in ("channel.close", "channel.open"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.events import Event
+from conformance.model import endings
 from conformance.model.channels import Channel
 from conformance.model.facts import Accepted, Fact
 from conformance.model.records import EITHER, WAITING
@@ -23,7 +24,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
         settlement.accepted = event.seq
         yield Accepted(event, settlement)
         if settlement.refusal == EITHER:
-            channel.vague = channel.connection.doom is not None or any(one.refusal == EITHER for one in unproven)
+            _clear(channel, event.seq)
     if channel.race is not None and channel.race.seq < sent:
         channel.race = None
     if channel.sent:
@@ -31,6 +32,14 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     doom = channel.connection.doom
     if doom is not None and doom.optional and doom.seq <= sent:
         channel.connection.doom = None
+        for other in channel.connection.channels.values():
+            _clear(other, event.seq)
+
+
+def _clear(channel: Channel, at: int) -> None:
+    """Is there still anything that may have failed the channel? Misuse of a closed one is never cleared up."""
+    if channel.alive() and not channel.connection.doom and all(one.refusal != EITHER for one in channel.unproven):
+        endings.clear(channel, at)
 
 
 def prove(channel: Channel, queue: str, before: int, at: int) -> None:

@@ -94,6 +94,14 @@ class Queue:
             self._swallowing += 1
             self.doubt()
 
+    def regain(self, taker: Taker, at: int) -> None:
+        """The taker's channel might have failed, and has not."""
+        if taker in self.takers and taker.lost:
+            taker.lost = False
+            self._lost -= 1
+            self._swallowing -= taker.no_ack
+            self._lost_until = at
+
     def end(self, taker: Taker, at: int, *, blind: bool) -> None:
         """The taker takes nothing more."""
         if taker not in self.takers:
@@ -176,6 +184,7 @@ class Queue:
         copy.shaky = copy.shaky or shaky
         if copy.place == WAITING:
             self._drop(copy)
+        if copy.place == WAITING or shaky:
             self.aside[copy.id] = copy
 
     def waiting(self) -> Iterator[Copy]:
@@ -188,9 +197,7 @@ class Queue:
         return bool(self.fresh or self.returned or self.aside) or self.opaque or not self.declared
 
     def _drop(self, copy: Copy) -> None:
-        if copy.place == OUT:
-            self.held -= 1
-            return
+        self.held -= copy.place == OUT
         self.fresh.pop(copy.id, None)
         self.returned.pop(copy.id, None)
         self.aside.pop(copy.id, None)

@@ -63,7 +63,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
             channel.discarding = False
         return
     if channel is None or (channel.state in (CLOSED, CLOSING) and not channel.discarding):
-        _unopened(model, connection, channel, event)
+        _unopened(connection, channel, event)
     elif channel.state == DOOMED or channel.discarding:
         _ignored(model, channel, event)
     elif event.method in SETTLING:
@@ -96,23 +96,25 @@ def _open(connection: Connection, event: Event) -> None:
     _request_plain(channel, event)
 
 
-def _unopened(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:
-    """A method on a channel that is not open costs the connection."""
-    if channel is not None and (channel.vague or channel.doom) and channel.state == CLOSING:
-        return
-    lenient = event.method in SETTLING and channel is not None and model.profile.product == "LavinMQ"
+def _unopened(connection: Connection, channel: Channel | None, event: Event) -> None:
+    """A method on a channel that is not open costs the connection, unless the number was in use just before.
+
+    A broker may still be winding up the channel that was closed, and discard what comes for it.
+    """
+    if channel is not None:
+        channel.vague = True
     ids = event.class_id, event.method_id
     _mistake(connection, HardDoom(
-        event.seq, "ERR-010", 504, *ids, f"{event.method} on channel {event.channel}, which is not open", lenient,
+        event.seq, "ERR-010", 504, *ids, f"{event.method} on channel {event.channel}, which is not open",
+        optional=channel is not None,
     ))
 
 
 def _mistake(connection: Connection, doom: HardDoom) -> None:
     if connection.doom is None:
         connection.doom = doom
-        if not doom.optional:
-            for channel in connection.open_channels():
-                endings.blur(channel)
+        for channel in connection.open_channels():
+            endings.blur(channel)
 
 
 def _ignored(model: Model, channel: Channel, event: Event) -> None:

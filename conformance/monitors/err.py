@@ -88,6 +88,8 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     channel, event = fact.channel, fact.event
     if channel is None:
         return
+    if fact.ours and channel.vague:
+        return
     if fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
     elif fact.request is not None and fact.request.ignored:
