@@ -35,7 +35,8 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         consumer = _adopted(model, channel, event)
     if consumer is None:
         yield Stray(event, channel, tag)
-        yield from _number(channel, event, get=False)
+        if channel.previous is None or tag not in channel.previous.consumers:
+            yield from _number(channel, event, get=False)
         _shake(model, channel, event)
         return
     yield from _number(channel, event, get=False)

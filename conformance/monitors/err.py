@@ -22,7 +22,7 @@ from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
-PRECONDITION_FAILED, INTERNAL_ERROR = 406, 541
+PRECONDITION_FAILED, CHANNEL_ERROR, INTERNAL_ERROR = 406, 504, 541
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
@@ -131,7 +131,11 @@ def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
     channel, former = fact.channel, fact.channel.previous
     if channel.vague or channel.connection.doom:
         return
-    if former is not None and fact.consumer_tag in former.consumers and fact.consumer_tag not in channel.former:
+    before = former.consumers.get(fact.consumer_tag) if former is not None else None
+    if former is not None and before is not None and fact.consumer_tag not in channel.former:
+        if former.close_seen and not before.source.semantics.closeok_ends:
+            notes.report("ERR-007", "late delivery of the failed channel")
+            return
         notes.find("ERR-007", fact.event, "the reopened channel has no consumers of its own yet",
                    f"a delivery to {fact.consumer_tag}, a consumer of before", channel.opened)
     else:
@@ -193,11 +197,12 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
 def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
     """A close that crossed the broker's own cost the connection."""
     for channel in fact.connection.channels.values():
-        if channel.close_seen and channel.close_sent and fact.doom is None:
-            named = fact.event.kind == METHOD and ids_of(fact.event) == (20, 40)
+        crossing = channel.close_seen and channel.close_sent and not channel.vague
+        if crossing and fact.doom is None and (fact.event.kind != METHOD or ids_of(fact.event) == (20, 40)):
             seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
             notes.find("ERR-008", fact.event, f"close-ok for the close of channel {channel.number}",
-                       f"connection: {seen}", channel.close_sent, channel.close_seen, certain=named)
+                       f"connection: {seen}", channel.close_sent, channel.close_seen,
+                       certain=fact.event.kind == METHOD)
 
 
 @judges(ConnectionFailed)
@@ -207,7 +212,7 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     if suspect is None or suspect.refusal or fact.doom is not None or fact.doomed:
         return
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    named = ids_of(event) == (60, suspect.method_id)
+    named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
         notes.find(fate.of_refused(suspect), event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,

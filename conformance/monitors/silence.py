@@ -68,7 +68,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     if fact.obligation.kind != DELIVERY or consumer is None or fact.channel is None:
         return
     copy = next(consumer.source.waiting(), None)
-    if copy is None:  # an earlier finding of this deadline was about the same message
+    if copy is None:  # it waits only if a mistake was noticed that was not
         return
     former = fact.channel.previous
     if former is not None and 0 < former.prefetch == consumer.outstanding and not consumer.limit:
