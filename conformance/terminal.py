@@ -117,7 +117,8 @@ class _Page:
         never = results.totals.get(Verdict.NOT_JUDGEABLE, 0)
         yield ""
         yield _broker(results)
-        yield f"{len(results.rules) - planned - never} rules judged: {_counts(results)}"
+        judged = len(results.rules) - planned - never
+        yield f"{judged} rule{'s' * (judged != 1)} judged: {_counts(results)}"
         rest = [f"{planned} planned, not judged yet"] if planned else []
         rest += [f"{never} that no black box can judge"] if never else []
         if rest:

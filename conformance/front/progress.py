@@ -28,7 +28,7 @@ class Follower:
         self._done = self._failed = self._total = 0
         lively = stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
         self._bar = _bar(stream) if lively else None
-        self._task = self._bar.add_task("connecting", total=None) if self._bar else None
+        self._task = self._bar.add_task("connecting", total=None, count="") if self._bar else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -51,7 +51,8 @@ class Follower:
         self._done += 1
         if self._bar is not None and self._task is not None:
             text = report.nodeid.rpartition("::")[2].removeprefix("test_")
-            self._bar.update(self._task, total=self._total, completed=self._done, description=text[:60])
+            count = f"{self._done}/{self._total}"
+            self._bar.update(self._task, total=self._total, completed=self._done, count=count, description=text[:60])
         elif self._done % _EVERY == 0 or self._done == self._total:
             failed = f", {self._failed} failed" if self._failed else ""
             self._stream.write(f"{self._done} of {self._total} checks{failed}\n")
@@ -69,6 +70,7 @@ class Follower:
 def _bar(stream: IO[str]) -> Progress:
     console = Console(file=stream, no_color="NO_COLOR" in os.environ)
     return Progress(
-        SpinnerColumn(), BarColumn(30), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
-        TextColumn("{task.description}"), console=console, transient=True,
+        SpinnerColumn(), BarColumn(30), TextColumn("{task.fields[count]}"), TimeElapsedColumn(),
+        TextColumn("{task.description}"), console=console, transient=True, redirect_stdout=False,
+        redirect_stderr=False,
     )

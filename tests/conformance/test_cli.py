@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -124,7 +126,7 @@ def test_a_run_prints_its_summary_without_colour_where_nobody_looks(
     said = capsys.readouterr()
     assert "\x1b" not in said.out + said.err
     assert said.out.rstrip().endswith("GATE OPEN")
-    assert re.search(r"1 rules? judged: 1 held", said.out)
+    assert re.search(r"1 rule judged: 1 held", said.out)
     assert re.search(r"^\d+ of \d+ checks$", said.err, re.MULTILINE)
 
 
@@ -177,3 +179,30 @@ def test_results_of_a_run_read_back(broker: ReferenceBroker, capsys: pytest.Capt
     assert results.gate.open
     assert results.broker.negotiated["frame_max"] == 131072
     assert results.broker.url == broker.url.replace(":guest@", "@")
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_on_a_terminal_there_is_a_bar_and_one_summary(broker: ReferenceBroker, no_color: bool) -> None:
+    words = [sys.executable, "-m", "conformance.cli", "run", broker.url, "--rules", "TAG-001", "--depth", "smoke",
+             "--examples", "1"]
+    surroundings = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
+    surroundings |= {"TERM": "xterm", **({"NO_COLOR": "1"} if no_color else {})}
+    master, slave = pty.openpty()
+    process = subprocess.Popen(words, stdout=slave, stderr=slave, stdin=slave, env=surroundings)
+    os.close(slave)
+    said = _all_of(master)
+    assert process.wait(timeout=60) == 0
+    assert said.count("GATE OPEN") == 1
+    assert "━" in said
+    assert "test session" not in said
+    assert ("\x1b[1;32mGATE OPEN" in said) is not no_color
+
+
+def _all_of(master: int) -> str:
+    """Everything that is written to a terminal until nobody holds its other end."""
+    said = b""
+    with contextlib.suppress(OSError):
+        while data := os.read(master, 65536):
+            said += data
+    os.close(master)
+    return said.decode()
