@@ -39,7 +39,7 @@ def ladder(rungs: Sequence[Rung], name: str, about: str) -> Markup:
     lines = [_lifeline(place, title, height - 12) for title, place in places.items()]
     rows = [_row(rung, places, TOP + ROW * row, width) for row, rung in enumerate(rungs)]
     opening = Markup(
-        '<svg class="ladder w{lines}" viewBox="0 0 {w} {h}" role="img" aria-labelledby="{n}-t {n}-d">'
+        '<svg class="ladder w{lines}" viewBox="0 0 {w} {h}" role="group" aria-labelledby="{n}-t {n}-d">'
         '<title id="{n}-t">Exchange in {count} steps</title><desc id="{n}-d">{about}</desc>'
     ).format(lines=min(len(places), 3), w=width, h=height, n=name, count=len(rungs), about=about)
     return opening + Markup("").join(rows + lines) + Markup("</svg>")

@@ -151,7 +151,7 @@ def test_a_case_shows_both_sides_the_exchange_and_the_way_back(tree: Tree) -> No
 def test_the_picture_has_words_and_marks_the_failing_step(tree: Tree) -> None:
     pictures = [found for _, found in tree.elements if "ladder" in str(found.get("class", ""))]
     assert len(pictures) == 2
-    assert all(found["role"] == "img" for found in pictures)
+    assert all(found["role"] == "group" for found in pictures)
     assert "Step 16, waited 5000 ms in vain for an answer, contradicts ACK-010." in tree.text
     assert [found["class"] for found in tree.all("g") if "bad" in str(found["class"])] == [
         "rung bad", "rung bad vain",

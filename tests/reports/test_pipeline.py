@@ -227,7 +227,8 @@ def test_the_command_writes_its_tables_compares_and_is_quiet(tmp_path: Path, mix
     recording.write(tmp_path / "rec", HEADER, mixed)
     (tmp_path / "results.json").write_text(json.dumps(live(judge(mixed, profiles.load("documented")))))
     ran = subprocess.run(
-        [sys.executable, "-m", "reports.pipeline", "rec", "--out", "out", "--results", "results.json"],
+        [sys.executable, "-m", "reports.pipeline", "rec", "--out", "out", "--results", "results.json",
+         "--master", "local[2]"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
         timeout=300, check=False,
     )
