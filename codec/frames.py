@@ -31,7 +31,7 @@ def decode_many(buffer: bytes, start: int = 0, frame_max: int = FRAME_MAX) -> tu
     frames: list[Frame] = []
     at = [start]
     try:
-        _decode_many(buffer + PAD, frames, at, frame_max - 8 if frame_max else 0xFFFFFFFF)
+        _decode_many(b"".join((buffer, PAD)), frames, at, frame_max - 8 if frame_max else 0xFFFFFFFF)
     except REFUSALS:
         problem: MalformedFrame | None = explain(buffer, at[0], frame_max)
     else:

@@ -141,47 +141,51 @@ class ProtocolHeader:
 for _name in wire.PROPERTIES:
     setattr(Header, _name, None)
 
-HEADER_DECODERS: dict[int, Callable[..., Header]] = {}
-_HEADER_CLASSES: dict[int, type[Header]] = {}
+Decode = Callable[..., Header]
+HEADER_DECODERS: dict[int, Decode] = {}
+_WORDS: dict[int, tuple[type[Header], Decode]] = {}
 
 
-def header_class(flags: int) -> type[Header]:
-    """The class of headers with exactly these properties; made, with its decoder and encoder, on first sight."""
-    if flags in _HEADER_CLASSES:
-        return _HEADER_CLASSES[flags]
+def _word(flags: int) -> tuple[type[Header], Decode]:
+    """The class of headers with exactly these properties, and its decoder; made on first sight."""
+    known = _WORDS.get(flags)
+    if known is not None:
+        return known
     if flags & ~sum(wire.FLAGS.values()):
         raise emit.Refused
+    if len(_WORDS) >= MOST_WORDS:
+        _forget(next(iter(_WORDS)))
+    made = _WORDS[flags] = _make_word(flags)
+    HEADER_DECODERS[flags] = made[1]
+    return made
+
+
+def _make_word(flags: int) -> tuple[type[Header], Decode]:
     present = tuple(name for name, bit in wire.FLAGS.items() if flags & bit)
     ops = lower(wire.Frame, {"type": wire.HEADER, "flags": {name: name in present for name in wire.FLAGS}})
     after = 1 + next(i for i, op in enumerate(ops) if op.name == "flags")
     own = {"__slots__": present, "flags": flags, "PRESENT": present, "__module__": __name__}
     cls: Any = type("Header", (Header,), own)
-    name, where = _names(flags)
-    decode = emit.decoder(f"decode_{name}", cls, ops[after:-1], ("channel", "body_size"))
-    encode = emit.encoder(f"encode_{name}", ops)
-    made = emit.define((decode, encode), where, items.FUNCTIONS)
+    decode = emit.decoder("decode_header", cls, ops[after:-1], ("channel", "body_size"))
+    encode = emit.encoder("encode_header", ops)
+    made = emit.define((decode, encode), _where(flags), items.FUNCTIONS)
     cls.encode = made[encode.name]
-    if len(_HEADER_CLASSES) >= MOST_WORDS:
-        _forget_oldest()
-    HEADER_DECODERS[flags], _HEADER_CLASSES[flags] = made[decode.name], cls
-    return _HEADER_CLASSES[flags]
+    return cls, made[decode.name]
 
 
-def _names(flags: int) -> tuple[str, str]:
-    """What the functions for this word are called, and their text."""
-    return f"header_{flags:04x}", f"<codec header {flags:04x}>"
+def _where(flags: int) -> str:
+    return f"<codec header {flags:04x}>"
 
 
-def _forget_oldest() -> None:
-    oldest = next(iter(_HEADER_CLASSES))
-    del HEADER_DECODERS[oldest], _HEADER_CLASSES[oldest]
-    emit.forget(_names(oldest)[1])
+def _forget(flags: int) -> None:
+    _WORDS.pop(flags, None)
+    HEADER_DECODERS.pop(flags, None)
+    emit.forget(_where(flags))
 
 
-def header_decoder(flags: int) -> Callable[..., Header]:
+def header_decoder(flags: int) -> Decode:
     """The decoder for this word of property flags."""
-    header_class(flags)
-    return HEADER_DECODERS[flags]
+    return _word(flags)[1]
 
 
 def header(channel: int, body_size: int, **properties: Any) -> Header:
@@ -190,7 +194,7 @@ def header(channel: int, body_size: int, **properties: Any) -> Header:
     unknown = present.keys() - wire.FLAGS.keys()
     if unknown:
         raise TypeError(f"no such property: {', '.join(sorted(unknown))}")
-    made = object.__new__(header_class(sum(wire.FLAGS[name] for name in present)))
+    made = object.__new__(_word(sum(wire.FLAGS[name] for name in present))[0])
     made.channel, made.body_size = channel, body_size
     for name, value in present.items():
         setattr(made, name, value)
