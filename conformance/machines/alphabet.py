@@ -15,7 +15,7 @@ from conformance.channel import Channel
 from conformance.machines.world import CONSUMERS, World
 
 How = Literal["ack", "nack", "reject"]
-Kind = Literal["double", "future", "foreign", "stale", "zero"]
+Kind = Literal["double", "auto", "future", "foreign", "stale", "zero"]
 
 
 class Command(Protocol):
@@ -50,17 +50,17 @@ class Get:
 
 @dataclass(frozen=True, slots=True)
 class Consume:
-    """Starts a consumer; the first of its channel sets the limit, 0 for none."""
+    """Starts a consumer; the first of its channel may set a limit before, 0 for none."""
 
     channel: int
     queue: int
-    prefetch: int
+    prefetch: int | None
     no_ack: bool
 
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
         running = world.consumers(channel)
-        if not running:
+        if not running and self.prefetch is not None:
             channel.qos(self.prefetch)
         if running < CONSUMERS:
             channel.consume(world.queue(self.queue), self.no_ack)
@@ -116,7 +116,7 @@ class SettleAll:
 
 @dataclass(frozen=True, slots=True)
 class SettleBadly:
-    """Settles a tag that is not outstanding on the channel."""
+    """Settles a tag that is not outstanding, on the first channel from this one on that can offer such a tag."""
 
     channel: int
     how: How
@@ -125,16 +125,20 @@ class SettleBadly:
     multiple: bool
 
     def perform(self, world: World) -> None:
-        channel = world.channel(self.channel)
-        tags = self._tags(world, channel)
-        if tags and world.foreseeable(channel):
+        channel = world.first(self.channel, lambda channel: self._tags(world, channel))
+        if channel:
+            tags = self._tags(world, channel)
             multiple = self.multiple and self.kind != "zero"
             settle(channel, self.how, tags[self.index % len(tags)], multiple, requeue=True)
 
     def _tags(self, world: World, channel: Channel) -> list[int]:
         last = world.last_tag(channel)
+        if not world.foreseeable(channel):
+            return []
         if self.kind == "double":
             return world.settled(channel)
+        if self.kind == "auto":
+            return world.automatic(channel)
         if self.kind == "foreign":
             return [tag for other in world.others(channel) for tag in other.unacked if tag > last]
         if self.kind == "stale":
@@ -144,14 +148,29 @@ class SettleBadly:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """Gives everything back at once."""
+    """Gives everything back at once, on the first channel from this one on that holds any."""
 
     channel: int
 
     def perform(self, world: World) -> None:
-        channel = world.channel(self.channel)
-        if world.foreseeable(channel) and world.may_return(channel, channel.unacked):
+        channel = world.first(self.channel, lambda channel: world.foreseeable(channel) and channel.unacked)
+        if channel and world.may_return(channel, channel.unacked):
             channel.recover()
+
+
+@dataclass(frozen=True, slots=True)
+class SettleAndClose:
+    """Settles each delivery by itself and closes the channel, all in one write."""
+
+    channel: int
+    how: How
+
+    def perform(self, world: World) -> None:
+        channel = world.first(self.channel, lambda channel: channel.unacked)
+        if channel:
+            for tag in channel.unacked:
+                settle(channel, self.how, tag, multiple=False, requeue=False)
+            channel.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +222,7 @@ def settle(channel: Channel, how: How, tag: int, multiple: bool, requeue: bool) 
 _channel = st.integers(0, 2)
 _queue = st.sampled_from((0, 0, 1))
 _rarely = st.sampled_from((False, False, False, True))
-_kind = st.sampled_from(("double", "future", "foreign", "stale", "zero"))
+_kind = st.sampled_from(("double", "double", "auto", "future", "foreign", "stale", "zero"))
 _how = st.sampled_from(("ack", "nack", "reject"))
 
 
@@ -216,11 +235,12 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     *_weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
     *_weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
     *_weighted(4, Get, _channel, _queue, _rarely),
-    *_weighted(5, Consume, _channel, _queue, st.integers(0, 3), _rarely),
-    *_weighted(2, SettleBadly, _channel, _how, _kind, st.integers(0, 3), _rarely),
+    *_weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
+    *_weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
     *_weighted(1, SettleAll, _channel, _how, st.booleans()),
     *_weighted(2, Cancel, _channel, st.integers(0, 1)),
     *_weighted(1, Recover, _channel),
+    *_weighted(1, SettleAndClose, _channel, _how),
     *_weighted(1, Reopen, _channel, st.booleans()),
     *_weighted(1, Confirm, _channel),
     *_weighted(1, Barrier, _channel),

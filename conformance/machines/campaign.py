@@ -26,8 +26,12 @@ from conformance.verdicts import Finding, Judgement
 Scheduler = Literal["lockstep", "pipelined"]
 SCHEDULERS: tuple[Scheduler, ...] = ("lockstep", "pipelined")
 SHRINK_SECONDS = 10.0
-"""After so long Hypothesis gets no more answers, and what is shortest by then is it."""
+"""After so long shrinking ends, and what is shortest by then is it."""
 REPLAYS = 5
+
+
+class Enough(BaseException):
+    """Ends a search from within; no Exception, because Hypothesis would take that for a failure and shrink it."""
 
 
 class OnJudgement(Protocol):
@@ -133,12 +137,14 @@ class Campaign:
 
     def start(self, queues: int) -> Example:
         """A new history; unrecorded, and with less patience, while Hypothesis shrinks."""
+        if self.trouble is not None or self._spent():
+            raise Enough
         shrinking = self.first is not None
         deadline = max(0.3, self.deadline / 10) if shrinking else self.deadline
         return Example(self._stage(self._silent if shrinking else self.recorder, deadline), queues)
 
     def step(self, example: Example, commands: Sequence[Command]) -> None:
-        if example.over or self.trouble is not None or self._spent():
+        if example.over:
             return
         self.outcome.steps += len(commands)
         self._guarded(example, lambda: example.perform(commands, self.muted, lockstep=self.lockstep))
@@ -146,7 +152,7 @@ class Campaign:
     def end(self, example: Example) -> None:
         """Finishes the history where no rule was broken yet, and books it."""
         try:
-            if example.finding is None and self.trouble is None and not self._spent():
+            if example.finding is None and self.trouble is None:
                 self._guarded(example, lambda: example.finish(self.muted))
         finally:
             self._book(example)

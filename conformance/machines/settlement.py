@@ -19,7 +19,16 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, i
 
 from conformance.drivers.raw import Target
 from conformance.machines.alphabet import COMMANDS, Command
-from conformance.machines.campaign import SCHEDULERS, Broken, Campaign, Example, MachineOutcome, OnJudgement, Scheduler
+from conformance.machines.campaign import (
+    SCHEDULERS,
+    Broken,
+    Campaign,
+    Enough,
+    Example,
+    MachineOutcome,
+    OnJudgement,
+    Scheduler,
+)
 from conformance.machines.failures import RuleBroken
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
@@ -41,7 +50,7 @@ class SettlementMachine(RuleBasedStateMachine):
         super().__init__()
         self.example: Example | None = None
 
-    @initialize(queues=st.sampled_from((1, 1, 2)))
+    @initialize(queues=st.sampled_from((1, 2)))
     def begin(self, queues: int) -> None:
         self.example = self.campaign.start(queues)
 
@@ -98,7 +107,7 @@ def _search(campaign: Campaign, scheduler: Scheduler, examples: int, steps: int,
     )
     try:
         seeded(seed)(get_state_machine_test(machine, settings=config))()
-    except (RuleBroken, Flaky):
+    except (Enough, RuleBroken, Flaky):
         if campaign.first is None and campaign.trouble is None:
             raise
     finally:

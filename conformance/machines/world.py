@@ -12,7 +12,7 @@ consume-ok; a requeue more of a message that is near the default delivery limit 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from conformance.channel import Channel
 from conformance.events import TO_CLIENT, Event
@@ -52,7 +52,7 @@ class World:
             self.stage.reopen(channel)
         return channel
 
-    def first(self, index: int, has: Callable[[Channel], Collection[object]]) -> Channel | None:
+    def first(self, index: int, has: Callable[[Channel], object]) -> Channel | None:
         """The first open channel from this one on that has some of that."""
         for offset in range(CHANNELS):
             channel = self.channels[(index + offset) % CHANNELS]
@@ -77,8 +77,15 @@ class World:
         return [tag for tag, consumer in view.consumers.items() if consumer.state == "live"] if view else []
 
     def settled(self, channel: Channel) -> list[int]:
+        """Tags that the client has settled."""
         view = channel.view
-        return [tag for tag in range(1, view.last_tag + 1) if tag not in view.unacked] if view else []
+        return sorted(view.settled) if view else []
+
+    def automatic(self, channel: Channel) -> list[int]:
+        """Tags of deliveries that needed no settlement."""
+        view = channel.view
+        manual = {*view.settled, *view.unacked} if view else set()
+        return [tag for tag in range(1, self.last_tag(channel) + 1) if tag not in manual]
 
     def last_tag(self, channel: Channel) -> int:
         view = channel.view

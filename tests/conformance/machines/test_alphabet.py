@@ -71,25 +71,42 @@ def test_settling(world: World, settle: a.Command, sends: list[str]) -> None:
 
 @pytest.mark.parametrize(("bad", "tag"), [
     (a.SettleBadly(0, "ack", "double", 0, False), "1"),
-    (a.SettleBadly(0, "ack", "double", 1, True), "1"),
+    (a.SettleBadly(1, "ack", "double", 1, True), "1"),
     (a.SettleBadly(0, "nack", "future", 0, False), "4"),
     (a.SettleBadly(0, "ack", "future", 3, False), str(2**63)),
-    (a.SettleBadly(1, "reject", "foreign", 1, False), "3"),
+    (a.SettleBadly(0, "reject", "foreign", 1, False), "3"),
     (a.SettleBadly(0, "ack", "zero", 2, True), "0"),
 ])
 def test_settling_badly(world: World, bad: a.SettleBadly, tag: str) -> None:
-    """Channel 0 has settled 1 and holds 2 and 3; the broker closes the channel, and the next command opens it."""
+    """Channel 0 has settled 1 and holds 2 and 3; the broker closes the channel that erred, and it opens again."""
     acked = a.Settle(0, "ack", 0, False, False)
     settled = sent(world, PUBLISH, GET, GET, GET, acked, bad)
     assert settled[0].split()[1] == tag
     assert settled[1:] == ["channel.close-ok"]
-    assert sent(world, a.Barrier(bad.channel)) == ["channel.open", "channel.flow"]
+    closed = 1 if bad.kind == "foreign" else 0
+    assert sent(world, a.Barrier(closed)) == ["channel.open", "channel.flow"]
+
+
+def test_an_automatic_delivery_cannot_be_settled(world: World) -> None:
+    bad = a.SettleBadly(0, "ack", "auto", 0, False)
+    assert sent(world, bad) == []
+    assert sent(world, PUBLISH, GET, a.Get(0, 0, True), bad) == ["basic.ack 2", "channel.close-ok"]
+
+
+def test_settlements_and_a_close_leave_in_one_write(world: World) -> None:
+    assert sent(world, PUBLISH, GET, GET, a.SettleAndClose(2, "reject")) == [
+        "basic.reject 1", "basic.reject 2", "channel.close",
+    ]
 
 
 def test_a_stale_tag_is_one_of_an_earlier_life(world: World) -> None:
     stale = a.SettleBadly(0, "ack", "stale", 1, False)
     assert sent(world, stale) == [], "there was no earlier life"
     assert sent(world, PUBLISH, GET, GET, a.Reopen(0, False), stale) == ["basic.ack 2", "channel.close-ok"]
+
+
+def test_a_consumer_may_start_without_a_limit_of_its_own(world: World) -> None:
+    assert sent(world, a.Consume(0, 0, None, True)) == ["basic.consume"]
 
 
 def test_consumers(world: World) -> None:
@@ -121,7 +138,8 @@ def test_what_depends_on_frames_under_way_is_left_out(world: World, command: a.C
         GET.perform(world)
         begin = len(world.stage.events)
         command.perform(world)
-        assert len(world.stage.events) == begin
+        touched = {event.channel for event in world.stage.events[begin:]}
+        assert world.channels[0].number not in touched
 
 
 def test_nothing_is_returned_beyond_the_delivery_limit_of_quorum_queues(world: World) -> None:

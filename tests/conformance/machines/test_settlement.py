@@ -87,6 +87,7 @@ def test_the_seed_decides_what_is_done(target: Target) -> None:
 
 
 def test_a_broken_rule_is_shrunk_and_its_first_witness_kept(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_SECONDS", 60.0)
     plant(monkeypatch, ACK_012=rejects)
     run = Run(target)
     broken = run.outcome.broken["ACK-012"]
