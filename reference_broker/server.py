@@ -8,11 +8,15 @@ not read makes its connection stall in the core, which stops its consumers and n
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Literal
 
+from codec.errors import ReplyCode
 from reference_broker.broker import Broker
 from reference_broker.connection import Connection
+from reference_broker.errors import ConnectionException
 
+logger = logging.getLogger(__name__)
 ClockKind = Literal["real", "virtual"]
 
 
@@ -32,7 +36,11 @@ class Peer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         assert self.connection is not None
         self.server.move()
-        self.connection.feed(data)
+        try:
+            self.connection.feed(data)
+        except Exception:
+            logger.exception("a defect in the broker; the connection is closed")
+            self.connection.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
         self.server.schedule_flush()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -74,10 +74,15 @@ def renumber_to_front(delivery: Delivery) -> None:
 )
 def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate is requeued:
-        positions = [delivery.entry.position for delivery in deliveries]
-        for delivery, position in zip(deliveries, reversed(positions), strict=True):
-            delivery.entry.position = position
+        for queue in {delivery.queue for delivery in deliveries}:
+            reverse([delivery.entry for delivery in deliveries if delivery.queue is queue])
     Channel.finish(self, deliveries, fate)
+
+
+def reverse(entries: list[Entry]) -> None:
+    positions = [entry.position for entry in entries]
+    for entry, position in zip(entries, reversed(positions), strict=True):
+        entry.position = position
 
 
 @replaces(

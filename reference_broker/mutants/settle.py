@@ -288,7 +288,6 @@ def _(parts: Parts) -> None:
     "settle.nack-multiple-requeues-argument",
     "nack with multiple goes through what it collected but requeues the named message each time",
     "ACK-011",
-    "RQ-011",
 )
 def _(parts: Parts) -> None:
     def nack(channel: Channel, method: m.BasicNack) -> None:

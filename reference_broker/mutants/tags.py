@@ -241,7 +241,6 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     "tags.large-multiple-settles-all",
     "a multiple with the top bit set in its tag settles everything",
     "TAG-009",
-    "ACK-010",
 )
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return Channel.collect(self, 0 if multiple and tag >= TOP_BIT else tag, multiple)

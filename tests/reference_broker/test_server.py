@@ -15,6 +15,7 @@ from codec import methods as m
 from codec import values
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import UnknownMutant
+from reference_broker.parts import HANDLERS
 
 
 @pytest.fixture
@@ -198,6 +199,22 @@ def test_the_real_clock_expires_messages_by_itself(raw):
     client.send(m.QueueDeclare(1, 0, "q", arguments=arguments), m.BasicConsume(1, 0, "dead", "c"))
     client.send(codec.content(m.BasicPublish(1, 0, "", "q"), b"x"))
     assert client.until(m.BasicDeliver).consumer_tag == "c"
+
+
+def test_a_defect_of_ours_costs_one_connection_and_says_so(monkeypatch, caplog):
+    def fail(channel, method):
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(HANDLERS, m.TxSelect, fail)
+    with ReferenceBroker() as defective:
+        client, other = Raw(defective.port), Raw(defective.port)
+        client.send(m.ChannelOpen(1), m.TxSelect(1))
+        assert client.until(m.ConnectionClose).reply_code == 541
+        other.send(m.ChannelOpen(1))
+        assert other.until(m.ChannelOpenOk)
+        for each in (client, other):
+            each.socket.close()
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_heartbeats_arrive(raw):
