@@ -91,6 +91,8 @@ class Channel:
     vague: bool = False
     race: Settlement | None = None
     """A multiple with tag 0 that may cover deliveries we have not read, until an answer shows it was handled."""
+    swept: list[Queue] = field(default_factory=list)
+    """The queues to which that may return something."""
     unproven: deque[Settlement] = field(default_factory=deque)
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
@@ -109,8 +111,8 @@ class Channel:
     """When the client sent what closes it, be it for the whole connection."""
     close_seen: int = 0
     """When the broker's own close came."""
-    published_late: int = 0
-    """Publishes sent after a mistake."""
+    voided: list[Copy] = field(default_factory=list)
+    """Published after a mistake."""
     discarding: bool = False
     """The broker has closed it and our close-ok is not yet sent."""
     confirms_since: int = 0

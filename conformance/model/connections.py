@@ -22,6 +22,8 @@ class Connection:
     closing: int = 0
     ended: int = 0
     blocked: bool = False
+    misused: int = 0
+    """When the client last used a channel that was closed already."""
     refusals: int = 0
     """When the broker last closed a channel of it over a mistake of the client."""
     refused: Doom | None = None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import proofs
+from conformance.model import proofs, races
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
@@ -105,17 +105,8 @@ def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
     channel.confirms_since, channel.last_was_get = 0, get
     doom = channel.doom
     if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
-        _lift(channel)
+        races.lift(channel)
     channel.last_tag = max(channel.last_tag, tag)
-
-
-def _lift(channel: Channel) -> None:
-    """The tag that looked unknown was under way: whether it was settled is open."""
-    channel.doom = None
-    channel.state = OPEN
-    channel.vague = True
-    for copy in channel.released:
-        copy.queue.unsettle(copy, shaky=True)
 
 
 def _counts(channel: Channel) -> bool:

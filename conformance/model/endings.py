@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.model import races
 from conformance.model.channels import CANCELLING, Channel
 from conformance.model.queues import Queue
 from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Taker
@@ -47,6 +48,7 @@ def takers(channel: Channel) -> Iterator[tuple[Queue, Taker]]:
 
 def end_takers(channel: Channel, at: int) -> None:
     """An answer shows that the channel has ended: where the profile says so, its takers have too."""
+    races.end(channel, at)
     for queue, taker in takers(channel):
         if queue.semantics.closeok_ends:
             queue.end(taker, at, blind=True)

@@ -72,6 +72,8 @@ class Queue:
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
     held: int = 0
     """How many messages are OUT."""
+    sweepers: dict[int, None] = field(default_factory=dict)
+    """Channels that have sent what may return deliveries which their client has not read."""
     _blind_until: int = 0
     _lost_until: int = 0
     _swept: int = 0
@@ -115,8 +117,9 @@ class Queue:
         if blind or taker.lost:
             self._lost_until = at
 
-    def sweep(self, at: int) -> None:
-        """A multiple nack was sent that may return deliveries which the client has not read."""
+    def swept(self, sweeper: int, at: int) -> None:
+        """What might have returned deliveries that the client had not read has been handled."""
+        self.sweepers.pop(sweeper, None)
         self._swept = at
 
     def crowded(self, me: Taker | None) -> bool:
@@ -129,7 +132,8 @@ class Queue:
     def unseen(self, copy: Copy) -> bool:
         since = copy.published
         return (
-            not self.declared or copy.hidden or self._lost > 0 or self._lost_until > since or self._swept > since
+            not self.declared or copy.hidden or self._lost > 0 or self._lost_until > since
+            or self._swept > since or len(self.sweepers) > 0
         )
 
     def there(self, copy: Copy, channel: Channel, since: int) -> bool:

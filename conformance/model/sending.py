@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import declaring, endings, settling
+from conformance.model import declaring, endings, races, settling
 from conformance.model.channels import (
     CANCELLING,
     CLOSED,
@@ -103,6 +103,7 @@ def _unopened(connection: Connection, channel: Channel | None, event: Event) -> 
     """
     if channel is not None:
         channel.vague = True
+        connection.misused = event.seq
     ids = event.class_id, event.method_id
     _mistake(connection, HardDoom(
         event.seq, "ERR-010", 504, *ids, f"{event.method} on channel {event.channel}, which is not open",
@@ -119,12 +120,12 @@ def _mistake(connection: Connection, doom: HardDoom) -> None:
 
 def _ignored(model: Model, channel: Channel, event: Event) -> None:
     if event.method == "basic.publish":
-        channel.published_late += 1
         queue = model.queues.get(event.routing_key or "")
         if not event.exchange and queue is not None and event.message and event.message not in queue.copies:
             copy = Copy(event.message, queue, event.seq, channel, place=VOID, entered=event.seq)
             queue.copies[copy.id] = copy
             queue.voided.append(copy)
+            channel.voided.append(copy)
     elif event.method == "channel.close":
         channel.close_sent = event.seq
         _request_plain(channel, event)
@@ -253,10 +254,7 @@ def _recover_all(channel: Channel, event: Event) -> None:
     recover = Settlement(
         event.seq, event.method, event.method_id, 0, True, True, channel, covered=everything,
     )
-    if channel.in_flight_possible():
-        channel.race = recover
-        for consumer in channel.consumers.values():
-            consumer.source.sweep(event.seq)
+    races.begin(channel, recover)
     for delivery in everything:
         settling.release(delivery, recover)
         delivery.recovered = event.seq

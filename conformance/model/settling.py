@@ -8,7 +8,7 @@ next answer.
 from __future__ import annotations
 
 from conformance.events import Event
-from conformance.model import endings
+from conformance.model import endings, races
 from conformance.model.channels import CANCELLING, DOOMED, Channel
 from conformance.model.records import (
     DEAD,
@@ -55,7 +55,7 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
         if settlement.multiple:
             return ""
         return "ACK-019" if settlement.method == "basic.reject" else "ACK-009"
-    if channel.adopted or (tag > channel.last_tag and channel.in_flight_possible()):
+    if channel.adopted or races.may_be_under_way(channel, tag):
         return EITHER
     if tag >= SIGNED_LIMIT:
         return "TAG-009"
@@ -121,12 +121,8 @@ def apply(settlement: Settlement, channel: Channel) -> None:
     channel.unproven.append(settlement)
     if settlement.multiple:
         channel.last_multiple = settlement
-        if settlement.tag == 0 and channel.in_flight_possible():
-            channel.race = settlement
-            settlement.racing = True
-        if settlement.requeue and settlement.tag == 0:
-            for consumer in channel.consumers.values():
-                consumer.source.sweep(settlement.seq)
+        if settlement.tag == 0:
+            races.begin(channel, settlement)
     else:
         channel.singles += 1
         channel.last_single = settlement

@@ -188,6 +188,8 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
     refused, event = fact.connection.refused, fact.event
     if refused is None or fact.doom is not None or fact.doomed or event.kind != METHOD:
         return
+    if int(event.args.get("reply_code", 0)) == CHANNEL_ERROR and fact.connection.misused:
+        return
     if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
         notes.find("ERR-004", event, f"{refused.settlement} costs its channel only; the connection lives",
                    f"connection: {closing(event.args)}", refused.seq)
