@@ -137,7 +137,7 @@ def test_slicing_again_changes_nothing() -> None:
 def test_a_small_budget_gives_a_longer_slice_and_never_a_wrong_one() -> None:
     events = multiple_forgets_its_own_tag(20)
     finding = finding_of(events, "ACK-002")
-    sliced = evidence.minimal(events, finding, PROFILE, budget=3 * len(events))
+    sliced = evidence.minimal(events, finding, PROFILE, budget=4 * len(events))
     assert finding_of(sliced, "ACK-002").at == finding.at
     assert len(evidence.minimal(events, finding, PROFILE)) <= len(sliced) < len(events)
 
