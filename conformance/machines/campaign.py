@@ -8,14 +8,16 @@ does not hide another. Trouble that is no finding stops everything.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from conformance.drivers.raw import Target
-from conformance.events import Event
+from conformance.events import DEADLINE, Event
 from conformance.machines.alphabet import Command
+from conformance.machines.cutting import cut_batches
 from conformance.machines.failures import RuleBroken, fail
 from conformance.machines.world import World
 from conformance.profiles import Profile
@@ -25,7 +27,7 @@ from conformance.verdicts import Finding, Judgement
 
 Scheduler = Literal["lockstep", "pipelined"]
 SCHEDULERS: tuple[Scheduler, ...] = ("lockstep", "pipelined")
-SHRINK_SECONDS = 10.0
+SHRINK_SECONDS = 6.0
 """After so long shrinking ends, and what is shortest by then is it."""
 REPLAYS = 5
 
@@ -110,6 +112,15 @@ class Example:
                 self.finding, self.over = finding, True
                 fail(finding)
 
+    def breaks(self, rule: str) -> bool:
+        return self.finding is not None and self.finding.rule == rule
+
+    def impatient(self) -> bool:
+        """Is its finding about something that did not come in time?"""
+        return self.finding is not None and any(
+            event.kind == DEADLINE and event.seq == self.finding.at for event in self.stage.events
+        )
+
     def _begin(self) -> World:
         if self._world is None:
             self._world = World(self.stage, self.queues)
@@ -133,20 +144,20 @@ class Campaign:
         self.trouble: Exception | None = None
         self._on_judgement = on_judgement
         self._silent = recorder.silent()
+        self._impatience = max(0.3, deadline / 10)
         self._until = 0.0
 
     def start(self, queues: int) -> Example:
         """A new history; unrecorded, and with less patience, while Hypothesis shrinks."""
         if self.trouble is not None or self._spent():
             raise Enough
-        shrinking = self.first is not None
-        deadline = max(0.3, self.deadline / 10) if shrinking else self.deadline
-        return Example(self._stage(self._silent if shrinking else self.recorder, deadline), queues)
+        if self.first is not None:
+            return Example(self._stage(self._silent, self._impatience), queues)
+        return Example(self._stage(self.recorder, self.deadline), queues)
 
     def step(self, example: Example, commands: Sequence[Command]) -> None:
         if example.over:
             return
-        self.outcome.steps += len(commands)
         self._guarded(example, lambda: example.perform(commands, self.muted, lockstep=self.lockstep))
 
     def end(self, example: Example) -> None:
@@ -159,19 +170,23 @@ class Campaign:
 
     def settle_round(self) -> None:
         """A round of generating and shrinking is over: keep its witness, mute its rule."""
-        first, shortest = self.first, self.shortest
-        if first is None or shortest is None or first.finding is None or shortest.finding is None:
+        first = self.first
+        if first is None or first.finding is None:
             return
-        again = self._replay(shortest, first.finding.rule)
+        rule = first.finding.rule
+        shortest = self._cut(self.shortest or first, rule)
+        again = sum(self._replay(shortest, self.deadline).breaks(rule) for _ in range(REPLAYS))
+        if not again and shortest.impatient():
+            shortest = first
         reproduced = f"{again} of {REPLAYS}" if again else "witnessed"
         if shortest is not first:
             self.recorder.publish(shortest.stage.events)
             self._count(shortest, reproduced)
         self._count(first, reproduced)
-        self.outcome.broken[first.finding.rule] = Broken(
-            shortest.finding, shortest.stage.events, first.finding, first.stage.events, reproduced,
+        self.outcome.broken[rule] = Broken(
+            shortest.finding or first.finding, shortest.stage.events, first.finding, first.stage.events, reproduced,
         )
-        self.muted |= {first.finding.rule}
+        self.muted |= {rule}
         self.first = self.shortest = None
 
     def _stage(self, recorder: Recorder, deadline: float) -> Stage:
@@ -201,36 +216,51 @@ class Campaign:
                 self._count(example)
         elif self.first is None:
             self.first = self.shortest = example
-            self._until = time.monotonic() + SHRINK_SECONDS
+            self._until = time.monotonic() + SHRINK_SECONDS / 2
         elif self._better(example):
             self.shortest = example
 
     def _better(self, example: Example) -> bool:
         """Does it break the same rule with fewer events?"""
         best = self.shortest
-        if best is None or best.finding is None or example.finding is None:
+        if best is None or best.finding is None or not example.breaks(best.finding.rule):
             return False
-        return example.finding.rule == best.finding.rule and len(example.stage.events) < len(best.stage.events)
+        return len(example.stage.events) < len(best.stage.events)
 
     def _count(self, example: Example, reproduced: str = "witnessed") -> None:
         judgement = example.stage.judgement
         self.outcome.histories += 1
+        self.outcome.steps += sum(map(len, example.commands))
         self.outcome.judgements.append(judgement)
         if self._on_judgement is not None:
             self._on_judgement(judgement, example.stage.events, reproduced=reproduced)
 
-    def _replay(self, example: Example, rule: str) -> int:
-        """How often the same commands break the same rule again."""
-        return sum(self._again(example, rule) for _ in range(REPLAYS))
+    def _cut(self, example: Example, rule: str) -> Example:
+        """The shortest history that parts of its commands make, within half of the time for shrinking."""
+        until, best = time.monotonic() + SHRINK_SECONDS / 2, example
 
-    def _again(self, example: Example, rule: str) -> bool:
-        replay = Example(self._stage(self._silent, self.deadline), example.queues)
+        def fails(batches: list[tuple[Command, ...]]) -> bool:
+            nonlocal best
+            if time.monotonic() > until:
+                return False
+            again = self._replay(example, self._impatience, batches)
+            if again.breaks(rule):
+                best = min(best, again, key=lambda one: len(one.stage.events))
+            return again.breaks(rule)
+
+        cut_batches(example.commands, fails)
+        return best
+
+    def _replay(
+        self, example: Example, deadline: float, batches: Sequence[tuple[Command, ...]] | None = None,
+    ) -> Example:
+        """The same commands, or these, in a history of their own."""
+        replay = Example(self._stage(self._silent, deadline), example.queues)
         try:
-            for commands in example.commands:
-                replay.perform(commands, self.muted, lockstep=self.lockstep)
-            replay.finish(self.muted)
-        except RuleBroken as broken:
-            return broken.finding.rule == rule
+            with contextlib.suppress(RuleBroken):
+                for commands in example.commands if batches is None else batches:
+                    replay.perform(commands, self.muted, lockstep=self.lockstep)
+                replay.finish(self.muted)
         finally:
             replay.stage.cut()
-        return False
+        return replay

@@ -37,7 +37,7 @@ __all__ = ["SCHEDULERS", "Broken", "MachineOutcome", "Scheduler", "SettlementMac
 
 BATCH = 6
 """At most so many commands leave in one write of the pipelined scheduler."""
-MOST_BROKEN = 12
+MOST_BROKEN = 8
 """At most so many rules are looked for that are broken."""
 
 
