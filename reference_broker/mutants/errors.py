@@ -372,6 +372,8 @@ def _(self: Connection, number: int, frame: codec.Frame) -> None:
     "ERR-010",
 )
 def _(self: Connection, number: int, frame: codec.Frame) -> None:
+    if isinstance(frame, m.ChannelCloseOk) and number not in self.channels:
+        return
     if on_unopened(self, number, frame):
         self.send(m.ChannelClose(number, 504, "CHANNEL_ERROR - expected 'channel.open'", *self.offender(frame)))
     else:
