@@ -127,7 +127,8 @@ def _delivered(
         tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,
         event.seq, no_ack, channel, copy, consumer,
     )
-    if channel.race is not None and channel.race.requeue and copy.place != WAITING:
+    returning = channel.vague or (channel.race is not None and channel.race.requeue)
+    if returning and copy.place != WAITING:
         _overtaken(channel, delivery)
         return
     yield Delivered(event, channel, delivery, copy, queue, taker, since)
@@ -146,7 +147,7 @@ def _delivered(
 
 
 def _overtaken(channel: Channel, delivery: Delivery) -> None:
-    """It was under way when everything was returned, and its message has been seen elsewhere meanwhile."""
+    """It was under way when all was returned, or the channel failed, and its message has been seen elsewhere since."""
     channel.deliveries[delivery.tag] = delivery
     delivery.shaky = True
     if not delivery.no_ack:

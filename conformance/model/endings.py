@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from conformance.model import races
 from conformance.model.channels import CANCELLING, Channel
 from conformance.model.queues import Queue
-from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Taker
+from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RELEASED, WAITING, Taker
 
 
 def release(channel: Channel, at: int) -> None:
@@ -32,8 +32,11 @@ def release(channel: Channel, at: int) -> None:
             channel.released.append(copy)
     channel.unacked.clear()
     channel.uncommitted.clear()
+    greedy = any(not one.requeue and (one.racing or one.refusal == EITHER) for one in channel.unproven)
     for queue, taker in takers(channel):
         queue.lose(taker)
+        if greedy:
+            queue.swallow(taker)
     _doubt_unconfirmed(channel)
 
 

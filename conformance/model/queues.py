@@ -96,6 +96,13 @@ class Queue:
             self._swallowing += 1
             self.doubt()
 
+    def swallow(self, taker: Taker) -> None:
+        """What a lost taker has taken may have been settled although its delivery was never read."""
+        if taker.lost and not taker.no_ack:
+            taker.no_ack = True
+            self._swallowing += 1
+            self.doubt()
+
     def regain(self, taker: Taker, at: int) -> None:
         """The taker's channel might have failed, and has not."""
         if taker in self.takers and taker.lost:

@@ -365,6 +365,76 @@ TRAPS = {
         1 < deliver c1 4 m2 q redelivered
         1 < recover-ok
     """,
+    "tag 0 covers what is under way, and the connection ends before that is read": """
+        @queue q
+        @stock q m1 m2
+        b:1 > open
+        b:1 < open-ok
+        b:1 > consume q c1
+        b:1 < consume-ok c1
+        b:1 < deliver c1 1 m1 q
+        b:1 > ack 0 multiple
+        - end b aborted
+        @drain q
+        - deadline drain q
+    """,
+    "tag 0 covers a delivery that only another channel's publish made possible": """
+        @queue q
+        @consume 1 q c1
+        @open 2
+        1 > nack 0 multiple requeue
+        2 > publish q m1
+        2 > get q
+        2 < get-ok 1 m1 q redelivered
+        1 < deliver c1 1 m1 q
+    """,
+    "a tag that looks unknown belongs to a message that is published meanwhile": """
+        @queue q
+        @consume 1 q c1
+        @open 2
+        1 > ack 1
+        1 > publish q m2
+        2 > publish q m1
+        1 < deliver c1 1 m1 q
+        @barrier 1
+        1 < deliver c1 2 m2 q
+    """,
+    "a delivery on a channel that may have failed comes after its message was seen elsewhere": f"""
+        @queue q
+        @stock q m1
+        @open 1
+        1 > get q
+        1 > nack 1 multiple requeue
+        @open 2
+        2 > get q no_ack
+        2 < get-ok 1 m1 q redelivered
+        1 < get-ok 1 m1 q
+        1 > ack 1
+        1 < closed 406 60 80 {TEXT} 1
+    """,
+    "a method right behind our own close": """
+        @open 1
+        1 > close
+        1 > flow
+        1 > close
+        1 < close-ok
+        1 < close-ok
+        - deadline replies
+    """,
+    "a method right behind our own close costs the connection": """
+        @queue q
+        @stock q m1
+        @hold 1 q m1
+        2 > open
+        2 < open-ok
+        2 > close
+        2 > flow
+        b:1 > open
+        b:1 < open-ok
+        b:1 > get q
+        b:1 < get-ok 1 m1 q redelivered
+        0 < kicked 504 20 20 CHANNEL_ERROR
+    """,
     "a queue with a length limit drops by itself": """
         @queue q classic x-max-length=1
         @stock q m1 m2
