@@ -74,14 +74,18 @@ def test_a_multiple_stays_on_its_channel(stage: Stage) -> None:
 
 @rule("ACK-005")
 def test_a_multiple_skips_what_is_settled(stage: Stage) -> None:
-    """U = {1..5}: ack(2), ack(4, multiple), ack(5) are fine; then ack(1) is one too many."""
-    channel, _ = holding(stage, 5)
-    channel.ack(2)
-    channel.ack(4, multiple=True)
-    channel.ack(5)
-    stage.barrier(channel)
-    channel.ack(1)
-    stage.quiesce()
+    """U = {1..5}: ack(2), ack(4, multiple), ack(5) are fine. Then ack(1) is one too many, or the channel closes."""
+    for once_more in (True, False):
+        channel, _ = holding(stage, 5)
+        channel.ack(2)
+        channel.ack(4, multiple=True)
+        channel.ack(5)
+        stage.barrier(channel)
+        if once_more:
+            channel.ack(1)
+        else:
+            channel.close()
+        stage.quiesce()
 
 
 @rule("ACK-006")
