@@ -90,9 +90,14 @@ class Stage:
         """The first connection; opened when first asked for."""
         return self.connections.get("c1") or self.connect("c1")
 
-    def connect(self, name: str, capabilities: Mapping[str, bool] | None = None) -> RawConnection:
+    def connect(
+        self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None,
+    ) -> RawConnection:
         """One more connection in this history."""
-        connection = RawConnection.open(self.target, self.recorder, name, capabilities=capabilities)
+        connection = RawConnection.open(
+            self.target, self.recorder, name, capabilities=capabilities, heartbeat=heartbeat, properties=properties,
+        )
         self.connections[name] = connection
         return connection
 

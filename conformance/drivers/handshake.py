@@ -33,9 +33,9 @@ CAPABILITIES: Mapping[str, bool] = {
 _M = TypeVar("_M", bound=codec.Method)
 
 
-def shake_hands(link: Link, capabilities: Mapping[str, bool], heartbeat: int) -> None:
-    """Protocol header, login, tuning, vhost."""
-    _login(link, capabilities)
+def shake_hands(link: Link, properties: Mapping[str, object], heartbeat: int) -> None:
+    """Protocol header, login, tuning, vhost. `properties`: what the client says of itself, its capabilities above all."""
+    _login(link, properties)
     _enter(link, heartbeat)
 
 
@@ -81,7 +81,7 @@ def _no_tls(target: Target, error: Exception) -> str:
     return f"TLS with {target.address} fails: {error}. Check that the port is the broker's TLS port."
 
 
-def _login(link: Link, capabilities: Mapping[str, bool]) -> None:
+def _login(link: Link, properties: Mapping[str, object]) -> None:
     target = link.target
     link.send(codec.ProtocolHeader().encode())
     start = _expect(link, m.ConnectionStart, "header")
@@ -91,9 +91,7 @@ def _login(link: Link, capabilities: Mapping[str, bool]) -> None:
             f"{target.address} offers the login mechanisms {start.mechanisms.decode('utf-8', 'replace')!r}; PLAIN, "
             "the only one spoken here, is not among them. Enable it in the broker's configuration."
         ))
-    about = values.table({
-        "product": "amqp-conformance", "platform": "Python", "capabilities": dict(capabilities),
-    })
+    about = values.table({"product": "amqp-conformance", "platform": "Python", **properties})
     response = f"\0{target.user}\0{target.password}".encode()
     link.send(m.ConnectionStartOk(0, about, "PLAIN", response, "en_US"))
 

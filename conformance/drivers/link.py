@@ -42,6 +42,8 @@ class Link:
         self.tuned = Tuned()
         self.holding = False
         self.held: list[int] = []
+        self.mute = False
+        """Sends no heartbeats of its own."""
         self._wire, self._recorder, self._builder = wire, recorder, recorder.builder(name)
         self._reader = codec.FrameReader()
         self._outgoing: list[bytes] = []
@@ -118,6 +120,12 @@ class Link:
             self.receive(until - time.monotonic())
         self.abort()
 
+    def hang_up(self) -> None:
+        """Ends the TCP connection without a word. It is an orderly FIN if all that came has been read, else a reset."""
+        self._outgoing.clear()
+        self._wire.close()
+        self._notice_end()
+
     def abort(self) -> None:
         """The rude end: a TCP reset."""
         self._outgoing.clear()
@@ -185,7 +193,7 @@ class Link:
             )
 
     def _keep_alive(self) -> None:
-        if self.tuned.heartbeat and self.alive and time.monotonic() - self._last_write > self.tuned.heartbeat / 2:
+        if self.tuned.heartbeat and self.alive and not self.mute and time.monotonic() - self._last_write > self.tuned.heartbeat / 2:
             self.send(codec.Heartbeat().encode())
 
     def _notice_end(self) -> None:

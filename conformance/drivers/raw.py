@@ -20,13 +20,17 @@ class RawConnection(Link):
 
     @classmethod
     def open(
-        cls, target: Target, recorder: Recorder, name: str, *, capabilities: Mapping[str, bool] | None = None,
-        heartbeat: int = 0,
+        cls, target: Target, recorder: Recorder, name: str, *, capabilities: Mapping[str, object] | None = None,
+        heartbeat: int = 0, properties: Mapping[str, object] | None = None,
     ) -> RawConnection:
-        """Connects and logs in, or raises Unreachable. The handshake is part of the history either way."""
+        """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
+
+        `properties` are further client properties, beside the table of capabilities.
+        """
         connection = cls(reach(target), recorder, name, target)
         try:
-            shake_hands(connection, CAPABILITIES if capabilities is None else capabilities, heartbeat)
+            announced = CAPABILITIES if capabilities is None else capabilities
+            shake_hands(connection, {**(properties or {}), "capabilities": dict(announced)}, heartbeat)
         except BaseException:
             connection.abort()
             raise
