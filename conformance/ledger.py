@@ -83,6 +83,8 @@ class Entry:
     histories: int = 0
     events: int = 0
     trouble: Trouble | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """Those of the profile; they decide which rules apply."""
 
 
 def encode(entry: Entry) -> str:

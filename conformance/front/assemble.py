@@ -46,7 +46,7 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     entries = ledger.entries
     profile, queue_types = (entries[0].profile, entries[0].queue_types) if entries else ("documented", ())
     broker = _common([entry.broker for entry in entries])
-    scope = _Scope(ledger, frame, broker, queue_types)
+    scope = _Scope(ledger, frame, broker, queue_types, entries[0].choices if entries else {})
     rules = [result for rule in catalogue.values() if (result := scope.result(rule)) is not None]
     troubles = ledger.troubles
     by_type = {name: ledger.exercised([name]) for name in {entry.queue_type for entry in entries}}
@@ -76,8 +76,10 @@ def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
 class _Scope:
     """The ledger, asked rule by rule."""
 
-    def __init__(self, ledger: Ledger, frame: Frame, broker: Broker, queue_types: Sequence[str]) -> None:
-        self._frame, self._broker, self._queue_types = frame, broker, queue_types
+    def __init__(
+        self, ledger: Ledger, frame: Frame, broker: Broker, queue_types: Sequence[str], choices: Mapping[str, str],
+    ) -> None:
+        self._frame, self._broker, self._queue_types, self._choices = frame, broker, queue_types, choices
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
         self._witnesses = ledger.witnesses()
         self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
@@ -127,7 +129,7 @@ class _Scope:
             return f"the broker does not offer {rule.capability}"
         if not set(rule.queue_types) & set(self._queue_types):
             return f"the broker does not offer {' or '.join(rule.queue_types)} queues"
-        return None
+        return rule.ruled_out(self._choices)
 
     def _deviation(self, verdict: Verdict, cases: Sequence[Case]) -> dict[str, str] | None:
         if verdict is not Verdict.DEVIATES:

@@ -93,6 +93,7 @@ class Attempt:
             witnesses=tuple(self.witnesses), exercised=dict(sorted(self.total.exercised.items())),
             reports={rule: dict(sorted(seen.items())) for rule, seen in sorted(self.total.reports.items())},
             histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
+            choices=dict(self.opened.profile.choices),
         )
 
     def signed(self) -> tuple[str, object]:
@@ -128,11 +129,15 @@ def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
     opened, check = door.opened(), item.stash[CHECK]
     made = Attempt(item.name.removeprefix("test_"), check, queue_type, opened, door.options)
     absent = check.missing(opened.broker.capabilities)
+    ruled_out = check.ruled_out(opened.profile.choices)
     if absent is None and queue_type not in opened.profile.queue_types:
         absent = f"{queue_type} queues"
     if absent is not None:
         item.user_properties.append(made.signed())
         pytest.skip(f"the broker does not offer {absent}")
+    if ruled_out is not None:
+        item.user_properties.append(made.signed())
+        pytest.skip(ruled_out)
     item.stash[ATTEMPT] = made
     return made
 

@@ -43,6 +43,11 @@ class Check:
         absent = [name for name in needed if name is not None and name not in offered]
         return absent[0] if absent and len(absent) == len(needed) else None
 
+    def ruled_out(self, choices: Mapping[str, str]) -> str | None:
+        """Why, by the profile, none of this check's rules applies."""
+        reasons = [rules.get(name).ruled_out(choices) for name in self.rules]
+        return reasons[0] if reasons and None not in reasons else None
+
 
 def _judged(names: set[str]) -> bool:
     return any(rules.get(name).judged for name in names)

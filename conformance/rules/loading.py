@@ -4,7 +4,8 @@ One file per family:
 
     code, title, about          what the family is about
     [defaults]                  status, reason, queue_types, scope: for rules that do not say otherwise
-    [[rule]]                    one per rule, in the order of their numbers
+    [[rule]]                    one per rule, in the order of their numbers; `where = {choice = "reading"}` ties a
+                                rule to profiles that have made this choice
 
 A rule that is judged has no reason; a rule that is not judged says why. A rule that demands something names a mutant
 that breaks it; one that only grants a liberty may have none, for there the judge is on trial. Numbers have no gaps, so
@@ -14,7 +15,7 @@ a rule cannot be dropped unnoticed. Whatever is wrong is reported with the file 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +60,15 @@ class Rule:
     status: str
     reason: str
     known: tuple[str, ...]
+    where: tuple[tuple[str, str], ...] = ()
+    """Choices of the profile, each with the reading under which the rule applies."""
+
+    def ruled_out(self, choices: Mapping[str, str]) -> str | None:
+        """The first choice that was made in another way, in words; None: the rule applies."""
+        for name, reading in self.where:
+            if choices.get(name, reading) != reading:
+                return f"by the profile {name} is {choices[name]}"
+        return None
 
     @property
     def judged(self) -> bool:
@@ -69,7 +79,8 @@ class Rule:
         """Where the rule applies, each condition in words; none: everywhere."""
         only = (f"{self.queue_types[0]} queues only",) if len(self.queue_types) == 1 else ()
         offered = (f"brokers that offer {self.capability}",) if self.capability else ()
-        return (*self.applies, *only, *offered)
+        where = tuple(f"where the profile says that `{name}` is `{reading}`" for name, reading in self.where)
+        return (*self.applies, *only, *offered, *where)
 
     @property
     def decided_by(self) -> str:
@@ -132,6 +143,7 @@ def _rule(fields: Fields, common: dict[str, object]) -> Rule:
         capability=fields.text("capability", "") or None, scope=_scope(fields),
         needed=int(fields.number("needed", 1, 1)), mutants=fields.texts("mutants"),
         status=fields.choice("status", STATUSES), reason=fields.text("reason", ""), known=fields.texts("known"),
+        where=_where(fields),
     )
     fields.done()
     _check(rule, fields)
@@ -142,6 +154,11 @@ def _inherited(fields: Fields, common: dict[str, object]) -> dict[str, object]:
     own = {key: fields.raw(key) for key in fields}
     kept = {key: value for key, value in common.items() if key != "reason" or "status" not in own}
     return kept | own
+
+
+def _where(fields: Fields) -> tuple[tuple[str, str], ...]:
+    table = Fields(fields.raw("where", {}), f"{fields.place}, where", BadCatalogue)
+    return tuple((name, table.text(name)) for name in table)
 
 
 def _scope(fields: Fields) -> str:

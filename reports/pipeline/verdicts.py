@@ -7,7 +7,7 @@ place that knows what a verdict is. Deviations are not applied here: to this tab
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conformance import profiles, rules
@@ -46,10 +46,11 @@ class Offer:
 
     queue_types: frozenset[str]
     capabilities: frozenset[str]
+    choices: Mapping[str, str] = field(default_factory=dict)
 
     def includes(self, rule: Rule) -> bool:
         capable = rule.capability is None or rule.capability in self.capabilities
-        return capable and bool(self.queue_types & set(rule.queue_types))
+        return capable and bool(self.queue_types & set(rule.queue_types)) and rule.ruled_out(self.choices) is None
 
 
 def verdicts(spark: SparkSession, recording_dir: Path | str) -> DataFrame:
@@ -79,12 +80,13 @@ def table(outcome: DataFrame, recording: Recording) -> list[Row]:
 
 def offer(header: Mapping[str, Any]) -> Offer:
     """What the broker of a recording offered: what the header says, else what profile and server properties imply."""
-    queue_types = header.get("queue_types") or profiles.load(str(header.get("profile", "documented"))).queue_types
+    profile = profiles.load(str(header.get("profile", "documented")))
+    queue_types = header.get("queue_types") or profile.queue_types
     announced = (header.get("server_properties") or {}).get("capabilities") or {}
     capabilities = header.get("capabilities")
     if capabilities is None:
         capabilities = [name for name, value in announced.items() if value]
-    return Offer(frozenset(queue_types), frozenset(capabilities))
+    return Offer(frozenset(queue_types), frozenset(capabilities), profile.choices)
 
 
 def _counts(outcome: DataFrame) -> dict[str, dict[str, dict[tuple[str, bool | None], int]]]:

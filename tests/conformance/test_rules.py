@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import rules
+from conformance import profiles, rules
 from conformance.rules import docs
 from conformance.rules.loading import BadCatalogue, family_of
 
@@ -47,6 +47,19 @@ def test_no_family_lacks_a_rule() -> None:
 def test_judged_is_what_the_monitors_can_decide() -> None:
     expected = {name for name in rules.CATALOGUE if name.split("-")[0] in ("TAG", "MODE", "ACK", "ERR")} | JUDGED_RQ
     assert {rule.id for rule in rules.CATALOGUE.values() if rule.judged} == expected
+
+
+def test_a_rule_may_depend_on_a_choice_of_the_profile(tmp_path: Path) -> None:
+    (rule,) = family(tmp_path, GOOD + 'where = {channel_limit = "channel"}\n')
+    assert rule.ruled_out({"channel_limit": "channel"}) is None
+    assert rule.ruled_out({"channel_limit": "as-consumer"}) == "by the profile channel_limit is as-consumer"
+    assert rule.conditions == ("where the profile says that `channel_limit` is `channel`",)
+
+
+def test_what_a_rule_depends_on_is_a_choice() -> None:
+    for rule in rules.CATALOGUE.values():
+        for name, reading in rule.where:
+            assert reading in profiles.CHOICES[name].alternatives, rule.id
 
 
 @pytest.mark.parametrize("rule", rules.CATALOGUE.values(), ids=lambda rule: rule.id)
