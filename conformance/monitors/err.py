@@ -169,10 +169,16 @@ def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
         notes.find(doom.rule, event, allowed, closing(event.args), doom.seq)
 
 
+def _over_misuse(fact: ConnectionFailed) -> bool:
+    """Did the client use a channel that was closed, and is that what the broker complains of?"""
+    code = fact.event.args.get("reply_code") if fact.event.kind == METHOD else 0
+    return code == CHANNEL_ERROR and fact.connection.misused > 0
+
+
 @judges(ConnectionFailed, "ERR-004", "TAG-009")
 def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the channel cost the connection."""
-    if fact.doom is not None or not fact.doomed:
+    if fact.doom is not None or not fact.doomed or _over_misuse(fact):
         return
     doom = fact.doomed[0].doom
     assert doom is not None
@@ -188,7 +194,7 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
     refused, event = fact.connection.refused, fact.event
     if refused is None or fact.doom is not None or fact.doomed or event.kind != METHOD:
         return
-    if int(event.args.get("reply_code", 0)) == CHANNEL_ERROR and fact.connection.misused:
+    if _over_misuse(fact):
         return
     if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
         notes.find("ERR-004", event, f"{refused.settlement} costs its channel only; the connection lives",
