@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -10,9 +12,14 @@ import codec
 from codec import methods as m
 from conformance import events as ev
 from conformance import evidence, profiles
+from conformance.drivers.raw import Target
 from conformance.events import Event, EventBuilder, Labels
 from conformance.monitors import judge
+from conformance.recorder import Recorder
+from conformance.stage import SceneOver, Stage
+from conformance.suite import test_ack, test_mode
 from conformance.verdicts import Finding
+from reference_broker import ReferenceBroker
 
 PROFILE = profiles.load("rabbitmq-3.10")
 QUEUE = "q"
@@ -124,6 +131,40 @@ def test_a_slice_is_lawful_but_for_its_finding_and_the_gaps_it_leaves() -> None:
     finding = finding_of(events, "ACK-002")
     sliced = evidence.minimal(events, finding, PROFILE)
     assert {f.rule for f in judge(sliced, PROFILE).findings if not f.rule.startswith("TAG-")} == {"ACK-002"}
+
+
+def test_nothing_in_a_slice_comes_from_nowhere() -> None:
+    events = multiple_forgets_its_own_tag(10)
+    sliced = evidence.minimal(events, finding_of(events, "ACK-002"), PROFILE)
+    opened = {event.channel for event in sliced if event.method == "channel.open"}
+    assert {event.channel for event in sliced if event.channel} == opened
+    published = {event.message for event in sliced if event.method == "basic.publish"}
+    assert {event.message for event in sliced if event.method == "basic.get-ok"} <= published
+    methods = [event.method for event in sliced]
+    assert methods.count("basic.get") == methods.count("basic.get-ok")
+    assert methods.count("channel.open") == methods.count("channel.open-ok")
+    assert methods.index("queue.declare") < methods.index("basic.publish")
+
+
+@pytest.mark.parametrize(("bug", "rule", "scene"), [
+    ("settle.multiple-only-below-tag", "ACK-002", test_ack.test_a_multiple_settles_all_up_to_its_tag),
+    ("settle.single-acts-as-multiple", "ACK-001", test_ack.test_a_single_ack_settles_one),
+    ("settle.crosses-channels", "ACK-004", test_ack.test_a_multiple_stays_on_its_channel),
+    ("settle.stale-multiple-accepted", "ACK-010", test_ack.test_a_multiple_needs_an_outstanding_tag),
+    ("settle.reject-always-requeues", "MODE-005", test_mode.test_reject_and_nack_without_requeue_remove),
+])
+def test_a_bug_of_a_broker_is_shown_in_at_most_eight_frames_of_interest(
+    bug: str, rule: str, scene: Callable[[Stage], None],
+) -> None:
+    with ReferenceBroker(mutants=(bug,)) as broker:
+        stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("r", "b"), "scene", deadline=0.5)
+        with contextlib.suppress(SceneOver):
+            scene(stage)
+        findings = [finding for finding in stage.finish().findings if finding.rule == rule]
+        stage.cleanup()
+    sliced = evidence.minimal(stage.events, findings[0], stage.profile)
+    assert sum(map(evidence.interest, sliced)) <= 8, evidence.transcript(sliced)
+    assert rule in {finding.rule for finding in judge(sliced, stage.profile).findings}
 
 
 def test_slicing_again_changes_nothing() -> None:
