@@ -83,7 +83,7 @@ class Event(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Mapping[str, Any]:
-    return json.loads(text) if text else {}  # type: ignore[no-any-return]
+    return json.loads(text) if text else {}
 
 
 def body_hash(body: bytes) -> str:
