@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.front.checks import Attempt
-from conformance.machines.settlement import Scheduler, run_settlement
+from conformance.machines import search
+from conformance.machines.campaign import Scheduler
 
 EXAMPLES = {"smoke": 4, "ci": 24, "deep": 240}
 STEPS = {"smoke": 20, "ci": 40, "deep": 60}
@@ -17,11 +18,11 @@ class Campaign:
 
     attempt: Attempt
 
-    def settlement(self, scheduler: Scheduler) -> None:
-        """Random histories of settling. Each broken rule is shown by the shortest one that breaks it."""
+    def run(self, machine: search.Machine, scheduler: Scheduler) -> None:
+        """Random histories. Each broken rule is shown by the shortest one that breaks it."""
         opened, options = self.attempt.opened, self.attempt.options
-        outcome = run_settlement(
-            opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
+        outcome = search.run(
+            machine, opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
             options.examples or EXAMPLES[options.depth], STEPS[options.depth], options.seed,
             on_judgement=self.attempt.contribute, deadline=opened.deadline,
         )

@@ -132,11 +132,11 @@ class Campaign:
 
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
-        on_judgement: OnJudgement | None, deadline: float,
+        on_judgement: OnJudgement | None, deadline: float, machine: str,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
-        self.name = f"settlement-{queue_type}-{scheduler}"
+        self.name = f"{machine}-{queue_type}-{scheduler}"
         self.outcome = MachineOutcome()
         self.muted: frozenset[str] = frozenset()
         self.first: Example | None = None

@@ -10,18 +10,19 @@ from typing import Protocol
 
 import pytest
 
-from conformance.machines.settlement import SCHEDULERS, Scheduler
+from conformance.machines.search import Machine
+from conformance.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
 from conformance.suite.marks import rule
 
 
 class Campaign(Protocol):
     """What the plugin's fixture of this name does."""
 
-    def settlement(self, scheduler: Scheduler) -> None: ...
+    def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
 
 
 @rule()
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
     """Publish, take and settle in every way, one command at a time and many in one write."""
-    campaign.settlement(scheduler)
+    campaign.run(SETTLEMENT, scheduler)

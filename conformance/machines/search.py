@@ -1,0 +1,119 @@
+"""The search: Hypothesis plays a machine, round by round, until no further rule is found broken.
+
+A machine is an alphabet under a name. One alphabet, two schedulers. *Lockstep* lets the broker come to rest after
+every command: it finds wrong meanings and shrinks well. *Pipelined* writes several commands at once and reads without
+waiting: it finds races, and the shapes that only batching shows. Every example is one history with connections and
+queues of its own; it ends with a drain, which shows that nothing was lost and nothing came twice. Hypothesis generates
+and shrinks; it never judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, initialize, rule
+
+from conformance.drivers.raw import Target
+from conformance.machines.alphabet import Command
+from conformance.machines.campaign import Campaign, Enough, Example, MachineOutcome, OnJudgement, Scheduler
+from conformance.machines.failures import RuleBroken
+from conformance.profiles import Profile
+from conformance.recorder import Recorder
+
+BATCH = 6
+"""At most so many commands leave in one write of the pipelined scheduler."""
+MOST_BROKEN = 8
+"""At most so many rules are looked for that are broken."""
+
+Commands = st.SearchStrategy[Command]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A name, the commands that make sense for a profile and a queue type, and how many queues there may be."""
+
+    name: str
+    commands: Callable[[Profile, str], Commands]
+    queues: tuple[int, ...] = (1, 2)
+
+
+class Play(RuleBasedStateMachine):
+    """Hypothesis' view of an example. Subclasses say how many commands make a step."""
+
+    campaign: ClassVar[Campaign]
+    queues: ClassVar[tuple[int, ...]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.example: Example | None = None
+
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        self.example = self.campaign.start(data.draw(st.sampled_from(self.queues)))
+
+    def teardown(self) -> None:
+        if self.example is not None:
+            self.campaign.end(self.example)
+
+
+def run(
+    machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
+    scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
+    on_judgement: OnJudgement | None = None, deadline: float = 5.0,
+) -> MachineOutcome:
+    """Runs so many examples of so many commands each, and as many rounds of shrinking as rules are broken."""
+    campaign = Campaign(
+        target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
+    )
+    for round_ in range(MOST_BROKEN):
+        left = examples - campaign.outcome.histories
+        if left <= 0:
+            break
+        _search(campaign, _played(machine, campaign), left, steps, seed + round_)
+        if campaign.first is None:
+            break
+        campaign.settle_round()
+    return campaign.outcome
+
+
+def _played(machine: Machine, campaign: Campaign) -> type[Play]:
+    """The machine as Hypothesis wants it: one command a step, or several in one write."""
+    commands = machine.commands(campaign.profile, campaign.queue_type)
+
+    def one(self: Play, command: Command) -> None:
+        assert self.example is not None
+        self.campaign.step(self.example, (command,))
+
+    def several(self: Play, commands: list[Command]) -> None:
+        assert self.example is not None
+        self.campaign.step(self.example, commands)
+
+    step: Any = (
+        rule(command=commands)(one) if campaign.lockstep
+        else rule(commands=st.lists(commands, min_size=1, max_size=BATCH))(several)
+    )
+    return type(machine.name.title(), (Play,), {"campaign": campaign, "queues": machine.queues, "step": step})
+
+
+def _search(campaign: Campaign, played: type[Play], examples: int, steps: int, seed: int) -> None:
+    """One round of Hypothesis: until a rule that is not muted breaks, and is shrunk, or all examples are done."""
+    length = steps if campaign.lockstep else max(2 * steps // BATCH, 1)
+    config = settings(
+        max_examples=examples, stateful_step_count=length, deadline=None, database=None, print_blob=False,
+        report_multiple_bugs=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
+    try:
+        seeded(seed)(get_state_machine_test(played, settings=config))()
+    except (Enough, RuleBroken, Flaky):
+        if campaign.first is None and campaign.trouble is None:
+            raise
+    finally:
+        if campaign.trouble is not None:
+            raise campaign.trouble
