@@ -28,6 +28,7 @@ def declare(model: Model, name: str, event: Event) -> None:
     if exchange:
         model.publish_somewhere()
     queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque)
+    queue.lossy = queue.lossy or "auto_delete" in event.flags or "exclusive" in event.flags
     target = model.queues.get(str(arguments.get("x-dead-letter-routing-key")))
     if exchange == "" and target is not queue:
         queue.dead_letters = target

@@ -121,7 +121,7 @@ def _delivered(
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
     if copy is None:
-        copy = Copy(message, queue, event.seq, hidden=True, doubtful=True)
+        copy = Copy(message, queue, event.seq, hidden=True, fleeting=True)
         queue.copies[message] = copy
     delivery = Delivery(
         tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,

@@ -179,7 +179,8 @@ class Queue:
         self._drop(copy)
         copy.place = place
         self.held += place == OUT
-        copy.doubtful = copy.shaky = copy.ambiguous
+        copy.shaky = copy.ambiguous
+        copy.doubtful = copy.ambiguous or copy.fleeting
 
     def doubt(self) -> None:
         """Whatever waits may be lost."""

@@ -55,6 +55,8 @@ class Copy:
     returns: int = 0
     hidden: bool = False
     """It may have been delivered without the client counting it as seen."""
+    fleeting: bool = False
+    """It or its queue may expire, or be dropped: it is never owed."""
     doubtful: bool = False
     shaky: bool = False
     ambiguous: bool = False

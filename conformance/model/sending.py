@@ -167,11 +167,10 @@ def _publish(model: Model, channel: Channel, event: Event) -> None:
     if queue.deleted or event.message is None:
         return
     copy = Copy(event.message, queue, event.seq, channel, entered=event.seq)
-    copy.doubtful = queue.lossy or not queue.declared or channel.vague or "immediate" in event.flags
-    copy.shaky = channel.vague
     arguments = event.arguments
-    if '"expiration"' in arguments:
-        copy.doubtful = True
+    copy.fleeting = queue.lossy or not queue.declared or '"expiration"' in arguments
+    copy.doubtful = copy.fleeting or channel.vague or "immediate" in event.flags
+    copy.shaky = channel.vague
     if '"priority"' in arguments:
         queue.unordered = True
     if channel.confirm:

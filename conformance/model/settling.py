@@ -173,5 +173,5 @@ def _dead_letter(copy: Copy, settlement: Settlement) -> None:
     if target is not None and not target.deleted:
         seq = settlement.seq
         dead = Copy(copy.id, target, seq, entered=seq, entry=DEAD, settlement=settlement, hidden=True)
-        dead.doubtful = target.lossy or copy.queue.kind != "classic"
+        dead.fleeting = dead.doubtful = target.lossy or copy.queue.kind != "classic"
         target.put(dead)

@@ -441,6 +441,15 @@ TRAPS = {
         @drain q m2
         - deadline drain q
     """,
+    "a returned message expires": """
+        @queue q classic x-message-ttl=1
+        @stock q m1
+        @hold 1 q m1
+        1 > nack 1 requeue
+        @barrier 1
+        @drain q
+        - deadline drain q
+    """,
     "a message routed by an exchange is not known to be anywhere": """
         @queue q
         @open 1
