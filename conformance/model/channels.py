@@ -19,14 +19,28 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conformance.model.records import Copy, Delivery, Doom, Request, Settlement, Taker
+from conformance.model.records import (
+    Copy,
+    Delivery,
+    Doom,
+    Mistake,
+    Publication,
+    Request,
+    Settlement,
+    Taker,
+)
 
 if TYPE_CHECKING:
+    from conformance.model.cancelling import Ended
     from conformance.model.connections import Connection
     from conformance.model.queues import Queue
 
 OPENING, OPEN, DOOMED, CLOSING, CLOSED = "opening", "open", "doomed", "closing", "closed"
 STARTING, LIVE, CANCELLING, GIVEN_UP = "starting", "live", "cancelling", "given up"
+
+
+NEVER = 1 << 64
+"""A number above all that a channel can reach."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,12 +59,32 @@ class Consumer:
     outstanding: int = 0
     since: int = 0
     """From here on the broker could have sent what the consumer gets next."""
+    established: int = 0
+    """When it was proven that the queue knows it."""
+    received: int = 0
+    asked: int = 0
+    """When the client sent its cancel."""
+    handled: int = 0
+    """When an answer showed that the channel has handled that."""
+    noticed: int = 0
+    """When the broker said that it has ended."""
+    bereft: bool = False
+    """Its queue is gone, its client is not told, and the channel has answered since."""
 
     def full(self) -> bool:
         return not self.no_ack and 0 < self.limit <= self.outstanding and not self.limit_moved
 
     def may_receive(self) -> bool:
         return not self.full() and self.source.may_hold()
+
+
+@dataclass(slots=True, eq=False)
+class Select:
+    """One confirm.select, and how many publishes in confirm mode came before it."""
+
+    seq: int
+    published: int
+    answered: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -73,16 +107,44 @@ class Channel:
     consumers: dict[str, Consumer] = field(default_factory=dict)
     former: dict[str, Queue] = field(default_factory=dict)
     """Tags of consumers that were cancelled."""
+    ended: dict[str, Ended] = field(default_factory=dict)
+    """The latest consumer of each tag that has ended while the channel lived."""
+    unrested: list[Ended] = field(default_factory=list)
+    """Those after whose end the channel has not answered yet."""
+    joining: list[Consumer] = field(default_factory=list)
+    """Consumers of which it is not yet proven that their queue knows them."""
+    silent: list[Consumer] = field(default_factory=list)
+    """Consumers that were cancelled without answer, and may still be there."""
+    end: str = ""
+    """What ended it: close, connection.close, error, fin, reset, heartbeat; empty while it lives."""
     requests: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
     late: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
     """Requests that must not be answered, because they were sent after a mistake."""
     confirm: bool = False
     published: int = 0
-    unconfirmed: OrderedDict[int, tuple[int, Copy | None]] = field(default_factory=OrderedDict)
-    """Numbers of publishes without confirm: when they were sent, and what."""
+    unconfirmed: OrderedDict[int, Publication] = field(default_factory=OrderedDict)
+    """Publishes without confirm, by number."""
+    refused: set[int] = field(default_factory=set)
+    """Numbers that were refused."""
+    accepted: int = 0
+    """How many publishes were confirmed."""
+    forgiven: int = 0
+    """Nothing is claimed about the numbers up to this one any more."""
+    selects: list[Select] = field(default_factory=list)
+    """Each confirm.select."""
+    uncounted: int = 0
+    """Publishes in confirm mode that came after a mistake."""
+    plain: int = 0
+    """Publishes outside of confirm mode."""
+    oversize: int = 0
+    """By how much the body frames of publishes in confirm mode exceed their number; and how many had none."""
+    bodiless: int = 0
+    recent: OrderedDict[str, list[Publication]] = field(default_factory=OrderedDict)
+    """The latest publishes by message, for what may be returned."""
+    mistake: Mistake | None = None
     transactional: bool = False
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
-    unpublished: list[Copy] = field(default_factory=list)
+    unpublished: list[Publication] = field(default_factory=list)
     prefetch: int = 0
     shared_limit: bool = False
     """A limit for the whole channel is or was set; which deliveries it holds back is left open."""

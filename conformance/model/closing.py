@@ -21,6 +21,7 @@ from conformance.model.facts import (
     ClosedUnasked,
     ConnectionFailed,
     Fact,
+    Faulted,
     Refused,
 )
 from conformance.model.records import Settlement
@@ -55,6 +56,8 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         yield ChannelInsteadOfConnection(event, channel, hard)
         connection.doom = None
         endings.shake(channel)
+    elif channel.mistake is not None and not (ids in SETTLES and channel.unproven):
+        yield Faulted(event, channel, channel.mistake)
     elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent):
         yield Refused(event, channel, channel.doom)
         connection.refusals, connection.refused = event.seq, channel.doom

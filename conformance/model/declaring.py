@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.events import Event
 from conformance.model.queues import Queue
+from conformance.model.records import Change
 from conformance.profiles import Profile
 
 if TYPE_CHECKING:
+    from conformance.model.channels import Channel
     from conformance.model.model import Model
 
 LIMITS = frozenset({
@@ -17,22 +19,25 @@ LIMITS = frozenset({
 })
 
 
-def declare(model: Model, name: str, event: Event) -> None:
+def declare(model: Model, name: str, event: Event, channel: Channel) -> Change | None:
     """A declaration was sent; declaring a queue that is there changes nothing."""
     present = model.queues.get(name)
     if present is not None and present.declared and not present.deleted:
-        return
+        return None
     arguments = event.args.get("arguments") or {}
     kind = str(arguments.get("x-queue-type") or "classic")
     exchange = arguments.get("x-dead-letter-exchange")
     if exchange:
         model.publish_somewhere()
     queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque)
-    queue.lossy = queue.lossy or "auto_delete" in event.flags or "exclusive" in event.flags
     target = model.queues.get(str(arguments.get("x-dead-letter-routing-key")))
     if exchange == "" and target is not queue:
         queue.dead_letters = target
+    queue.declaration = Change(channel, event.seq)
+    queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
+    queue.lossy = queue.lossy or queue.volatile
     model.queues[name] = queue
+    return queue.declaration
 
 
 def queue_of(
@@ -46,4 +51,13 @@ def queue_of(
         name, kind, semantics, order, declared, opaque=opaque,
         lossy=not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
         single_active=bool(arguments.get("x-single-active-consumer")),
+        volatile="x-expires" in arguments, room=_room(arguments),
     )
+
+
+def _room(arguments: Mapping[str, Any]) -> int | None:
+    """How many messages the queue takes at most before it turns others away."""
+    if arguments.get("x-overflow") != "reject-publish":
+        return None
+    most = arguments.get("x-max-length")
+    return most if isinstance(most, int) else 1 << 63

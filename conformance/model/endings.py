@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.model import races
-from conformance.model.channels import CANCELLING, Channel
+from conformance.model.channels import CANCELLING, DOOMED, NEVER, OPEN, Channel
 from conformance.model.queues import Queue
 from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RELEASED, WAITING, Taker
 
@@ -100,6 +100,16 @@ def blur(channel: Channel) -> None:
     for delivery in channel.unacked.values():
         delivery.shaky = True
         delivery.copy.queue.unsettle(delivery.copy, shaky=True)
+
+
+def overlook(channel: Channel) -> None:
+    """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
+    channel.doom, channel.mistake, channel.vague = None, None, True
+    if channel.state == DOOMED:
+        channel.state = OPEN
+    channel.forgiven = NEVER
+    for copy in channel.released:
+        copy.queue.unsettle(copy, shaky=True)
 
 
 def clear(channel: Channel, at: int) -> None:

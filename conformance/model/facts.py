@@ -7,13 +7,27 @@ points to shows the state in which the broker's frame arrived, unless its docstr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from conformance.events import Event
 from conformance.model.channels import Channel, Consumer
 from conformance.model.connections import Connection
 from conformance.model.owed import Obligation
 from conformance.model.queues import Queue
-from conformance.model.records import Copy, Delivery, Doom, HardDoom, Request, Settlement, Taker
+from conformance.model.records import (
+    Copy,
+    Delivery,
+    Doom,
+    HardDoom,
+    Mistake,
+    Publication,
+    Request,
+    Settlement,
+    Taker,
+)
+
+if TYPE_CHECKING:
+    from conformance.model.cancelling import Ended
 
 
 @dataclass(slots=True)
@@ -67,6 +81,17 @@ class Confirmed:
     channel: Channel
     number: int
     multiple: bool
+    resolved: list[Publication]
+    """What it resolves: of all that is unresolved, what its number and multiple speak of."""
+
+
+@dataclass(slots=True)
+class Returned:
+    """A basic.return, and the publish that it returns, if that can be told."""
+
+    event: Event
+    channel: Channel
+    publication: Publication | None
 
 
 @dataclass(slots=True)
@@ -110,6 +135,15 @@ class Refused:
     event: Event
     channel: Channel
     doom: Doom
+
+
+@dataclass(slots=True)
+class Faulted:
+    """The broker's channel.close after a mistake of the client other than a bad settlement."""
+
+    event: Event
+    channel: Channel
+    mistake: Mistake
 
 
 @dataclass(slots=True)
@@ -183,8 +217,54 @@ class Missing:
     copies: list[Copy]
 
 
+@dataclass(slots=True)
+class Overlooked:
+    """The broker shows that it let a mistake pass: it answered it, or closed the channel at the client's word."""
+
+    event: Event
+    channel: Channel
+    mistake: Mistake
+
+
+@dataclass(slots=True)
+class Notified:
+    """The broker's own basic.cancel, and the consumer that it ends, or the end that it follows."""
+
+    event: Event
+    channel: Channel
+    tag: str
+    consumer: Consumer | None
+    ended: Ended | None
+
+
+@dataclass(slots=True)
+class Rested:
+    """The channel has answered something that was sent after this consumer had ended."""
+
+    event: Event
+    channel: Channel
+    ended: Ended
+
+
+@dataclass(slots=True)
+class Bereft:
+    """A consumer lost its queue, its client wants no notification, and its channel has answered since."""
+
+    event: Event
+    channel: Channel
+    consumer: Consumer
+
+
+@dataclass(slots=True)
+class StillThere:
+    """The driver waited in vain for the broker to end this connection."""
+
+    event: Event
+    connection: Connection
+
+
 Fact = (
-    Numbered | Delivered | Stray | FoundEmpty | Confirmed | Answered | Unrequested | Opened | Accepted | Refused
-    | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed | ChannelInsteadOfConnection | Unanswered
-    | Missing
+    Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
+    | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
+    | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | StillThere
 )

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
 from conformance.model import closing, declaring, endings, receiving, sending
-from conformance.model.channels import CLOSED, DOOMED, GIVEN_UP, OPEN, Channel
+from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
 from conformance.model.facts import Fact, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, Obligation, owed_by
 from conformance.model.queues import Queue
+from conformance.model.topology import Exchange
 from conformance.profiles import Profile
 
 UNEXPECTED = ("fin", "reset")
@@ -29,6 +30,7 @@ class Model:
         self.profile = profile
         self.connections: dict[str, Connection] = {}
         self.queues: dict[str, Queue] = {}
+        self.exchanges: dict[str, Exchange] = {}
         self.history = ""
         self.queue_type = ""
         self.opaque = False
@@ -133,9 +135,10 @@ class Model:
         elif channel is None:
             closing.lose_connection(connection, fact.event.seq)
         elif kind == CLOSE:
-            _take_as_accepted(channel)
+            endings.overlook(channel)
         elif kind == CONFIRM:
             channel.unconfirmed.clear()
+            channel.forgiven = max(channel.forgiven, channel.published)
         elif kind == DELIVERY:
             if fact.consumer is not None:
                 fact.consumer.state = GIVEN_UP
@@ -146,12 +149,3 @@ class Model:
             if fact.request.method in ("channel.close", "channel.open"):
                 channel.state = CLOSED
             endings.blur(channel)
-
-
-def _take_as_accepted(channel: Channel) -> None:
-    """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
-    channel.doom, channel.vague = None, True
-    if channel.state == DOOMED:
-        channel.state = OPEN
-    for copy in channel.released:
-        copy.queue.unsettle(copy, shaky=True)

@@ -13,6 +13,7 @@ from conformance.model.channels import CLOSED, CLOSING, DOOMED, LIVE, OPEN, Chan
 from conformance.model.connections import Connection
 
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
+NOTICE = "notice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
     name, number = connection.name, channel.number
     if channel.doom and not channel.close_seen:
         yield Obligation(CLOSE, name, number, CLOSE, channel.doom.seq), None
+    if channel.mistake and not channel.close_seen:
+        yield Obligation(CLOSE, name, number, CLOSE, channel.mistake.seq), None
     if channel.state == CLOSING or channel.close_sent:
         if channel.state != CLOSED or channel.discarding or channel.close_seen:
             yield from _reply_to_close(channel, name)
@@ -54,12 +57,27 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
     for request in channel.pending():
         yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
     if channel.unconfirmed and not channel.vague and not connection.blocked:
-        first, (sent, _) = next(iter(channel.unconfirmed.items()))
-        yield Obligation(CONFIRM, name, number, f"the confirm of publish {first}", sent), None
+        first = next(iter(channel.unconfirmed.values()))
+        yield Obligation(CONFIRM, name, number, f"the confirm of publish {first.number}", first.seq), None
+    yield from _notices(channel, connection)
     if channel.state == OPEN and not channel.vague and not channel.shared_limit and not channel.paused:
         for consumer in channel.consumers.values():
             if consumer.state == LIVE and _starving(consumer):
                 yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
+
+
+def _notices(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
+    """Consumers whose queue is certainly gone, of a client that is to be told."""
+    if not (connection.notices and connection.offers) or channel.state != OPEN or channel.vague:
+        return
+    for consumer in channel.consumers.values():
+        deletion = consumer.source.deletion
+        if (
+            deletion is not None and deletion.known and consumer.state == LIVE and not consumer.noticed
+            and 0 < consumer.established < deletion.sent
+        ):
+            what = f"the notification that {consumer.tag} has ended"
+            yield Obligation(NOTICE, connection.name, channel.number, what, deletion.sent), consumer
 
 
 def _reply_to_close(channel: Channel, name: str) -> Iterator[tuple[Obligation, Consumer | None]]:

@@ -18,16 +18,18 @@ any more are put aside (`aside`). So a step looks only at messages that are out 
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.model.records import (
     OUT,
+    PROVISIONAL,
     PUBLISHED,
     RELEASED,
     WAITING,
+    Change,
     Copy,
     Delivery,
     Settlement,
@@ -54,6 +56,7 @@ class Queue:
     order: str
     declared: int = 0
     deleted: int = 0
+    purged: int = 0
     lossy: bool = False
     """Declared with a limit or an expiry: it may drop messages by itself."""
     unordered: bool = False
@@ -63,6 +66,18 @@ class Queue:
     """Where rejected messages go."""
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
+    declaration: Change | None = None
+    deletion: Change | None = None
+    volatile: bool = False
+    """It may be deleted without anybody asking."""
+    room: int | None = None
+    """How many messages it takes before it turns others away; None: it turns nothing away."""
+    disturbed: bool = False
+    """Something may have left it: a taker, a purge."""
+    accepted: int = 0
+    """How many publishes to it were confirmed."""
+    pressed: Counter[int] = field(default_factory=Counter)
+    """How many publishes each incarnation of a channel has sent to it, where it has room for so many only."""
     copies: dict[str, Copy] = field(default_factory=dict)
     fresh: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
@@ -72,6 +87,10 @@ class Queue:
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
     held: int = 0
     """How many messages are OUT."""
+    left: dict[str, int] = field(default_factory=dict)
+    """When a consumer of it last ended in each way, while its channel lived."""
+    losers: set[str] = field(default_factory=set)
+    """Connections of which a channel has ended that held messages of it."""
     sweepers: dict[int, None] = field(default_factory=dict)
     """Channels that have sent what may return deliveries which their client has not read."""
     _blind_until: int = 0
@@ -83,6 +102,7 @@ class Queue:
     # -- takers
 
     def taken_by(self, taker: Taker) -> Taker:
+        self.disturbed = True
         self.takers[taker] = None
         return taker
 
@@ -156,13 +176,22 @@ class Queue:
     def put(self, copy: Copy) -> None:
         """A published message enters."""
         namesake = self.copies.get(copy.id)
-        if namesake is not None:
+        copy.place = WAITING
+        if namesake is not None and namesake is not copy:
             self._drop(namesake)
             copy.ambiguous = copy.doubtful = copy.shaky = True
         self.copies[copy.id] = copy
         if self._swallowing:
             copy.doubtful = True
         (self.aside if copy.doubtful or copy.shaky else self.fresh)[copy.id] = copy
+
+    def announce(self, copy: Copy) -> None:
+        """A message that may enter later: it is part of a transaction."""
+        if copy.id in self.copies:
+            copy.ambiguous = True
+        else:
+            copy.place = PROVISIONAL
+            self.copies[copy.id] = copy
 
     def back(self, copy: Copy, entry: str, at: int, settlement: Settlement | None = None) -> None:
         """A delivered message goes back, some time after the client sent what is to bring it back."""
@@ -184,6 +213,7 @@ class Queue:
 
     def doubt(self) -> None:
         """Whatever waits may be lost."""
+        self.disturbed = True
         for copy in self.waiting():
             copy.doubtful = True
             self.aside[copy.id] = copy

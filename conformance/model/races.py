@@ -8,7 +8,7 @@ look empty proves nothing: other channels publish and return at the same time.
 
 from __future__ import annotations
 
-from conformance.model.channels import OPEN, Channel
+from conformance.model.channels import NEVER, OPEN, Channel
 from conformance.model.records import VOID, WAITING, Settlement
 
 FAR = 64
@@ -54,6 +54,9 @@ def end(channel: Channel, at: int) -> None:
 def lift(channel: Channel) -> None:
     """The tag of a mistake was under way when it was sent: so it may have been none, and nothing after it is void."""
     channel.doom, channel.state, channel.vague = None, OPEN, True
+    if channel.uncounted:
+        channel.published += channel.uncounted
+        channel.forgiven = NEVER
     for copy in channel.released:
         copy.queue.unsettle(copy, shaky=True)
     for copy in channel.voided:

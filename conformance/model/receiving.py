@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import declaring, delivering, endings
+from conformance.model import cancelling, confirming, declaring, delivering, endings
 from conformance.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
 from conformance.model.connections import Connection
 from conformance.model.facts import (
@@ -18,13 +18,13 @@ from conformance.model.facts import (
     AfterClose,
     Answered,
     ChannelClosed,
-    Confirmed,
     Fact,
     Opened,
+    Overlooked,
     Unrequested,
 )
-from conformance.model.proofs import prove, proven
-from conformance.model.records import PUBLISHED, WAITING, Request
+from conformance.model.proofs import proven
+from conformance.model.records import Request
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
@@ -94,18 +94,33 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield Answered(event, channel, request)
     if request.ignored:
-        if channel.doom is not None:
-            channel.doom.answered.append(request)
+        yield from _answered_wrongly(channel, request, event)
         return
+    if request.change is not None:
+        request.change.known = event.seq
     if method == "basic.consume":
         _consuming(channel, event, request)
     elif method == "basic.cancel":
-        _cancelled(channel, event, request)
+        cancelling.answered(channel, event, request)
+    elif method == "confirm.select":
+        next(one for one in channel.selects if one.seq == request.seq).answered = event.seq
     elif method == "queue.declare" and event.queue and event.queue not in model.queues:
         model.queues[event.queue] = declaring.queue_of(
             model.profile, event.queue, "classic", request.seq, {}, opaque=model.opaque,
         )
     yield from proven(channel, request.seq, event)
+
+
+def _answered_wrongly(channel: Channel, request: Request, event: Event) -> Facts:
+    """An answer to what was sent with or after a mistake."""
+    mistake = channel.mistake
+    if mistake is not None and mistake.seq == request.seq:
+        yield Overlooked(event, channel, mistake)
+        endings.overlook(channel)
+        return
+    for wrong in (channel.doom, mistake):
+        if wrong is not None:
+            wrong.answered.append(request)
 
 
 def _consuming(channel: Channel, event: Event, request: Request) -> None:
@@ -119,53 +134,8 @@ def _consuming(channel: Channel, event: Event, request: Request) -> None:
         channel.consumers[tag] = consumer
     if consumer.state != CANCELLING:
         consumer.state = LIVE
-
-
-def _cancelled(channel: Channel, event: Event, request: Request) -> None:
-    consumer = channel.consumers.get(request.consumer_tag)
-    if consumer is None or consumer.state != CANCELLING or consumer.taker.start > request.seq:
-        return
-    del channel.consumers[request.consumer_tag]
-    channel.former[consumer.tag] = consumer.source
-    if consumer.source.semantics.cancelok_ends:
-        consumer.source.end(consumer.taker, event.seq, blind=False)
-
-
-def _confirm(model: Model, channel: Channel, event: Event) -> Facts:
-    number, multiple = event.delivery_tag or 0, bool(event.multiple)
-    yield Confirmed(event, channel, number, multiple)
-    numbers = [number]
-    if multiple:
-        numbers = []
-        for one in channel.unconfirmed:
-            if one > number:
-                break
-            numbers.append(one)
-    handled = 0
-    for one in numbers:
-        sent, copy = channel.unconfirmed.pop(one, (0, None))
-        handled = max(handled, sent)
-        if copy is None:
-            continue
-        if event.method == "basic.nack":
-            copy.queue.unsettle(copy, shaky=True)
-            continue
-        copy.confirmed = event.seq
-        if copy.place == WAITING and copy.entry == PUBLISHED:
-            copy.proof = event.seq
-        if copy.queue.semantics.same_channel_order:
-            prove(channel, copy.queue.name, copy.published + 1, event.seq)
-    if handled:
-        yield from proven(channel, handled, event)
-
-
-def _return(model: Model, channel: Channel, event: Event) -> Facts:
-    """A message that no queue took."""
-    queue = model.queues.get(event.routing_key or "")
-    copy = queue.copies.get(event.message or "") if queue is not None else None
-    if copy is not None:
-        copy.queue.unsettle(copy, shaky=True)
-    yield from ()
+        if consumer.source.semantics.same_channel_order:
+            cancelling.established(consumer, event)
 
 
 def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
@@ -178,6 +148,8 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
     if not crossed:
         if channel.doom is not None:
             yield Accepted(event, channel.doom.settlement)
+        if channel.mistake is not None:
+            yield Overlooked(event, channel, channel.mistake)
         yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
         endings.end_takers(channel, event.seq)
@@ -188,26 +160,12 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
 
 
 def _cancel(model: Model, channel: Channel, event: Event) -> Facts:
-    """The broker cancels a consumer: its queue is deleted, or a timeout has passed."""
-    tag = event.consumer_tag or ""
-    consumer = channel.consumers.get(tag)
-    if consumer is not None:
-        if consumer.source.deleted and consumer.state != CANCELLING:
-            del channel.consumers[tag]
-            channel.former[tag] = consumer.source
-        elif not consumer.source.deleted:
-            consumer.state = CANCELLING
-            consumer.source.lose(consumer.taker)
-            for delivery in channel.unacked.values():
-                if delivery.consumer is consumer:
-                    delivery.shaky = True
-                    consumer.source.unsettle(delivery.copy, shaky=True)
-    yield from ()
+    yield from cancelling.notified(channel, event)
 
 
 Handler = Callable[["Model", Channel, Event], Facts]
 _HANDLERS: dict[str, Handler] = {
     "basic.deliver": delivering.deliver, "basic.get-ok": delivering.get_ok, "basic.get-empty": delivering.get_empty,
-    "basic.ack": _confirm, "basic.nack": _confirm, "basic.return": _return, "basic.cancel": _cancel,
-    "channel.close-ok": _close_ok,
+    "basic.ack": confirming.confirm, "basic.nack": confirming.confirm, "basic.return": confirming.give_back,
+    "basic.cancel": _cancel, "channel.close-ok": _close_ok,
 }

@@ -1,12 +1,13 @@
 """What is remembered about messages, deliveries and settlements.
 
 A `Copy` is one message in one queue: messages are told apart by their id, and a message that a queue hands on to
-another (dead-lettering, several bindings) is another copy there. Every copy is at one of four places:
+another (dead-lettering, several bindings) is another copy there. Every copy is at one of five places:
 
     WAITING   in its queue, as far as we know
     OUT       held by the delivery `holder`, unsettled
     GONE      settled, or delivered with no_ack: must never be seen again
     VOID      published on a channel that had failed: must never be seen at all
+    PROVISIONAL  published in a transaction that is not committed: must not be seen either
 
 `doubtful` copies may be lost, or never have arrived: nobody owes them. `shaky` copies may be anywhere, because a race
 that the text allows decided about them: nothing at all is claimed until they are seen again. All indices are the
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from conformance.model.channels import Channel, Consumer
     from conformance.model.queues import Queue
 
-WAITING, OUT, GONE, VOID = "waiting", "out", "gone", "void"
+WAITING, OUT, GONE, VOID, PROVISIONAL = "waiting", "out", "gone", "void", "provisional"
 
 PUBLISHED, RETURNED, RECOVERED, RELEASED, DEAD = "published", "returned", "recovered", "released", "dead-lettered"
 """How a copy came into its queue: by publish; by nack or reject; by recover; by the end of its channel; from another
@@ -61,12 +62,60 @@ class Copy:
     shaky: bool = False
     ambiguous: bool = False
     """Another message of the same id was published to this queue."""
+    publication: Publication | None = None
 
     def older_than(self, other: Copy) -> bool:
         """Was this certainly put into the queue before the other: by the same channel, or confirmed before?"""
         if self.publisher is other.publisher and self.publisher is not None:
             return self.published < other.published
         return 0 < self.confirmed < other.published
+
+
+@dataclass(slots=True, eq=False)
+class Publication:
+    """One basic.publish with its content, and what the broker has said about it."""
+
+    seq: int
+    number: int
+    """Its number on a channel in confirm mode, else 0."""
+    message: str
+    exchange: str
+    routing_key: str
+    mandatory: bool
+    persistent: bool
+    size: int
+    body: str
+    """What stands for its body."""
+    frames: int
+    """How many body frames it fills."""
+    copies: list[Copy] = field(default_factory=list)
+    routed: bool | None = None
+    """Does it reach any queue? None: the history does not prove it either way."""
+    full: Queue | None = None
+    """A queue on its way that certainly has to turn it away."""
+    pipelined: bool = False
+    """It was sent before the answer to confirm.select came, or there is none."""
+    returned: int = 0
+    resolved: int = 0
+    verdict: str = ""
+    """basic.ack or basic.nack."""
+
+    def __str__(self) -> str:
+        """In words, as reports show it."""
+        return f"publish {self.number} ({self.message})" if self.number else f"the publish of {self.message}"
+
+
+@dataclass(slots=True, eq=False)
+class Change:
+    """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
+
+    by: Channel
+    sent: int
+    known: int = 0
+
+    def certain_for(self, channel: Channel) -> bool:
+        """Has the broker certainly done it when it handles what this channel sends now?"""
+        return self.known > 0 or self.by is channel
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +138,8 @@ class Delivery:
     orphan: bool = False
     """Its consumer had been cancelled when it was settled."""
     shaky: bool = False
+    restored: int = 0
+    """When a rollback made it outstanding again."""
 
     @property
     def owner(self) -> str:
@@ -155,6 +206,11 @@ class Request:
     taker: Taker | None = None
     ignored: bool = False
     """Sent after a mistake that closes the channel: must not be answered."""
+    rule: str = ""
+    """The rule by which it must be answered, where its method alone does not tell."""
+    change: Change | None = None
+    committed: list[Publication] = field(default_factory=list)
+    """What a tx.commit publishes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -180,6 +236,22 @@ class Doom:
     @property
     def rule(self) -> str:
         return self.settlement.refusal
+
+
+@dataclass(slots=True, eq=False)
+class Mistake:
+    """A mistake other than a bad settlement that makes the broker close the channel, and how it must say so."""
+
+    seq: int
+    rule: str
+    code: int
+    class_id: int
+    method_id: int
+    what: str
+    number: int = 0
+    """The number that a failing publish would have had in confirm mode."""
+    answered: list[Request] = field(default_factory=list)
+    """Requests sent with or after it that were answered all the same."""
 
 
 @dataclass(slots=True, eq=False)

@@ -146,6 +146,8 @@ def release(delivery: Delivery, settlement: Settlement) -> None:
         if consumer.limit and consumer.outstanding >= consumer.limit:
             consumer.since = settlement.seq
         consumer.outstanding -= 1
+        if delivery.channel.transactional:
+            consumer.limit_moved = True  # its slot is free with the commit, or at once
 
 
 def carry_out(delivery: Delivery, settlement: Settlement) -> None:

@@ -1,0 +1,86 @@
+"""What the broker says of publishes: confirmed, refused, or returned.
+
+The number of a confirm speaks of what is unresolved when it comes: a multiple that lies above a number refused earlier
+does not speak of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conformance.events import Event
+from conformance.model import proofs
+from conformance.model.channels import Channel
+from conformance.model.facts import Confirmed, Fact, Returned
+from conformance.model.records import PUBLISHED, WAITING, Publication
+
+if TYPE_CHECKING:
+    from conformance.model.model import Model
+
+Facts = Iterator[Fact]
+
+
+def confirm(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.ack or basic.nack of the broker."""
+    number, multiple = event.delivery_tag or 0, bool(event.multiple)
+    resolved = list(_covered(channel, number, multiple=multiple))
+    yield Confirmed(event, channel, number, multiple, resolved)
+    for publication in resolved:
+        del channel.unconfirmed[publication.number]
+        publication.resolved, publication.verdict = event.seq, event.method
+        if event.method == "basic.nack":
+            _refuse(channel, publication)
+        else:
+            _accept(channel, publication, event.seq)
+    if resolved:
+        yield from proofs.proven(channel, max(one.seq for one in resolved), event)
+
+
+def _covered(channel: Channel, number: int, *, multiple: bool) -> Iterator[Publication]:
+    if not multiple:
+        if number in channel.unconfirmed:
+            yield channel.unconfirmed[number]
+        return
+    for one, publication in channel.unconfirmed.items():
+        if one > number > 0:
+            break
+        yield publication
+
+
+def _accept(channel: Channel, publication: Publication, at: int) -> None:
+    channel.accepted += 1
+    for copy in publication.copies:
+        copy.confirmed = at
+        copy.queue.accepted += 1
+        if copy.place == WAITING and copy.entry == PUBLISHED:
+            copy.proof = at
+        if copy.queue.semantics.same_channel_order:
+            proofs.prove(channel, copy.queue.name, copy.published + 1, at)
+
+
+def _refuse(channel: Channel, publication: Publication) -> None:
+    channel.refused.add(publication.number)
+    for copy in publication.copies:
+        copy.queue.unsettle(copy, shaky=True)
+
+
+def give_back(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.return: a message that no queue took."""
+    publication = _returned(channel, event)
+    yield Returned(event, channel, publication)
+    if publication is not None:
+        publication.returned = publication.returned or event.seq
+        for copy in publication.copies:
+            copy.queue.unsettle(copy, shaky=True)
+
+
+def _returned(channel: Channel, event: Event) -> Publication | None:
+    """The publish that comes back: by its message, else the oldest to that address that may be returned."""
+    same = channel.recent.get(event.message or "", ())
+    address = event.exchange or "", event.routing_key or ""
+    candidates = same or [
+        one for group in channel.recent.values() for one in group
+        if one.mandatory and (one.exchange, one.routing_key) == address
+    ]
+    return next((one for one in candidates if not one.returned), candidates[0] if candidates else None)

@@ -1,0 +1,60 @@
+"""Transactions: what a channel publishes and settles takes effect when it commits, and never when it rolls back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from conformance.events import Event
+from conformance.model import publishing, requests, settling
+from conformance.model.channels import Channel
+
+if TYPE_CHECKING:
+    from conformance.model.model import Model
+
+
+def select(model: Model, channel: Channel, event: Event) -> None:
+    """tx.select"""
+    if channel.confirm:
+        requests.soft(channel, event, "CNF-016", publishing.PRECONDITION_FAILED, "tx.select in confirm mode")
+        return
+    channel.transactional = True
+    requests.request(channel, event)
+
+
+def commit(model: Model, channel: Channel, event: Event) -> None:
+    """tx.commit: all that was put off happens, in order."""
+    if _without_select(channel, event):
+        return
+    for settlement, covered in channel.uncommitted:
+        for delivery in covered:
+            settling.carry_out(delivery, settlement)
+    for publication in channel.unpublished:
+        publishing.enter(channel, publication, event.seq)
+    expected = requests.request(channel, event)
+    if expected is not None:
+        expected.committed = channel.unpublished
+    channel.uncommitted, channel.unpublished = [], []
+
+
+def rollback(model: Model, channel: Channel, event: Event) -> None:
+    """tx.rollback: deliveries are outstanding again, publishes are forgotten."""
+    if _without_select(channel, event):
+        return
+    restored = {delivery.tag: delivery for _, covered in channel.uncommitted for delivery in covered}
+    for delivery in restored.values():
+        delivery.settlement, delivery.restored = None, event.seq
+        if delivery.consumer is not None:
+            delivery.consumer.outstanding += 1
+    channel.unacked = OrderedDict(sorted((channel.unacked | restored).items()))
+    channel.uncommitted, channel.unpublished = [], []
+    requests.request(channel, event)
+
+
+def _without_select(channel: Channel, event: Event) -> bool:
+    """An error on a channel that is not transactional; of one whose past we have not seen nobody can tell."""
+    if channel.transactional or channel.adopted:
+        return False
+    requests.soft(channel, event, "TX-004", publishing.PRECONDITION_FAILED,
+                  f"{event.method} on a channel that is not transactional")
+    return True
