@@ -9,7 +9,7 @@ and shrinks; it never judges.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,6 +28,9 @@ from conformance.recorder import Recorder
 
 BATCH = 6
 """At most so many commands leave in one write of the pipelined scheduler."""
+ROUND = 10
+"""Examples of one run of Hypothesis. After ten it varies old examples more than it makes new ones, which suits the
+search for one bad value and not the search through histories; so each round begins anew."""
 MOST_BROKEN = 8
 """At most so many rules are looked for that are broken."""
 
@@ -52,10 +55,16 @@ class Play(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.example: Example | None = None
+        self.chosen = 1
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        self.example = self.campaign.start(data.draw(st.sampled_from(self.queues)))
+        self.chosen = data.draw(st.sampled_from(self.queues))
+
+    def perform(self, commands: Sequence[Command]) -> None:
+        if self.example is None:
+            self.example = self.campaign.start(self.chosen)
+        self.campaign.step(self.example, commands)
 
     def teardown(self) -> None:
         if self.example is not None:
@@ -67,17 +76,15 @@ def run(
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
     on_judgement: OnJudgement | None = None, deadline: float = 5.0,
 ) -> MachineOutcome:
-    """Runs so many examples of so many commands each, and as many rounds of shrinking as rules are broken."""
+    """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on."""
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
     )
-    for round_ in range(MOST_BROKEN):
+    for round_ in range(2 * examples):
         left = examples - campaign.outcome.histories
-        if left <= 0:
+        if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
             break
-        _search(campaign, _played(machine, campaign), left, steps, seed + round_)
-        if campaign.first is None:
-            break
+        _search(campaign, _played(machine, campaign), min(left, ROUND), steps, seed * 1_000_003 + round_)
         campaign.settle_round()
     return campaign.outcome
 
@@ -87,12 +94,10 @@ def _played(machine: Machine, campaign: Campaign) -> type[Play]:
     commands = machine.commands(campaign.profile, campaign.queue_type)
 
     def one(self: Play, command: Command) -> None:
-        assert self.example is not None
-        self.campaign.step(self.example, (command,))
+        self.perform((command,))
 
     def several(self: Play, commands: list[Command]) -> None:
-        assert self.example is not None
-        self.campaign.step(self.example, commands)
+        self.perform(commands)
 
     step: Any = (
         rule(command=commands)(one) if campaign.lockstep

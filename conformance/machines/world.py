@@ -5,8 +5,8 @@ that was observed steers which commands are generated, and every command means s
 nothing.
 
 Some things are lawful for a client and still no test of a broker, because their outcome depends on frames that are
-under way. They are left out here: a bad tag, tag 0 and recover while deliveries may be coming; cancel before
-consume-ok; a requeue more of a message that is near the default delivery limit of quorum queues.
+under way. They are left out here: tags not yet seen, tag 0 for all and recover while deliveries may be coming; cancel
+before consume-ok; a requeue more of a message that is near the default delivery limit of quorum queues.
 """
 
 from __future__ import annotations
