@@ -67,6 +67,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     if channel.state != DOOMED:
         endings.release(channel, event.seq)
     endings.end_takers(channel, event.seq)
+    channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel
 
@@ -87,20 +88,21 @@ def suspect(channel: Channel, event: Event) -> Settlement | None:
     return (fitting or list(unproven))[-1]
 
 
-def close_connection(model: Model, connection: Connection, event: Event) -> Facts:
+def close_connection(model: Model, connection: Connection, event: Event, cause: str = "connection error") -> Facts:
     """The broker's connection.close, or an end that nobody had asked for."""
     doomed = [one for one in connection.channels.values() if one.doom is not None and not one.close_seen]
     named = next(filter(None, (suspect(one, event) for one in connection.open_channels())), None)
     yield ConnectionFailed(event, connection, connection.doom, doomed, named)
     connection.doom = None
-    lose_connection(connection, event.seq)
+    lose_connection(connection, event.seq, cause)
 
 
-def lose_connection(connection: Connection, seq: int) -> None:
+def lose_connection(connection: Connection, seq: int, cause: str = "") -> None:
     """It is gone: what was under way may have had no effect."""
     connection.ended = seq
     for channel in connection.channels.values():
         if channel.state != CLOSED:
+            channel.end = channel.end or cause
             if channel.state not in (DOOMED, CLOSING) and not connection.closing:
                 endings.release(channel, seq)
             endings.shake(channel)

@@ -28,6 +28,14 @@ class Connection:
     """When the broker last closed a channel of it over a mistake of the client."""
     refused: Doom | None = None
     """That mistake."""
+    offers: bool | None = None
+    """Does the broker say that it notifies clients of cancelled consumers? None: we have not seen."""
+    notices: bool | None = None
+    """Has the client said that it wants to be notified?"""
+    heartbeat: int = 0
+    """Seconds, as the client agreed to."""
+    heard_at: int = 0
+    """The time of the client's last frame."""
 
     def channel(self, number: int) -> Channel | None:
         """The current life of this channel number."""

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from conformance.model import races
 from conformance.model.channels import CANCELLING, DOOMED, NEVER, OPEN, Channel
 from conformance.model.queues import Queue
-from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RELEASED, WAITING, Taker
+from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RELEASED, WAITING, Delivery, Taker
 
 
 def release(channel: Channel, at: int) -> None:
     """The client has sent what ends the channel, or learned that it has ended."""
+    for delivery in channel.unacked.values():
+        delivery.orphan = _orphaned(delivery)
+        delivery.copy.queue.losers.add(channel.connection.name)
     channel.live_queues = frozenset(
         consumer.queue for consumer in channel.consumers.values()
         if consumer.state != CANCELLING and not consumer.source.deleted
@@ -38,6 +41,14 @@ def release(channel: Channel, at: int) -> None:
         if greedy:
             queue.swallow(taker)
     _doubt_unconfirmed(channel)
+
+
+def _orphaned(delivery: Delivery) -> bool:
+    """Was its consumer cancelled?"""
+    consumer = delivery.consumer
+    return consumer is not None and (
+        consumer.state == CANCELLING or delivery.channel.consumers.get(consumer.tag) is not consumer
+    )
 
 
 def takers(channel: Channel) -> Iterator[tuple[Queue, Taker]]:

@@ -256,6 +256,19 @@ class Bereft:
 
 
 @dataclass(slots=True)
+class Silenced:
+    """The broker dropped a connection with heartbeats, without a word."""
+
+    event: Event
+    connection: Connection
+
+    @property
+    def silence(self) -> float:
+        """For how many seconds it had heard nothing of the client."""
+        return (self.event.time_ns - self.connection.heard_at) / 1e9
+
+
+@dataclass(slots=True)
 class StillThere:
     """The driver waited in vain for the broker to end this connection."""
 
@@ -266,5 +279,5 @@ class StillThere:
 Fact = (
     Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
     | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
-    | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | StillThere
+    | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | Silenced | StillThere
 )

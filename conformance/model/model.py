@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
-from conformance.model import closing, declaring, endings, receiving, sending
+from conformance.model import cancelling, closing, declaring, endings, receiving, sending
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
-from conformance.model.facts import Fact, Missing, Unanswered
-from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, Obligation, owed_by
+from conformance.model.facts import Fact, Missing, Silenced, StillThere, Unanswered
+from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
 from conformance.model.queues import Queue
 from conformance.model.topology import Exchange
 from conformance.profiles import Profile
@@ -42,12 +42,16 @@ class Model:
             connection = self.connections.get(event.connection) or self._connection(event.connection)
             if event.direction == TO_BROKER:
                 sending.send(self, connection, event)
+                connection.heard_at = event.time_ns
             else:
                 yield from self._receive(connection, event)
         elif kind in (events.OPEN, events.PROTOCOL):
             self._connection(event.connection).whole = True
         elif kind == events.END:
             yield from self._end(self._connection(event.connection), event)
+        elif kind == events.HEARTBEAT:
+            if event.direction == TO_BROKER:
+                self._connection(event.connection).heard_at = event.time_ns
         elif kind == events.SCENE:
             self.queue_type = str(event.args.get("queue_type") or "")
         elif kind == events.DEADLINE:
@@ -89,6 +93,7 @@ class Model:
             yield from self._closed(connection, event)
         elif event.method == "connection.start":
             connection.whole = True
+            cancelling.introduce(connection, event)
         elif event.method in ("connection.blocked", "connection.unblocked"):
             connection.blocked = event.method == "connection.blocked"
 
@@ -104,9 +109,13 @@ class Model:
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
         if connection.ended:
             return
-        if event.args.get("cause") in UNEXPECTED and not connection.closing:
-            yield from closing.close_connection(self, connection, event)
-        closing.lose_connection(connection, event.seq)
+        cause = str(event.args.get("cause"))
+        if cause in UNEXPECTED and not connection.closing:
+            if connection.heartbeat and connection.doom is None:
+                yield Silenced(event, connection)
+                cause = "heartbeat"
+            yield from closing.close_connection(self, connection, event, cause)
+        closing.lose_connection(connection, event.seq, cause)
 
     def _deadline(self, event: Event) -> Iterator[Fact]:
         if event.args.get("for") == "drain":
@@ -116,6 +125,9 @@ class Model:
                 yield Missing(event, queue, copies)
                 for copy in copies:
                     queue.unsettle(copy, shaky=False)
+            return
+        if event.args.get("for") == "end":
+            yield StillThere(event, self._connection(str(event.args.get("connection"))))
             return
         for obligation, channel, consumer in list(owed_by(self.connections.values())):
             fact = Unanswered(event, obligation, channel, consumer=consumer)
@@ -139,6 +151,9 @@ class Model:
         elif kind == CONFIRM:
             channel.unconfirmed.clear()
             channel.forgiven = max(channel.forgiven, channel.published)
+        elif kind == NOTICE:
+            if fact.consumer is not None:
+                fact.consumer.state = GIVEN_UP
         elif kind == DELIVERY:
             if fact.consumer is not None:
                 fact.consumer.state = GIVEN_UP
