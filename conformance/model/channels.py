@@ -30,6 +30,8 @@ from conformance.model.records import (
     Taker,
 )
 
+from conformance.model.windows import Shared, Window
+
 if TYPE_CHECKING:
     from conformance.model.cancelling import Ended
     from conformance.model.connections import Connection
@@ -54,9 +56,13 @@ class Consumer:
     source: Queue
     taker: Taker
     limit: int = 0
+    limited_at: int = 0
+    """The basic.qos that set this limit; 0: the channel had seen none."""
+    limited_globally: bool = False
+    """It had the global flag, which the profile disregards."""
     limit_moved: bool = False
-    """basic.qos was sent later; brokers differ in whether it applies to this consumer."""
-    outstanding: int = 0
+    """Nothing is known of its limit."""
+    window: Window = field(default_factory=Window)
     since: int = 0
     """From here on the broker could have sent what the consumer gets next."""
     established: int = 0
@@ -72,7 +78,7 @@ class Consumer:
     """Its queue is gone, its client is not told, and the channel has answered since."""
 
     def full(self) -> bool:
-        return not self.no_ack and 0 < self.limit <= self.outstanding and not self.limit_moved
+        return not self.no_ack and 0 < self.limit <= self.window.held and not self.limit_moved
 
     def may_receive(self) -> bool:
         return not self.full() and self.source.may_hold()
@@ -116,7 +122,7 @@ class Channel:
     silent: list[Consumer] = field(default_factory=list)
     """Consumers that were cancelled without answer, and may still be there."""
     end: str = ""
-    """What ended it: close, connection.close, error, fin, reset, heartbeat; empty while it lives."""
+    """What ended it: close, connection.close, error, closed or aborted (the socket, by us), fin, reset, heartbeat."""
     requests: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
     late: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
     """Requests that must not be answered, because they were sent after a mistake."""
@@ -146,8 +152,10 @@ class Channel:
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
     unpublished: list[Publication] = field(default_factory=list)
     prefetch: int = 0
-    shared_limit: bool = False
-    """A limit for the whole channel is or was set; which deliveries it holds back is left open."""
+    """The limit for consumers that are started from now on, when it was set, and by which flag."""
+    prefetch_at: int = 0
+    prefetch_global: bool = False
+    shared: Shared = field(default_factory=Shared)
     paused: bool = False
     doom: Doom | None = None
     vague: bool = False

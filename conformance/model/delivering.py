@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import proofs, races
+from conformance.model import cancelling, proofs, races, windows
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
@@ -40,13 +40,17 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         _shake(model, channel, event)
         return
     yield from _number(channel, event, get=False)
+    if cancelling.contested(channel, tag):
+        _shake(model, channel, event)
+        return
+    cancelling.established(consumer, event)
     if not _counts(channel):
         unseen(model, channel, event)
         return
     since = consumer.since
     yield from _delivered(channel, event, consumer.source, consumer, consumer.taker, since, consumer.no_ack)
-    if not consumer.no_ack:
-        consumer.outstanding += 1
+    consumer.received += 1
+    windows.taken(channel, consumer, event.seq)
 
 
 def get_ok(model: Model, channel: Channel, event: Event) -> Facts:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from conformance.model import windows
 from conformance.model.channels import CLOSED, CLOSING, DOOMED, LIVE, OPEN, Channel, Consumer
 from conformance.model.connections import Connection
+from conformance.model.records import RELEASED, Copy
 
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
 NOTICE = "notice"
@@ -60,9 +62,9 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
         first = next(iter(channel.unconfirmed.values()))
         yield Obligation(CONFIRM, name, number, f"the confirm of publish {first.number}", first.seq), None
     yield from _notices(channel, connection)
-    if channel.state == OPEN and not channel.vague and not channel.shared_limit and not channel.paused:
+    if channel.state == OPEN and not channel.vague and not channel.paused:
         for consumer in channel.consumers.values():
-            if consumer.state == LIVE and _starving(consumer):
+            if consumer.state == LIVE and _starving(channel, consumer):
                 yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
 
 
@@ -85,13 +87,19 @@ def _reply_to_close(channel: Channel, name: str) -> Iterator[tuple[Obligation, C
         yield Obligation(REPLY, name, channel.number, "channel.close-ok", channel.close_sent), None
 
 
-def _starving(consumer: Consumer) -> bool:
+def _starving(channel: Channel, consumer: Consumer) -> bool:
     """Is there a message that must be given to this consumer or to another one that waits?"""
     queue = consumer.source
     if consumer.limit_moved or queue.deleted or not queue.declared:
         return False
     if queue.single_active and len(queue.takers) > 1:
         return False
-    if not (consumer.no_ack or consumer.limit == 0 or consumer.outstanding < consumer.limit):
+    if not windows.has_room(channel, consumer):
         return False
-    return bool(queue.fresh or queue.returned)
+    return bool(queue.fresh) or any(not _kept(copy) for copy in queue.returned.values())
+
+
+def _kept(copy: Copy) -> bool:
+    """Does it belong to a failed channel of which the client has not yet confirmed the end?"""
+    holder = copy.holder
+    return copy.entry == RELEASED and holder is not None and holder.channel.discarding

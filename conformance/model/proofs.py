@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.events import Event
-from conformance.model import cancelling, endings, races
+from conformance.model import cancelling, endings, races, windows
 from conformance.model.channels import Channel
 from conformance.model.facts import Accepted, Fact
 from conformance.model.records import EITHER, WAITING
@@ -27,6 +27,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             _clear(channel, event.seq)
     if channel.race is not None and channel.race.seq < sent:
         races.end(channel, event.seq)
+    windows.change_answered(channel, sent, event.seq)
     yield from cancelling.rest(channel, sent, event)
     if channel.sent:
         channel.sent = {ids: seq for ids, seq in channel.sent.items() if seq >= sent}

@@ -10,7 +10,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import cancelling, declaring, endings, publishing, races, requests, settling, topology, transacting
+from conformance.model import (
+    cancelling,
+    declaring,
+    endings,
+    publishing,
+    races,
+    requests,
+    settling,
+    topology,
+    transacting,
+    windows,
+)
 from conformance.model.channels import (
     CANCELLING,
     CLOSED,
@@ -76,6 +87,7 @@ def _close_connection(connection: Connection, seq: int) -> None:
     connection.closing = seq
     for channel in connection.open_channels():
         channel.closed_with = seq
+        channel.end = channel.end or "connection.close"
         endings.release(channel, seq)
 
 
@@ -133,6 +145,7 @@ def _request(model: Model, channel: Channel, event: Event) -> None:
 
 def _close(model: Model, channel: Channel, event: Event) -> None:
     endings.release(channel, event.seq)
+    channel.end = "close"
     channel.state, channel.close_sent, channel.closed_with = CLOSING, event.seq, event.seq
     channel.expect(requests.new_request(event))
 
@@ -154,8 +167,10 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     waits = "no_wait" not in event.flags
     consumer = channel.consumers[tag] = Consumer(
         tag, queue.name, no_ack, STARTING if waits else LIVE, queue, taker, channel.prefetch,
-        channel.shared_limit, since=event.seq,
+        channel.prefetch_at, channel.prefetch_global, since=event.seq,
     )
+    if queue.kind != "classic":
+        windows.lose(channel)
     request = requests.request(channel, event)
     if request is not None:
         request.source = queue
@@ -183,15 +198,7 @@ def _qos(model: Model, channel: Channel, event: Event) -> None:
     count, size = int(arguments.get("prefetch_count", 0)), int(arguments.get("prefetch_size", 0))
     if size:
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
-    if "global" in event.flags:
-        channel.shared_limit = channel.shared_limit or count > 0
-        for consumer in channel.consumers.values():
-            consumer.limit_moved = True
-    else:
-        channel.prefetch = count
-        if model.profile.product != "RabbitMQ":
-            for consumer in channel.consumers.values():
-                consumer.limit_moved = True
+    windows.set_limit(model, channel, event)
     _request(model, channel, event)
 
 
@@ -214,6 +221,7 @@ def _recover_all(channel: Channel, event: Event) -> None:
     races.begin(channel, recover)
     for delivery in everything:
         settling.release(delivery, recover)
+        windows.given_back(delivery, recover, event.seq)
         delivery.recovered = event.seq
         _give_back(delivery, event.seq, recover)
 

@@ -8,7 +8,7 @@ next answer.
 from __future__ import annotations
 
 from conformance.events import Event
-from conformance.model import endings, races
+from conformance.model import endings, races, windows
 from conformance.model.channels import CANCELLING, DOOMED, Channel
 from conformance.model.records import (
     DEAD,
@@ -135,19 +135,13 @@ def apply(settlement: Settlement, channel: Channel) -> None:
     else:
         for delivery in settlement.covered:
             carry_out(delivery, settlement)
+            windows.given_back(delivery, settlement, settlement.seq)
 
 
 def release(delivery: Delivery, settlement: Settlement) -> None:
-    """The delivery is no longer outstanding; its slot is free."""
+    """The delivery is no longer outstanding."""
     delivery.channel.unacked.pop(delivery.tag, None)
     delivery.settlement = settlement
-    consumer = delivery.consumer
-    if consumer is not None:
-        if consumer.limit and consumer.outstanding >= consumer.limit:
-            consumer.since = settlement.seq
-        consumer.outstanding -= 1
-        if delivery.channel.transactional:
-            consumer.limit_moved = True  # its slot is free with the commit, or at once
 
 
 def carry_out(delivery: Delivery, settlement: Settlement) -> None:

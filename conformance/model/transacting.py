@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import publishing, requests, settling
+from conformance.model import publishing, requests, settling, windows
 from conformance.model.channels import Channel
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
     for settlement, covered in channel.uncommitted:
         for delivery in covered:
             settling.carry_out(delivery, settlement)
+            windows.given_back(delivery, settlement, event.seq)
     for publication in channel.unpublished:
         publishing.enter(channel, publication, event.seq)
     expected = requests.request(channel, event)
@@ -44,8 +45,6 @@ def rollback(model: Model, channel: Channel, event: Event) -> None:
     restored = {delivery.tag: delivery for _, covered in channel.uncommitted for delivery in covered}
     for delivery in restored.values():
         delivery.settlement, delivery.restored = None, event.seq
-        if delivery.consumer is not None:
-            delivery.consumer.outstanding += 1
     channel.unacked = OrderedDict(sorted((channel.unacked | restored).items()))
     channel.uncommitted, channel.unpublished = [], []
     requests.request(channel, event)

@@ -71,7 +71,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     if copy is None:  # it waits only if a mistake was noticed that was not
         return
     former = fact.channel.previous
-    if former is not None and 0 < former.prefetch == consumer.outstanding and not consumer.limit:
+    if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
         rule = "ERR-007"
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
         rule = "ERR-004"

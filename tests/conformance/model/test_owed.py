@@ -47,15 +47,29 @@ def test_a_delivery_while_the_window_has_room(wire) -> None:
     assert line.owed() == ["a delivery to c1"]
 
 
-def test_no_delivery_under_a_shared_limit_or_while_paused(wire) -> None:
-    for pause in (m.BasicQos(1, 0, 1, True), m.ChannelFlow(1, False)):
-        line = wire()
-        line.sends(pause)
-        line.receives(m.BasicQosOk(1) if isinstance(pause, m.BasicQos) else m.ChannelFlowOk(1, False))
-        line.sends(m.BasicConsume(1, queue="q", consumer_tag="c1"))
-        line.receives(m.BasicConsumeOk(1, "c1"))
-        line.publish("m1")
-        assert line.owed() == []
+def test_no_delivery_beyond_a_shared_limit(wire) -> None:
+    line = wire()
+    line.sends(m.BasicQos(1, 0, 1, True))
+    line.receives(m.BasicQosOk(1))
+    line.sends(m.BasicConsume(1, queue="q", consumer_tag="c1"))
+    line.receives(m.BasicConsumeOk(1, "c1"))
+    line.publish("m1", "m2")
+    assert line.owed() == ["a delivery to c1"]
+    line.deliver(1, "m1")
+    assert line.owed() == []
+    line.sends(m.BasicQos(1, 0, 2, True))
+    line.receives(m.BasicQosOk(1))
+    assert line.owed() == ["a delivery to c1"]
+
+
+def test_no_delivery_while_paused(wire) -> None:
+    line = wire()
+    line.sends(m.ChannelFlow(1, False))
+    line.receives(m.ChannelFlowOk(1, False))
+    line.sends(m.BasicConsume(1, queue="q", consumer_tag="c1"))
+    line.receives(m.BasicConsumeOk(1, "c1"))
+    line.publish("m1")
+    assert line.owed() == []
 
 
 def test_a_close_after_a_mistake_and_nothing_else(wire) -> None:

@@ -477,15 +477,6 @@ TRAPS = {
         1 < deliver c1 1 m1 q
         - deadline replies
     """,
-    "a channel-wide limit holds back whatever it likes": """
-        @queue q
-        @stock q m1 m2
-        @hold 1 q m1
-        1 > qos 1 global
-        1 < qos-ok
-        @consume 1 q c1
-        - deadline replies
-    """,
     "the broker asks nothing back for a close that crosses": f"""
         @open 1
         1 > ack 9

@@ -1,0 +1,228 @@
+"""Windows: how many manual deliveries may be outstanding, to one consumer and on one channel.
+
+One channel's methods are handled in order, so a consumer's limit is what its channel had set when consume was sent,
+for good. A channel's limit may change while deliveries are under way that the change does not count: `bound` is what
+is proven all the same, and 0 where nothing is.
+
+Two counts are kept apart. `held` is what may hold a slot at the broker, deliveries included that a race may have
+settled: nothing is owed beyond it. `certain` is what surely does: the broker can hold no less, because each settlement
+was sent before the broker could handle it. So only that may be held against a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.events import Event
+from conformance.model.records import Delivery, HardDoom, Settlement
+
+if TYPE_CHECKING:
+    from conformance.model.channels import Channel, Consumer
+    from conformance.model.model import Model
+
+TECHNICAL = 2000
+"""A quorum queue sends so many to a consumer without a limit; then acknowledgements make room."""
+NOT_CALM = -1
+
+
+@dataclass(slots=True)
+class Freed:
+    """What last gave slots back, how many, and what had been outstanding just before."""
+
+    settlement: Settlement
+    slots: int = 0
+    held: int = 0
+    full: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Window:
+    """The slots of one owner, as far as they are used."""
+
+    held: int = 0
+    full_at: int = 0
+    """The delivery that took the last slot; 0: there is room."""
+    fills: int = 0
+    got: int = 0
+    freed: Freed | None = None
+    ways: set[tuple[str, bool, bool]] = field(default_factory=set)
+    """In how many ways slots were given back."""
+
+    def take(self, limit: int, seq: int) -> None:
+        self.held += 1
+        if 0 < limit <= self.held and not self.full_at:
+            self.full_at = seq
+            self.fills += 1
+
+    def give(self, settlement: Settlement, limit: int) -> None:
+        if self.freed is None or self.freed.settlement is not settlement:
+            self.freed = Freed(settlement, held=self.held, full=self.full_at > 0)
+        self.freed.slots += 1
+        self.ways.add((settlement.method, settlement.multiple, settlement.requeue))
+        self.held -= 1
+        if self.held < limit:
+            self.full_at = 0
+
+
+@dataclass(slots=True, eq=False)
+class Shared(Window):
+    """The limit that all consumers of a channel share."""
+
+    count: int = 0
+    since: int = 0
+    """When it was sent; 0: never."""
+    answered: int = 0
+    former: int = 0
+    """What was in force before."""
+    bound: int = 0
+    """So many deliveries are never exceeded; 0: nothing is proven."""
+    unsure: bool = False
+    """The broker's own count may be too low, until the limit is removed."""
+    running: bool = False
+    """Consumers had deliveries outstanding when it was set."""
+    cleared: int = 0
+    """When a limit for consumers was set after it."""
+    gets: bool = False
+    """Deliveries of basic.get were outstanding when it was set."""
+    raised: int = 0
+    """It was reached, and then raised or removed; nothing has been settled since."""
+    calm: int = NOT_CALM
+    """The last tag when it was sent, if no delivery could be under way then."""
+
+    def full(self) -> bool:
+        return 0 < self.count <= self.held
+
+    def pending(self) -> bool:
+        return self.count > 0 and self.bound != self.count and not self.unsure
+
+
+def set_limit(model: Model, channel: Channel, event: Event) -> None:
+    """basic.qos is sent."""
+    count, asked = int(event.args.get("prefetch_count", 0)), "global" in event.flags
+    if asked and model.profile.choices.get("channel_limit") == "channel":
+        clears = model.profile.choices.get("consumer_limit_clears_channel_limit") == "yes"
+        _share(channel, count, event.seq, forgotten=clears and channel.shared.cleared > 0)
+    else:
+        channel.prefetch, channel.prefetch_at, channel.prefetch_global = count, event.seq, asked
+        if channel.shared.count:
+            channel.shared.cleared = event.seq
+
+
+def _share(channel: Channel, count: int, seq: int, *, forgotten: bool) -> None:
+    shared = channel.shared
+    former = 0 if forgotten else shared.count
+    reached = 0 < former <= shared.held
+    calm = is_calm(channel)
+    getting = bool(channel.requests.get(("basic.get", ""))) or any(one.consumer is None for one in held_by(channel))
+    shared.gets = count > 0 and (shared.gets if former else getting)
+    shared.unsure = count > 0 and (shared.unsure if former else False)
+    shared.calm = channel.last_tag if calm else NOT_CALM
+    if count == 0 or shared.unsure:
+        shared.bound = 0
+    elif not channel.consumers:
+        shared.bound = count
+    elif former and shared.bound:
+        shared.bound = max(shared.bound, count)
+    else:
+        shared.bound = 0
+    shared.former, shared.count, shared.since, shared.answered, shared.cleared = former, count, seq, 0, 0
+    shared.running = bool(channel.consumers) and shared.held > 0
+    shared.raised = seq if reached and not shared.full() else 0
+    shared.full_at = seq if shared.full() else 0
+    fed = {consumer.source for consumer in channel.consumers.values()} | {one.copy.queue for one in held_by(channel)}
+    if any(queue.kind != "classic" for queue in fed) or (channel.uncommitted and not former):
+        lose(channel)
+
+
+def lose(channel: Channel) -> None:
+    """The broker's count of the channel's deliveries may be too low from now on."""
+    if channel.shared.count:
+        channel.shared.unsure, channel.shared.bound = True, 0
+
+
+def change_answered(channel: Channel, sent: int, seq: int) -> None:
+    """qos-ok, or any later answer: was the change made while nothing was under way?"""
+    shared = channel.shared
+    if not shared.answered and sent >= shared.since:
+        shared.answered = seq
+        quiet = shared.calm == channel.last_tag and is_calm(channel)
+        settled = channel.last_settlement is not None and channel.last_settlement.seq > shared.since
+        if shared.pending() and not shared.bound:
+            if quiet and not settled:
+                shared.bound = shared.count
+            else:
+                lose(channel)
+    if shared.answered and shared.pending() and is_calm(channel):
+        shared.bound = shared.count
+
+
+def refuses(model: Model, channel: Channel, event: Event, kind: str) -> HardDoom | None:
+    """A quorum queue knows no limit of a channel: consuming from it under one costs the connection."""
+    shared = channel.shared
+    if kind == "classic" or not shared.count:
+        return None
+    clears = model.profile.choices.get("consumer_limit_clears_channel_limit") == "yes"
+    what = f"basic.consume from a {kind} queue under a channel's limit of {shared.count}"
+    return HardDoom(event.seq, "QOS-025", 540, 60, 20, what, optional=clears and shared.cleared > 0)
+
+
+def taken(channel: Channel, consumer: Consumer, seq: int) -> None:
+    """A delivery was read."""
+    consumer.window.got += 1
+    if not consumer.no_ack:
+        consumer.window.take(consumer.limit, seq)
+        channel.shared.take(channel.shared.count, seq)
+
+
+def given_back(delivery: Delivery, settlement: Settlement, seq: int) -> None:
+    """This settlement takes effect with what was just sent: what it covers may be replaced."""
+    consumer, shared = delivery.consumer, delivery.channel.shared
+    shared.raised = 0
+    if consumer is None:
+        return
+    if consumer.full():
+        consumer.since = seq
+    consumer.window.give(settlement, consumer.limit)
+    shared.give(settlement, shared.count)
+
+
+def held_by(channel: Channel) -> Iterable[Delivery]:
+    """All deliveries that hold a slot or may hold one, those of uncommitted settlements included."""
+    yield from channel.unacked.values()
+    for _, covered in channel.uncommitted:
+        yield from covered
+
+
+def certain(channel: Channel, consumer: Consumer | None = None) -> int:
+    """How many slots the broker must count as taken, of one consumer or of all."""
+    return sum(
+        not one.shaky and (one.consumer is consumer if consumer is not None else one.consumer is not None)
+        for one in held_by(channel)
+    )
+
+
+def has_room(channel: Channel, consumer: Consumer) -> bool:
+    """Must the broker send this consumer a message if there is one?"""
+    shared = channel.shared
+    if shared.count and (shared.full() or not shared.answered):
+        return False
+    if consumer.no_ack:
+        return True
+    if consumer.limit:
+        return consumer.window.held < consumer.limit
+    return consumer.source.kind == "classic" or consumer.window.held < TECHNICAL
+
+
+def is_calm(channel: Channel) -> bool:
+    """Can no delivery be under way to the channel?"""
+    if channel.vague or channel.race is not None or channel.requests.get(("basic.get", "")):
+        return False
+    if any(delivery.shaky for delivery in channel.unacked.values()):
+        return False
+    shared = channel.shared
+    stopped = bool(shared.bound) and certain(channel) >= shared.bound
+    return not any(
+        consumer.may_receive() and (consumer.no_ack or not stopped) for consumer in channel.consumers.values()
+    )
