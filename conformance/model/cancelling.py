@@ -28,7 +28,7 @@ CANCELLED, NOTIFIED, SILENT = "cancel-ok", "notification", "cancel without answe
 NOTICE = "consumer_cancel_notify"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Ended:
     """A consumer that has ended, and how its client learned of it."""
 

@@ -45,7 +45,7 @@ NEVER = 1 << 64
 """A number above all that a channel can reach."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Consumer:
     """One consumer, from the sending of consume until cancel-ok."""
 
@@ -84,7 +84,7 @@ class Consumer:
         return not self.full() and self.source.may_hold()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Select:
     """One confirm.select, and how many publishes in confirm mode came before it."""
 
@@ -93,7 +93,7 @@ class Select:
     answered: int = 0
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Channel:
     """One life of a channel number."""
 

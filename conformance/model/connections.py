@@ -8,7 +8,7 @@ from conformance.model.channels import CLOSED, OPEN, Channel
 from conformance.model.records import Doom, HardDoom
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Connection:
     """What one client sees of one TCP connection."""
 

@@ -46,7 +46,7 @@ RECENT = 256
 """So many of the latest settled deliveries are remembered until a get-empty shows that they stayed away."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Queue:
     """One queue, by name."""
 

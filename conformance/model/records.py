@@ -33,7 +33,7 @@ EITHER = "either"
 """Stands for a rule id where the broker may accept or refuse a settlement."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Copy:
     """One message in one queue."""
 
@@ -71,7 +71,7 @@ class Copy:
         return 0 < self.confirmed < other.published
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Publication:
     """One basic.publish with its content, and what the broker has said about it."""
 
@@ -105,7 +105,7 @@ class Publication:
         return f"publish {self.number} ({self.message})" if self.number else f"the publish of {self.message}"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Change:
     """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
 
@@ -118,7 +118,7 @@ class Change:
         return self.known > 0 or self.by is channel
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Delivery:
     """One basic.deliver or get-ok on a channel."""
 
@@ -147,7 +147,7 @@ class Delivery:
         return self.consumer_tag if self.consumer_tag is not None else "basic.get"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Settlement:
     """One ack, nack or reject of the client, and how it looked when it was sent."""
 
@@ -192,7 +192,7 @@ class Settlement:
         return f"{self.method}({self.tag}{multiple}{requeue})"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Request:
     """A method of the client that is to be answered."""
 
@@ -213,7 +213,7 @@ class Request:
     """What a tx.commit publishes."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Taker:
     """Something that may take messages off a queue: a consumer or a basic.get, until it is known to have ended."""
 
@@ -224,7 +224,7 @@ class Taker:
     """Its channel has failed or closed: what it takes from now on may come back, or vanish, unseen."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Doom:
     """A mistake of the client that makes the broker close the channel: which one, and what must come of it."""
 
@@ -238,7 +238,7 @@ class Doom:
         return self.settlement.refusal
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Mistake:
     """A mistake other than a bad settlement that makes the broker close the channel, and how it must say so."""
 
@@ -254,7 +254,7 @@ class Mistake:
     """Requests sent with or after it that were answered all the same."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class HardDoom:
     """A mistake of the client that makes the broker close the connection."""
 

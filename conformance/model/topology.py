@@ -28,7 +28,7 @@ UNKNOWN, MISSING = "unknown", "missing"
 Route = list["Queue"] | str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Binding:
     """A queue bound to an exchange by a key."""
 
@@ -38,7 +38,7 @@ class Binding:
     removed: Change | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """One exchange, by name, as it was declared."""
 

@@ -37,7 +37,7 @@ class Freed:
     full: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Window:
     """The slots of one owner, as far as they are used."""
 
@@ -66,7 +66,7 @@ class Window:
             self.full_at = 0
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Shared(Window):
     """The limit that all consumers of a channel share."""
 
