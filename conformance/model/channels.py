@@ -90,6 +90,8 @@ class Select:
 
     seq: int
     published: int
+    waits: bool
+    """It is to be answered."""
     answered: int = 0
 
 

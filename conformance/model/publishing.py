@@ -142,5 +142,5 @@ def confirm_select(model: Model, channel: Channel, event: Event) -> None:
         requests.soft(channel, event, "CNF-016", PRECONDITION_FAILED, "confirm.select on a transactional channel")
         return
     channel.confirm = True
-    channel.selects.append(Select(event.seq, channel.published))
+    channel.selects.append(Select(event.seq, channel.published, not event.has("no_wait")))
     requests.request(channel, event)

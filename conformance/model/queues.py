@@ -85,6 +85,8 @@ class Queue:
     takers: dict[Taker, None] = field(default_factory=dict)
     settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
+    announced: int = 0
+    """How many messages are PROVISIONAL."""
     held: int = 0
     """How many messages are OUT."""
     left: dict[str, int] = field(default_factory=dict)
@@ -176,6 +178,7 @@ class Queue:
     def put(self, copy: Copy) -> None:
         """A published message enters."""
         namesake = self.copies.get(copy.id)
+        self.announced -= copy.place == PROVISIONAL
         copy.place = WAITING
         if namesake is not None and namesake is not copy:
             self._drop(namesake)
@@ -192,6 +195,7 @@ class Queue:
         else:
             copy.place = PROVISIONAL
             self.copies[copy.id] = copy
+            self.announced += 1
 
     def back(self, copy: Copy, entry: str, at: int, settlement: Settlement | None = None) -> None:
         """A delivered message goes back, some time after the client sent what is to bring it back."""

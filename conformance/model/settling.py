@@ -33,6 +33,8 @@ def settlement_of(event: Event, channel: Channel) -> Settlement:
         covered=channel.covered(tag, multiple), outstanding=len(channel.unacked),
     )
     settlement.refusal = _refusal(settlement, channel)
+    if settlement.refusal not in ("", EITHER) and channel.transactional:
+        settlement.refusal = "TX-001"
     if multiple:
         settlement.gap = _gap(settlement, channel)
     elif settlement.covered:
@@ -144,30 +146,29 @@ def release(delivery: Delivery, settlement: Settlement) -> None:
     delivery.settlement = settlement
 
 
-def carry_out(delivery: Delivery, settlement: Settlement) -> None:
-    """The message is gone, or on its way back."""
-    copy, queue = delivery.copy, delivery.copy.queue
+def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) -> None:
+    """The message is gone, or on its way back, by the settlement or by the commit that makes it final."""
+    copy, queue, at = delivery.copy, delivery.copy.queue, committed or settlement.seq
     if copy.holder is not delivery or copy.place == GONE:
         return
     if copy.shaky:
         queue.unsettle(copy, shaky=True)
         return
     if settlement.requeue:
-        queue.back(copy, RETURNED, settlement.seq, settlement)
-        settlement.channel.await_proof(copy, settlement.seq)
+        queue.back(copy, RETURNED, at, settlement)
+        settlement.channel.await_proof(copy, at)
     else:
         queue.leave(copy, GONE)
         copy.settlement = settlement
         queue.settled.append(delivery)
         if settlement.method != "basic.ack":
-            _dead_letter(copy, settlement)
+            _dead_letter(copy, settlement, at)
 
 
-def _dead_letter(copy: Copy, settlement: Settlement) -> None:
+def _dead_letter(copy: Copy, settlement: Settlement, at: int) -> None:
     """A rejected message appears where its queue sends such messages, some time later."""
     target = copy.queue.dead_letters
     if target is not None and not target.deleted:
-        seq = settlement.seq
-        dead = Copy(copy.id, target, seq, entered=seq, entry=DEAD, settlement=settlement, hidden=True)
+        dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
         dead.fleeting = dead.doubtful = target.lossy or copy.queue.kind != "classic"
         target.put(dead)

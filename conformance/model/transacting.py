@@ -6,8 +6,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import publishing, requests, settling, windows
+from conformance.model import publishing, requests, settling, topology, windows
 from conformance.model.channels import Channel
+from conformance.model.records import Publication
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
@@ -28,14 +29,24 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
         return
     for settlement, covered in channel.uncommitted:
         for delivery in covered:
-            settling.carry_out(delivery, settlement)
+            settling.carry_out(delivery, settlement, event.seq)
             windows.given_back(delivery, settlement, event.seq)
     for publication in channel.unpublished:
+        _route_again(model, channel, publication)
         publishing.enter(channel, publication, event.seq)
     expected = requests.request(channel, event)
     if expected is not None:
         expected.committed = channel.unpublished
     channel.uncommitted, channel.unpublished = [], []
+
+
+def _route_again(model: Model, channel: Channel, publication: Publication) -> None:
+    """Brokers route when a message is published, or when it is committed: only where both agree we know."""
+    way = topology.route(model, channel, publication.exchange, publication.routing_key)
+    if not isinstance(way, list) or {*way} != {copy.queue for copy in publication.copies}:
+        publication.routed = None
+        for copy in publication.copies:
+            copy.doubtful = copy.shaky = True
 
 
 def rollback(model: Model, channel: Channel, event: Event) -> None:

@@ -26,7 +26,7 @@ PRECONDITION_FAILED, CHANNEL_ERROR, INTERNAL_ERROR = 406, 504, 541
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
-        "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009")
+        "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009", "TX-001")
 def refused(fact: Refused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
     doom, event = fact.doom, fact.event

@@ -60,6 +60,8 @@ def of_doubled(copy: Copy) -> str:
     if held is None:
         return "MODE-001"
     channel = held.channel
+    if held.restored:
+        return "TX-002"
     if held.consumer is not None and channel.consumers.get(held.consumer.tag) is not held.consumer:
         return "ACK-016"
     if copy.settlement is not None and copy.settlement.multiple and copy.settlement.requeue:
@@ -77,7 +79,9 @@ def of_doubled(copy: Copy) -> str:
 
 def of_absent(copy: Copy) -> str:
     """The rule that is broken when this message, which must be in its queue, is not."""
-    settlement = copy.settlement
+    settlement, publication = copy.settlement, copy.publication
+    if copy.entry == PUBLISHED and copy.confirmed and publication is not None and len(publication.copies) > 1:
+        return "CNF-010"
     if copy.entry in _ENTRY_RULES:
         return _ENTRY_RULES[copy.entry]
     if copy.entry == RETURNED and settlement is not None:
@@ -93,7 +97,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     held = copy.holder
     if held is None:
         return ("RQ-011",)
-    channel, rules = held.channel, []
+    channel, rules = held.channel, ["TX-002"] if held.restored else []
     if channel.doom is not None and held in channel.doom.settlement.covered:
         rules.append("ERR-005")
     highest = channel.highest_single
@@ -130,6 +134,8 @@ def of_refused(settlement: Settlement) -> str:
     ack = settlement.method == "basic.ack"
     if settlement.everything and not settlement.outstanding:
         return "ACK-007" if ack else "ACK-008"
+    if any(delivery.restored for delivery in settlement.covered):
+        return "TX-002"
     if settlement.deleted:
         return "ACK-017"
     if settlement.cancelled:

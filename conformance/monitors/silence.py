@@ -54,13 +54,6 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     notes.find(rule, fact.event, owed.what, "nothing", owed.since_seq, certain=certain)
 
 
-@judges(Unanswered)
-def confirm_missing(fact: Unanswered, notes: Notes) -> None:
-    """A publish in confirm mode that was neither confirmed nor refused."""
-    if fact.obligation.kind == CONFIRM:
-        notes.find("CNF-004", fact.event, fact.obligation.what, "nothing", fact.obligation.since_seq)
-
-
 @judges(Unanswered, "ERR-004", "ERR-007", "RQ-007", "RQ-014")
 def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     """A message waits, and so does a consumer that may have it."""

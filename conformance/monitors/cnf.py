@@ -1,0 +1,239 @@
+"""CNF: how publishes are numbered and resolved.
+
+What a confirm says is read against what is unresolved when it comes. A number that is above the publishes so far, or
+that was resolved before, breaks the rule of that and, where the numbers fit, the rule that tells why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from conformance.model.channels import Channel
+from conformance.model.facts import AfterClose, Answered, Confirmed, Unanswered, Unrequested
+from conformance.model.owed import CONFIRM
+from conformance.model.records import GONE, OUT, Publication
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+NEAR = 64
+"""So many unresolved publishes are looked at."""
+
+
+@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-019", "CNF-023", "CNF-026")
+def numbers(fact: Confirmed, notes: Notes) -> None:
+    """A confirm speaks of publishes that were sent and are not resolved."""
+    channel, number = fact.channel, fact.number
+    if not channel.confirm or channel.adopted:
+        return
+    if number == 0 and not channel.forgiven:
+        notes.find("CNF-002", fact.event, "numbers from 1", f"{fact.event.method} 0")
+    elif number > max(channel.published, channel.forgiven):
+        _too_high(fact, notes)
+    elif number > channel.forgiven:
+        notes.exercise("CNF-006")
+        if not fact.resolved:
+            _again(fact, notes)
+
+
+def _too_high(fact: Confirmed, notes: Notes) -> None:
+    channel, number, mistake = fact.channel, fact.number, fact.channel.mistake
+    if mistake is not None and mistake.number:
+        notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
+        return
+    above = number - channel.published
+    elsewhere = sum(
+        other.published + other.plain for other in channel.connection.channels.values() if other is not channel
+    )
+    guesses = (("CNF-002", channel.plain), ("CNF-023", elsewhere), ("CNF-026", channel.oversize))
+    for rule in ("CNF-006", *(rule for rule, count in guesses if above <= count)):
+        notes.find(rule, fact.event, f"numbers up to {channel.published}, the count of complete publishes",
+                   f"{fact.event.method} {number}")
+
+
+def _again(fact: Confirmed, notes: Notes) -> None:
+    """It resolves nothing: all that it speaks of was resolved before."""
+    channel, number = fact.channel, fact.number
+    before = "basic.nack" if number in channel.refused else "basic.ack"
+    if _restarted(channel, number):
+        rule = "CNF-003"
+    elif fact.multiple:
+        rule = "CNF-006"
+    else:
+        rule = "CNF-004" if before == fact.event.method else "CNF-005"
+    notes.find(rule, fact.event, f"nothing for {number}: {'up to it all' if fact.multiple else 'it'} is resolved",
+               f"{fact.event.method} {number}{', multiple' if fact.multiple else ''}, after {before}")
+
+
+def _restarted(channel: Channel, number: int) -> bool:
+    """Does the number fit what was published since the latest of several selects, all of which is unresolved?"""
+    last = channel.selects[-1] if channel.selects else None
+    if last is None or not last.published or not channel.unconfirmed:
+        return False
+    first = next(iter(channel.unconfirmed))
+    return first == last.published + 1 and number <= channel.published - last.published
+
+
+@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-020", "CNF-022", "CNF-023", "CNF-026", "CNF-001",
+        "CNF-017", "CNF-027")
+def resolutions(fact: Confirmed, notes: Notes) -> None:
+    """Each publish that is resolved bears out the rules that speak of its kind."""
+    channel = fact.channel
+    for publication in fact.resolved:
+        notes.exercise("CNF-004", *_borne_out(publication, channel))
+    if fact.resolved and channel.refused and channel.accepted:
+        notes.exercise("CNF-005")
+    for publication in fact.resolved:
+        if _left_first(publication):
+            if fact.event.method == "basic.ack":
+                notes.exercise("CNF-017")
+            notes.report("CNF-017", fact.event.method)
+
+
+def _borne_out(publication: Publication, channel: Channel) -> Iterator[str]:
+    number = publication.number
+    if number == 1 and channel.plain:
+        yield "CNF-002"
+    if any(select.published and select.seq < publication.seq for select in channel.selects[1:]):
+        yield "CNF-003"
+    if number == channel.published:
+        yield "CNF-020"
+    if publication.pipelined:
+        yield "CNF-022"
+        if not channel.selects[0].waits:
+            yield "CNF-001"
+    if publication.frames != 1:
+        yield "CNF-026"
+    if any(other is not channel and other.published + other.plain for other in channel.connection.channels.values()):
+        yield "CNF-023"
+    if _settled_meanwhile(publication, channel):
+        yield "CNF-027"
+
+
+def _left_first(publication: Publication) -> bool:
+    """Has its message, or its queue, gone since it was published?"""
+    return any(
+        max(copy.queue.deleted, copy.queue.purged) > publication.seq or copy.place == GONE
+        for copy in publication.copies
+    )
+
+
+def _settled_meanwhile(publication: Publication, channel: Channel) -> bool:
+    """Has the client settled a delivery of the same number since it published?"""
+    delivery = channel.deliveries.get(publication.number)
+    settlement = delivery.settlement if delivery is not None else None
+    return settlement is not None and settlement.seq > publication.seq
+
+
+@judges(Confirmed, "CNF-007", "CNF-014", "CNF-015", "CNF-018")
+def freedoms(fact: Confirmed, notes: Notes) -> None:
+    """What is left open is reported: grouping, order, and whether the delivery or the confirm comes first."""
+    if not fact.resolved:
+        return
+    first, channel = fact.resolved[0], fact.channel
+    if len(fact.resolved) == 1:
+        notes.exercise("CNF-007")
+        notes.report("CNF-007", f"one {fact.event.method}, {'multiple' if fact.multiple else 'single'}")
+    notes.exercise("CNF-014")
+    in_order = first.number == next(iter(channel.unconfirmed))
+    notes.report("CNF-014", "in order" if in_order else "out of order")
+    for publication in fact.resolved:
+        if len(publication.copies) == 1:
+            notes.exercise("CNF-015")
+            notes.report("CNF-015", "out of order" if _overtakes(publication, fact) else "in order")
+        if publication.copies:
+            notes.exercise("CNF-018")
+            seen = any(copy.seen for copy in publication.copies)
+            notes.report("CNF-018", "delivery first" if seen else "confirm first")
+
+
+def _overtakes(publication: Publication, fact: Confirmed) -> bool:
+    """Is an earlier one of the same kind left unresolved?"""
+    if fact.multiple:
+        return False
+    queue = publication.copies[0].queue
+    for other in islice(fact.channel.unconfirmed.values(), NEAR):
+        if other is publication:
+            return False
+        if other.persistent == publication.persistent and [copy.queue for copy in other.copies] == [queue]:
+            return True
+    return False
+
+
+@judges(Unanswered, "CNF-001", "CNF-004", "CNF-008", "CNF-009", "CNF-017", "CNF-018", "CNF-020", "CNF-022", "CNF-026",
+        "CNF-027")
+def missing(fact: Unanswered, notes: Notes) -> None:
+    """Publishes in confirm mode that were neither confirmed nor refused."""
+    channel = fact.channel
+    if fact.obligation.kind != CONFIRM or channel is None:
+        return
+    lost = list(islice(channel.unconfirmed.values(), NEAR))
+    rules = dict.fromkeys(["CNF-004", *(rule for publication in lost for rule in _of_missing(publication, channel))])
+    for rule in rules:
+        about = [one for one in lost if rule == "CNF-004" or rule in _of_missing(one, channel)]
+        names = ", ".join(map(str, about[:5])) + (", …" if len(about) > 5 else "")
+        notes.find(rule, fact.event, f"an answer to {names}", "nothing", *(one.seq for one in about[:5]))
+
+
+def _of_missing(publication: Publication, channel: Channel) -> Iterator[str]:
+    """The rules that say in so many words that this publish is to be answered."""
+    if publication.frames != 1:
+        yield "CNF-026"
+    if publication.returned or (publication.mandatory and publication.routed is False):
+        yield "CNF-009"
+    elif publication.routed is False:
+        yield "CNF-008"
+    if publication.pipelined:
+        yield "CNF-022"
+        if not channel.selects[0].waits and not channel.accepted:
+            yield "CNF-001"
+    if any(copy.place == OUT for copy in publication.copies):
+        yield "CNF-018"
+    if _left_first(publication):
+        yield "CNF-017"
+    if publication.number == channel.published and len(channel.unconfirmed) == 1 and channel.accepted:
+        yield "CNF-020"
+    if _settled_meanwhile(publication, channel):
+        yield "CNF-027"
+
+
+@judges(Answered, "CNF-001", "CNF-023", "CNF-024")
+def answers(fact: Answered, notes: Notes) -> None:
+    """select-ok; and the silence about publishes outside of confirm mode, which an answer to later methods shows."""
+    channel = fact.channel
+    if fact.request.method == "confirm.select":
+        notes.exercise("CNF-001")
+    elif channel.plain and not channel.confirm and not channel.transactional:
+        if any(other.confirm for other in channel.connection.channels.values()):
+            notes.exercise("CNF-023")
+    elif fact.request.committed:
+        notes.exercise("CNF-024")
+
+
+@judges(Unrequested, "CNF-001")
+def select_ok_unasked(fact: Unrequested, notes: Notes) -> None:
+    """With nowait there is no select-ok."""
+    selects = fact.channel.selects
+    if fact.event.method == "confirm.select-ok" and selects:
+        notes.find("CNF-001", fact.event, "no answer to confirm.select with nowait", "confirm.select-ok",
+                   selects[-1].seq)
+
+
+@judges(Confirmed, "CNF-024")
+def confirms_in_a_transaction(fact: Confirmed, notes: Notes) -> None:
+    """On a transactional channel there are no confirms."""
+    if fact.channel.transactional and not fact.channel.confirm:
+        notes.find("CNF-024", fact.event, "no confirms on a transactional channel",
+                   f"{fact.event.method} {fact.number}")
+
+
+@judges(AfterClose, "CNF-019")
+def confirm_after_the_close(fact: AfterClose, notes: Notes) -> None:
+    """A publish that failed, and what came after it, is not confirmed after the close either."""
+    channel, event = fact.channel, fact.event
+    mistake = channel.mistake if channel is not None else None
+    if channel is None or mistake is None or not mistake.number or event.method not in ("basic.ack", "basic.nack"):
+        return
+    if (event.delivery_tag or 0) >= mistake.number:
+        notes.find("CNF-019", event, f"no answer to {mistake.what}", f"{event.method} {event.delivery_tag}",
+                   mistake.seq, channel.close_seen)

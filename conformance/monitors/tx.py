@@ -1,0 +1,79 @@
+"""TX: what is done in a transaction, and mistakes about modes and publishes that cost the channel."""
+
+from __future__ import annotations
+
+from conformance.model.closing import ids_of
+from conformance.model.facts import Accepted, Answered, Delivered, Faulted, FoundEmpty, Overlooked, Unanswered
+from conformance.model.owed import CLOSE
+from conformance.model.records import PROVISIONAL
+from conformance.monitors.ack import closing
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+
+@judges(Faulted, "CNF-016", "CNF-019", "TX-004", "ERR-011")
+def faulted(fact: Faulted, notes: Notes) -> None:
+    """The broker closed the channel over a mistake: with its code, naming its method, before answering anything."""
+    mistake, event = fact.mistake, fact.event
+    notes.exercise(mistake.rule)
+    ids = mistake.class_id, mistake.method_id
+    if (int(event.args.get("reply_code", 0)), ids_of(event)) != (mistake.code, ids):
+        notes.find(mistake.rule, event, f"channel.close {mistake.code} {ids} for {mistake.what}", closing(event.args),
+                   mistake.seq)
+    if mistake.answered:
+        late = mistake.answered[0]
+        notes.find("ERR-011", event, f"channel.close for {mistake.what} before the answer to any later method",
+                   f"{late.method} was sent later and answered first", mistake.seq, late.seq)
+
+
+@judges(Overlooked, "CNF-016", "CNF-019", "TX-004")
+def overlooked(fact: Overlooked, notes: Notes) -> None:
+    """The broker did as asked."""
+    mistake = fact.mistake
+    notes.find(mistake.rule, fact.event, f"channel.close {mistake.code} for {mistake.what}", fact.event.method,
+               mistake.seq)
+
+
+@judges(Unanswered, "CNF-016", "CNF-019", "TX-004")
+def never_closed(fact: Unanswered, notes: Notes) -> None:
+    """The channel should have been closed, and was not."""
+    mistake = fact.channel.mistake if fact.channel is not None else None
+    if fact.obligation.kind == CLOSE and mistake is not None:
+        notes.find(mistake.rule, fact.event, f"channel.close {mistake.code} for {mistake.what}", "nothing",
+                   mistake.seq)
+
+
+@judges(Accepted, "TX-002")
+def settled_again(fact: Accepted, notes: Notes) -> None:
+    """A delivery that a rollback made outstanding again was settled again."""
+    settlement = fact.settlement
+    if not settlement.refusal and any(0 < one.restored < settlement.seq for one in settlement.covered):
+        notes.exercise("TX-002")
+
+
+@judges(Delivered, "TX-003")
+def published_early(fact: Delivered, notes: Notes) -> None:
+    """Nothing reaches a queue before the commit."""
+    copy = fact.copy
+    if copy.place == PROVISIONAL and not copy.ambiguous:
+        notes.find("TX-003", fact.event, f"no delivery of {copy.id}: its transaction was not committed",
+                   f"{fact.event.method} of {copy.id}", copy.published)
+
+
+@judges(FoundEmpty, "TX-003")
+def not_there_yet(fact: FoundEmpty, notes: Notes) -> None:
+    """The queue is empty although something was published to it that is not committed."""
+    if fact.queue.announced:
+        notes.exercise("TX-003")
+
+
+@judges(Answered, "TX-003")
+def returns_before_commit_ok(fact: Answered, notes: Notes) -> None:
+    """What could not be routed has come back when the commit is answered."""
+    for publication in fact.request.committed:
+        if not publication.mandatory or publication.routed is not False:
+            continue
+        notes.exercise("TX-003")
+        if not publication.returned:
+            notes.find("TX-003", fact.event, f"the return of {publication} before tx.commit-ok",
+                       "tx.commit-ok first", publication.seq, fact.request.seq)
