@@ -101,6 +101,10 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
         yield
     except (Exception, pytest.fail.Exception) as problem:
         failure = problem
+    except KeyboardInterrupt:
+        if made.histories:
+            door_of(pyfuncitem.config).ledger.take(pyfuncitem.nodeid, [made.signed()])
+        raise
     if "stage" in pyfuncitem.funcargs:
         perform(made, pyfuncitem.funcargs["stage"], failure)
     else:

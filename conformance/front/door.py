@@ -7,6 +7,7 @@ the exit code changed.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from conformance.front.exits import HARNESS_ERROR, INTERRUPTED, Refused
+from conformance.front.interrupts import heard
 from conformance.front.options import Options
 from conformance.front.ticket import Ticket
 from conformance.ledger import Ledger, Trouble
@@ -139,6 +141,11 @@ class Door:
     def pytest_report_collectionfinish(self) -> list[str]:
         return [f"broker: {self.opened().line()}"] if self._session is not None else []
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        with heard() if self._ours else contextlib.nullcontext():
+            return (yield)
+
     # -- reports of checks
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -180,7 +187,11 @@ class Door:
     def _conclude(self, session: pytest.Session) -> None:
         if self._broken_collection:
             session.exitstatus = HARNESS_ERROR
-        if self.refused is not None or self._broken_collection or not self.ledger.entries:
+        if self.refused is not None or self._broken_collection:
+            return
+        if not self.ledger.entries:
+            if session.exitstatus == pytest.ExitCode.INTERRUPTED:
+                session.exitstatus = INTERRUPTED
             return
         from conformance.front.conclude import conclude, exit_code
 

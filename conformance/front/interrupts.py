@@ -1,0 +1,37 @@
+"""An interrupt that is heard, whatever Python is doing at that moment.
+
+An exception that is raised inside a finalizer or a callback of the garbage collector is printed and dropped, a
+KeyboardInterrupt no less than others; and a run that makes and drops thousands of connections is often there. So what
+was dropped is sent once more a moment later, until it arrives somewhere where it counts.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+_A_MOMENT = 0.02
+
+
+@contextlib.contextmanager
+def heard() -> Iterator[None]:
+    """Inside, no KeyboardInterrupt is lost in a finalizer."""
+    before = sys.unraisablehook
+
+    def hook(dropped: Any) -> None:
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            again = threading.Timer(_A_MOMENT, _thread.interrupt_main)
+            again.daemon = True
+            again.start()
+        else:
+            before(dropped)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
