@@ -110,14 +110,15 @@ class Server:
 
     def watch(self) -> None:
         """Keep one timer at the time the core wants to be called next."""
+        due = self.broker.next_due() if self.clock == "real" else None
         if self.timer is not None:
+            if self.timer.when() == due:
+                return
             self.timer.cancel()
-            self.timer = None
-        due = self.broker.next_due()
-        if due is not None and self.clock == "real":
-            self.timer = self.loop.call_at(due, self.due)
+        self.timer = self.loop.call_at(due, self.due) if due is not None else None
 
     def due(self) -> None:
+        self.timer = None
         self.move()
         self.flush()
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from reference_broker.mutants import errors, modes, requeue, settle, tags
+from reference_broker.mutants import around, errors, hard, modes, nack, requeue, settle, tags
 from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
-MUTANTS: Mapping[str, Mutant] = {
-    mutant.name: mutant for family in (tags, modes, settle, errors, requeue) for mutant in family.MUTANTS
-}
+FAMILIES = (tags, modes, settle, nack, around, errors, hard, requeue)
+MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 
 
 class UnknownMutant(ValueError):

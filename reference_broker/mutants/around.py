@@ -1,0 +1,111 @@
+"""Wrong surroundings of a settlement: answers, cancelled consumers, deleted queues, closes that follow at once."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic
+from reference_broker.channel import Channel, Fate
+from reference_broker.errors import ConnectionException
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.settle import take
+from reference_broker.parts import Parts
+from reference_broker.unacked import Delivery
+
+MUTANTS: list[Mutant] = []
+
+
+@changes(MUTANTS, "settle.answers-ack", "an ack is answered", "ACK-015")
+def _(parts: Parts) -> None:
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        basic.ack(channel, method)
+        channel.connection.send(m.BasicAck(channel.number, method.delivery_tag, method.multiple))
+
+    parts.handlers[m.BasicAck] = ack
+
+
+@replaces(
+    "channel.cancel",
+    MUTANTS,
+    "settle.cancel-forgets-deliveries",
+    "basic.cancel makes the consumer's unsettled tags unknown",
+    "ACK-016",
+)
+def _(self: Channel, tag: str) -> None:
+    Channel.cancel(self, tag)
+    take(self.unacked, held_by(self, tag))
+
+
+@replaces(
+    "channel.cancel",
+    MUTANTS,
+    "settle.cancel-requeues",
+    "basic.cancel requeues the consumer's unsettled messages",
+    "ACK-016",
+)
+def _(self: Channel, tag: str) -> None:
+    Channel.cancel(self, tag)
+    self.requeue(take(self.unacked, held_by(self, tag)))
+
+
+def held_by(channel: Channel, consumer_tag: str) -> list[int]:
+    outstanding = channel.unacked.by_tag.items()
+    return [tag for tag, d in outstanding if d.consumer is not None and d.consumer.tag == consumer_tag]
+
+
+@replaces(
+    "channel.settle",
+    MUTANTS,
+    "settle.deleted-queue-crashes",
+    "settling a message whose queue was deleted closes the connection",
+    "ACK-017",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    if any(delivery.queue.deleted for delivery in deliveries):
+        raise ConnectionException(ReplyCode.INTERNAL_ERROR)
+    Channel.settle(self, deliveries, fate)
+
+
+def settle_later(parts: Parts, at_once: int) -> None:
+    """Of the settlements of one tick only the first take effect at once; a close forgets the others."""
+
+    def settle(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        batch = memory(self, "batch", list)
+        batch.append(([], fate) if len(batch) < at_once else (deliveries, fate))
+        if len(batch) <= at_once:
+            Channel.settle(self, deliveries, fate)
+        self.connection.confirm(self)
+
+    def flush(self: Channel) -> None:
+        for deliveries, fate in memory(self, "batch", list):
+            Channel.settle(self, deliveries, fate)
+        memory(self, "batch", list).clear()
+        Channel.flush(self)
+
+    def end(self: Channel) -> None:
+        batch = memory(self, "batch", list)
+        self.unacked.restore([delivery for deliveries, _ in batch for delivery in deliveries])
+        batch.clear()
+        Channel.end(self)
+
+    parts.override("channel", settle=settle, flush=flush, end=end)
+
+
+@changes(
+    MUTANTS,
+    "settle.lost-when-channel-closes",
+    "more than 32 settlements at a time are set aside, and a close forgets those",
+    "ACK-018",
+)
+def _(parts: Parts) -> None:
+    settle_later(parts, at_once=32)
+
+
+@changes(
+    MUTANTS,
+    "settle.close-overtakes",
+    "a close takes effect before the settlements that arrived with it",
+    "ACK-018",
+)
+def _(parts: Parts) -> None:
+    settle_later(parts, at_once=0)
