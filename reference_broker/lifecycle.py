@@ -1,19 +1,20 @@
 """The life of a connection and of a channel, as tables.
 
-Rule 1: what a peer may send is written here and nowhere else. A method that is missing in the row of
-the present phase is a protocol error, and `MISSING` says which.
+Rule 1: which methods may open, tune and close is written here and nowhere else. A method that is
+missing in the row of the present phase is a protocol error, raised by the lookup itself.
 Rule 2: the tables name actions; `connection.py` performs them. An action may still refuse (a wrong
-password, an unknown queue) by raising; then the exception, not the table, decides where we go.
-Rule 3: in `CLOSING`, of a connection or of a channel, everything but the two closing methods is
+password, an unknown vhost) by raising; then the exception, not the table, decides where we go.
+Rule 3: in CLOSING, of a connection or of a channel, everything but the two closing methods is
 discarded without a word: the peer sent it before it knew.
 
-        header        start-ok       tune-ok        open
-GREETING ----> LOGIN ---------> TUNING ------> OPENING ----> RUNNING
-                  \\______________\\_____________\\__ error or close __\\__> CLOSING --close-ok--> CLOSED
+connection            header       start-ok        tune-ok         open
+            GREETING --------> LOGIN ------> TUNING ------> OPENING ----> RUNNING
+            any but GREETING: -- the peer's close --> CLOSED
+                              -- an exception, ours --> CLOSING -- close-ok --> CLOSED
 
-         open           error (we sent close)            close-ok
-ABSENT -------> OPEN ------------------------> CLOSING -----------> ABSENT
-   ^_____close____|
+channel              open         a soft exception             close-ok
+            ABSENT ------> OPEN ------------------> CLOSING -----------> ABSENT
+                           OPEN -- the peer's close --> ABSENT
 """
 
 from __future__ import annotations
