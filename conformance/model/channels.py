@@ -181,6 +181,8 @@ class Channel:
     """When our close was sent that is not answered yet."""
     closed_with: int = 0
     """When the client sent what closes it, be it for the whole connection."""
+    close_answered: int = 0
+    """When close-ok for our close came, be it for the whole connection."""
     close_seen: int = 0
     """When the broker's own close came."""
     voided: list[Copy] = field(default_factory=list)

@@ -103,6 +103,7 @@ class Model:
             channel.unproven.clear()
             channel.unsynced.clear()
             endings.end_takers(channel, event.seq)
+            channel.close_answered = event.seq
         closing.lose_connection(connection, event.seq)
         yield from ()
 

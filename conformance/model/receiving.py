@@ -154,7 +154,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
         endings.prove_release(channel, event.seq)
         endings.end_takers(channel, event.seq)
     channel.state = CLOSED
-    channel.close_sent = 0
+    channel.close_sent, channel.close_answered = 0, event.seq
     if channel.connection.failed.get(channel.number) is channel and not crossed:
         del channel.connection.failed[channel.number]
 

@@ -98,11 +98,9 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
 def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
     """Settlements and recover-async have no reply."""
     channel, method = fact.channel, fact.event.method
-    if method in ("basic.consume-ok", "basic.cancel-ok"):
-        notes.find("CAN-008", fact.event, "one answer to each consume and cancel", f"one {method} more", certain=False)
-    elif method == "basic.recover-ok":
+    if method == "basic.recover-ok":
         notes.find("RQ-014", fact.event, "recover-ok answers basic.recover alone", "a recover-ok that nobody asked for")
-    elif channel.unproven:
+    elif channel.unproven and method not in ("basic.consume-ok", "basic.cancel-ok"):
         settlement = channel.unproven[-1]
         notes.find("ACK-015", fact.event, f"silence: {settlement} is not answered", method, settlement.seq)
 

@@ -138,9 +138,6 @@ def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
             return
         notes.find("ERR-007", fact.event, "the reopened channel has no consumers of its own yet",
                    f"a delivery to {fact.consumer_tag}, a consumer of before", channel.opened)
-    else:
-        notes.find("CAN-009", fact.event, "deliveries to the channel's consumers only",
-                   f"a delivery to {fact.consumer_tag!r}")
 
 
 @judges(ChannelClosed, "ERR-008")

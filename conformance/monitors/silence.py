@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from conformance.model.facts import Missing, Unanswered
-from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE
+from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
 from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, Copy
 from conformance.monitors import fate
+from conformance.monitors.can import notified_neighbour
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -42,12 +43,13 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
     """A synchronous method without its answer."""
     owed = fact.obligation
-    if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY):
+    if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY, NOTICE):
         return
     method = fact.request.method if fact.request else "connection.close"
     channel = fact.channel
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
-    rule = "ERR-004" if harmed else REPLIES.get(method, "ERR-004")
+    named = fact.request.rule if fact.request else ""
+    rule = "ERR-004" if harmed else named or REPLIES.get(method, "ERR-004")
     certain = harmed or method in REPLIES
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
@@ -68,6 +70,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rule = "ERR-007"
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
         rule = "ERR-004"
+    elif notified_neighbour(fact.channel, consumer, copy.entered):
+        rule = "CAN-011"
     else:
         rule = _of_starved(copy, alone=not consumer.source.crowded(consumer.taker))
     notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it", "nothing",

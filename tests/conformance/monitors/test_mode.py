@@ -111,7 +111,7 @@ def test_cancel_returns_what_is_out(play) -> None:
         2 > get q
         2 < get-ok 1 m1 q redelivered
     """)
-    assert book.broken == ["ACK-016"]
+    assert book.broken == ["AUTO-008", "ACK-016"]
 
 
 def test_a_dead_letter_is_owed_to_its_queue(play) -> None:

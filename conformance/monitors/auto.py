@@ -1,0 +1,219 @@
+"""AUTO: what becomes of outstanding deliveries when their channel ends, by whatever hand.
+
+Each end has its rule. That a message comes back exercises the rule of the end that released it; that it is nowhere
+breaks it. When it comes back is nobody's business, except that a consumer in wait gets it, and what close-ok says.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from conformance.model.facts import Delivered, FoundEmpty, Missing, Silenced, StillThere
+from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Copy, Delivery
+from conformance.monitors import fate
+from conformance.monitors.notes import Notes
+from conformance.monitors.rq import WINDOW
+from conformance.monitors.table import judges
+
+RULES = {
+    "close": "AUTO-001", "connection.close": "AUTO-002", "closed": "AUTO-003", "aborted": "AUTO-003",
+    "fin": "AUTO-003", "reset": "AUTO-003", "error": "AUTO-004", "connection error": "AUTO-004",
+    "heartbeat": "AUTO-005",
+}
+"""How a channel ended, and the rule by which it returned what it held."""
+
+
+def of_end(held: Delivery) -> tuple[str, ...]:
+    """The rules by which this delivery, unsettled when its channel ended, goes back."""
+    channel = held.channel
+    rules = [RULES[channel.end]] if channel.end in RULES else []
+    if held.settlement is not None and channel.transactional:
+        rules.append("AUTO-006")
+    if held.orphan:
+        rules.append("AUTO-008")
+    return tuple(rules)
+
+
+@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-008")
+def comes_back(fact: Delivered, notes: Notes) -> None:
+    """Here it is again."""
+    copy = fact.copy
+    if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None and not copy.shaky:
+        notes.exercise(*of_end(copy.holder))
+        if copy.holder.channel.discarding:
+            notes.report("AUTO-004", "back before the client's close-ok")
+
+
+@judges(Delivered, "AUTO-009")
+def comes_back_unread(fact: Delivered, notes: Notes) -> None:
+    """It was delivered ahead to somebody who never read it, as its flag says."""
+    copy = fact.copy
+    if copy.place == WAITING and not copy.seen and fact.delivery.redelivered and _ahead(copy):
+        notes.exercise("AUTO-009")
+
+
+def _ahead(copy: Copy) -> bool:
+    """May it have been delivered, unread, to a channel that has ended?"""
+    return copy.entry == PUBLISHED and len(copy.queue.losers) > 0 and copy.queue.unseen(copy)
+
+
+@judges(Delivered, "AUTO-012")
+def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
+    """A consumer that was there all the time gets what another left behind."""
+    copy, consumer = fact.copy, fact.delivery.consumer
+    if (
+        copy.entry == RELEASED and copy.place == WAITING and consumer is not None and copy.holder is not None
+        and consumer.taker.start < copy.entered and copy.holder.channel is not fact.channel
+    ):
+        notes.exercise("AUTO-012")
+
+
+@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005")
+def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
+    """Where returns are served in their order, what one consumer held, or the gets, comes back as it was delivered."""
+    copy, queue = fact.copy, fact.queue
+    if (
+        copy.entry != RELEASED or copy.place != WAITING or copy.shaky or copy.doubtful or copy.holder is None
+        or queue.order != "returns-first" or queue.unordered or queue.crowded(fact.taker)
+    ):
+        return
+    held = copy.holder
+    for waiting in islice(queue.returned.values(), WINDOW):
+        before = waiting.holder
+        if (
+            waiting is not copy and waiting.entry == RELEASED and before is not None
+            and before.channel is held.channel and before.owner == held.owner and before.tag < held.tag
+            and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
+        ):
+            rule = RULES.get(held.channel.end, "AUTO-001")
+            notes.find(rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
+                       f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
+            return
+
+
+@judges(Missing, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-009", "AUTO-010")
+def lost(fact: Missing, notes: Notes) -> None:
+    """It is nowhere."""
+    by_rule: dict[str, list[Copy]] = {}
+    for copy in fact.copies:
+        for rule in _of_lost(copy):
+            by_rule.setdefault(rule, []).append(copy)
+    for rule, copies in by_rule.items():
+        names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
+        notes.find(rule, fact.event, f"{names} in {fact.queue.name}: the channel that had it has ended",
+                   "a drain of the queue never brings it", *(copy.entered for copy in copies[:5]),
+                   *(copy.holder.seq for copy in copies[:5] if copy.holder))
+
+
+def _of_lost(copy: Copy) -> tuple[str, ...]:
+    """Where nothing that was done on the channel explains it better."""
+    if fate.of_absent(copy) != "RQ-011":
+        return ()
+    if copy.entry == RELEASED and copy.holder is not None:
+        return (*(rule for rule in of_end(copy.holder) if rule != "AUTO-008"), "AUTO-010")
+    return ("AUTO-009",) if _ahead(copy) else ()
+
+
+@judges(Delivered, "AUTO-006", "AUTO-007", "AUTO-008", "AUTO-010")
+def comes_back_wrongly(fact: Delivered, notes: Notes) -> None:
+    """Settled, or delivered for good, before its channel ended; or held by a channel that lives."""
+    copy = fact.copy
+    held = copy.holder
+    if held is None or copy.shaky or copy.place not in (GONE, OUT):
+        return
+    if copy.place == OUT:
+        _doubled(fact, copy, held, notes)
+    elif held.channel.end:
+        _undone(fact, copy, held, notes)
+
+
+def _doubled(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
+    if copy.entry == RELEASED:
+        notes.find("AUTO-010", fact.event, f"{copy.id} comes back once, as tag {held.tag} of channel "
+                   f"{held.channel.number}", f"{copy.id} comes back a second time", held.seq, copy.entered)
+    consumer = held.consumer
+    if consumer is not None and consumer.asked and held.channel.alive():
+        notes.find("AUTO-008", fact.event, f"{copy.id} stays with channel {held.channel.number}, although its "
+                   f"consumer {consumer.tag} was cancelled", f"{copy.id} is delivered", held.seq, consumer.asked)
+
+
+def _undone(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
+    if held.no_ack:
+        notes.find("AUTO-007", fact.event, f"{copy.id} was delivered without need of acknowledgement",
+                   f"{copy.id} is delivered again after the end of its channel ({held.channel.end})", held.seq)
+    elif fate.of_settled(held) == ("MODE-004",):
+        assert held.settlement is not None
+        notes.find("AUTO-006", fact.event, f"{copy.id} is gone: it was settled by {held.settlement}",
+                   f"{copy.id} is delivered again after the end of its channel ({held.channel.end})",
+                   held.seq, held.settlement.seq)
+
+
+@judges(FoundEmpty, "AUTO-006", "AUTO-007", "AUTO-010")
+def nothing_more(fact: FoundEmpty, notes: Notes) -> None:
+    """An empty queue agrees with what was settled, and with all having come back."""
+    queue = fact.queue
+    for delivery in queue.settled:
+        if delivery.channel.end:
+            notes.exercise("AUTO-007" if delivery.no_ack else "AUTO-006")
+    if queue.declared and len(queue.losers) > 1 and not (queue.held or queue.fresh or queue.returned):
+        notes.exercise("AUTO-010")
+
+
+# -- how soon
+
+
+@judges(Delivered, "AUTO-011")
+def back_by_close_ok(fact: Delivered, notes: Notes) -> None:
+    """A get that was sent after close-ok brings it."""
+    copy = fact.copy
+    by_get = fact.delivery.consumer is None
+    if copy.entry == RELEASED and copy.place == WAITING and by_get and _answered(copy, fact.since):
+        notes.exercise("AUTO-011")
+        notes.report("AUTO-011", f"{_kind(copy)}: back by close-ok")
+
+
+@judges(FoundEmpty, "AUTO-011")
+def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
+    """It finds nothing, although something must come back."""
+    queue = fact.queue
+    waiting = (copy for copy in queue.returned.values() if copy.entry == RELEASED and _answered(copy, fact.since))
+    late = next(waiting, None)
+    if late is None or queue.crowded(fact.taker):
+        return
+    notes.exercise("AUTO-011")
+    notes.report("AUTO-011", f"{_kind(late)}: not back by close-ok")
+    if 0 < late.proof <= fact.since:
+        notes.find("AUTO-011", fact.event, f"get-ok: {late.id} was back when close-ok came", "get-empty",
+                   late.entered, late.proof)
+
+
+def _answered(copy: Copy, since: int) -> bool:
+    """Had the client read close-ok for the channel that held it?"""
+    return copy.holder is not None and 0 < copy.holder.channel.close_answered <= since
+
+
+def _kind(copy: Copy) -> str:
+    """Who had it: the broker treats them differently."""
+    held = copy.holder
+    if held is None or held.consumer is None:
+        return f"{copy.queue.kind}, basic.get"
+    return f"{copy.queue.kind}, {'cancelled' if held.orphan else 'live'} consumer"
+
+
+@judges(Silenced, "AUTO-005")
+def not_too_early(fact: Silenced, notes: Notes) -> None:
+    """A silent client is given one interval at least."""
+    interval, silence = fact.connection.heartbeat, fact.silence
+    notes.exercise("AUTO-005")
+    notes.report("AUTO-005", f"ended after {silence / interval:.0f} intervals")
+    if silence < interval:
+        notes.find("AUTO-005", fact.event, f"the connection lives for {interval} s of silence",
+                   "it ends before one heartbeat interval has passed")
+
+
+@judges(StillThere, "AUTO-005")
+def not_never(fact: StillThere, notes: Notes) -> None:
+    """And not for ever."""
+    if fact.connection.heartbeat and not fact.connection.ended:
+        notes.find("AUTO-005", fact.event, "a client that falls silent loses its connection after about two intervals "
+                   f"of {fact.connection.heartbeat} s", "it goes on")

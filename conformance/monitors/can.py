@@ -1,0 +1,340 @@
+"""CAN: consumers that end while their channel lives, by the client's cancel or with their queue.
+
+Whose end a notification speaks of is the model's business; here is only what may be said, how often, and to whom.
+"""
+
+from __future__ import annotations
+
+from conformance.events import METHOD
+from conformance.model.cancelling import CANCELLED, NOTIFIED, SILENT
+from conformance.model.channels import STARTING, Channel, Consumer
+from conformance.model.closing import ids_of
+from conformance.model.facts import (
+    Accepted,
+    Answered,
+    Bereft,
+    ChannelInsteadOfConnection,
+    ClosedUnasked,
+    ConnectionFailed,
+    Delivered,
+    Notified,
+    Rested,
+    Stray,
+    Unanswered,
+    Unrequested,
+)
+from conformance.model.owed import HARD_CLOSE, NOTICE
+from conformance.model.records import HardDoom, Request
+from conformance.monitors.ack import closing
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+INTERNAL_ERROR = 541
+CANCEL, CONSUME = (60, 30), (60, 20)
+
+
+# -- notifications
+
+
+@judges(Notified, "CAN-001", "CAN-002", "CAN-004")
+def to_whom(fact: Notified, notes: Notes) -> None:
+    """Only clients that asked for it are told, and by a broker that says it does so."""
+    connection, event = fact.channel.connection, fact.event
+    by_capability = notes.profile.choices.get("cancel_notice") == "capability"
+    if connection.notices is False and by_capability:
+        for rule in ("CAN-001", "CAN-004"):
+            notes.find(rule, event, "silence: the client did not announce consumer_cancel_notify as true",
+                       f"basic.cancel for {fact.tag}")
+    if connection.offers is not None:
+        notes.exercise("CAN-002")
+        if not connection.offers:
+            notes.find("CAN-002", event, "consumer_cancel_notify is true in the capabilities of the broker's "
+                       "server properties", f"it is not, but basic.cancel comes for {fact.tag}")
+
+
+@judges(Notified, "CAN-003")
+def once_and_without_answer(fact: Notified, notes: Notes) -> None:
+    """One notification for each consumer of a deleted queue, that wants no answer."""
+    source = fact.consumer.source if fact.consumer else fact.ended.source if fact.ended else None
+    if source is None or not source.deleted:
+        return
+    notes.exercise("CAN-003")
+    if not fact.event.has("no_wait"):
+        notes.find("CAN-003", fact.event, "basic.cancel with nowait set", f"basic.cancel for {fact.tag} without it")
+    before = fact.consumer.noticed if fact.consumer else fact.ended.noticed if fact.ended else 0
+    if before:
+        notes.find("CAN-003", fact.event, f"one notification for {fact.tag}", "another one", before)
+
+
+@judges(Notified, "CAN-005", "CAN-008")
+def not_for_the_client_s_own_cancel(fact: Notified, notes: Notes) -> None:
+    """A consumer that its client has cancelled, while the queue was there, brings no notification."""
+    consumer, ended = fact.consumer, fact.ended
+    if ended is not None and ended.how != NOTIFIED:
+        source, asked, at = ended.source, ended.asked, ended.at
+    elif consumer is not None and consumer.asked:
+        source, asked, at = consumer.source, consumer.asked, 0
+    else:
+        return
+    deleted = source.deletion.sent if source.deletion is not None else 0
+    if deleted and (not at or deleted < at):
+        notes.exercise("CAN-008")
+        notes.report("CAN-008", "a notification " + ("after" if at else "before") + " cancel-ok")
+    elif not _may_time_out(fact, notes):
+        notes.find("CAN-005", fact.event, f"cancel-ok and no notification for {fact.tag}, which the client cancelled",
+                   f"basic.cancel for {fact.tag}", asked, at)
+
+
+def _may_time_out(fact: Notified, notes: Notes) -> bool:
+    """Can the broker have ended the consumer because of a delivery that stayed unacknowledged?"""
+    source = fact.consumer.source if fact.consumer else fact.ended.source if fact.ended else None
+    timed = notes.profile.choices.get("consumer_timeout") == "queue"
+    return timed and source is not None and source.kind != "classic" and not source.deleted
+
+
+@judges(Unanswered, "CAN-003")
+def notice_missing(fact: Unanswered, notes: Notes) -> None:
+    """A consumer whose queue is gone was not told."""
+    consumer = fact.consumer
+    if fact.obligation.kind == NOTICE and consumer is not None:
+        notes.find("CAN-003", fact.event, f"basic.cancel for {consumer.tag}: its queue was deleted", "nothing",
+                   consumer.established, fact.obligation.since_seq)
+
+
+@judges(Bereft, "CAN-001", "CAN-004")
+def silent_and_usable(fact: Bereft, notes: Notes) -> None:
+    """A client that does not want to know is not told, and its channel goes on."""
+    if notes.profile.choices.get("cancel_notice") == "capability":
+        notes.exercise("CAN-001")
+    notes.exercise("CAN-004")
+
+
+@judges(ClosedUnasked, "CAN-004")
+def closed_with_its_queue(fact: ClosedUnasked, notes: Notes) -> None:
+    """The deletion of a queue closes no channel."""
+    channel = fact.channel
+    if fact.suspect is not None or channel.connection.notices is not False or channel.sent:
+        return
+    for consumer in channel.consumers.values():
+        deletion = consumer.source.deletion
+        if deletion is not None and deletion.by is not channel:
+            notes.find("CAN-004", fact.event, f"channel {channel.number} goes on without {consumer.tag}",
+                       closing(fact.event.args), deletion.sent)
+            return
+
+
+# -- cancels and their answers
+
+
+@judges(Answered, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018")
+def answered_as_it_must_be(fact: Answered, notes: Notes) -> None:
+    """cancel-ok, and consume-ok for a tag that has been used before."""
+    request, channel = fact.request, fact.channel
+    if request.rule.startswith("CAN-") and request.rule != "CAN-005":
+        notes.exercise(request.rule)
+        if request.rule == "CAN-008" and not _noticed(channel, request.consumer_tag):
+            notes.report("CAN-008", "cancel-ok and no notification so far")
+    if request.method == "basic.consume" and _elsewhere(channel, fact.event.consumer_tag or ""):
+        notes.exercise("CAN-018")
+
+
+def _noticed(channel: Channel, tag: str) -> bool:
+    consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    return bool((consumer is not None and consumer.noticed) or (ended is not None and ended.noticed))
+
+
+def _elsewhere(channel: Channel, tag: str) -> bool:
+    """Has another channel of the connection a consumer with this tag?"""
+    return any(tag in other.consumers for other in channel.connection.channels.values() if other is not channel)
+
+
+@judges(Rested, "CAN-005", "CAN-010")
+def nothing_followed(fact: Rested, notes: Notes) -> None:
+    """Since the consumer's end the channel has answered, and nothing came for the tag."""
+    if fact.ended.how == CANCELLED and not fact.ended.noticed:
+        notes.exercise("CAN-005")
+    elif fact.ended.how == NOTIFIED:
+        notes.exercise("CAN-010")
+
+
+@judges(Unrequested, "CAN-008", "CAN-014", "CAN-015")
+def answered_unasked(fact: Unrequested, notes: Notes) -> None:
+    """An answer too many, to a cancel that wants none or has had its own."""
+    channel, tag = fact.channel, fact.event.consumer_tag or ""
+    if fact.event.method == "basic.consume-ok":
+        notes.find("CAN-015", fact.event, "one consume-ok for each consume", f"one more, for {tag}", certain=False)
+    elif fact.event.method == "basic.cancel-ok":
+        ended = channel.ended.get(tag)
+        silent = next((one.asked for one in channel.silent if one.tag == tag), 0)
+        if silent or (ended is not None and ended.how == SILENT):
+            notes.find("CAN-014", fact.event, f"no answer to the cancel of {tag}: it said nowait", "cancel-ok",
+                       silent or (ended.asked if ended is not None else 0))
+        else:
+            notes.find("CAN-008", fact.event, f"one cancel-ok for {tag}", "another cancel-ok",
+                       ended.at if ended is not None else 0, certain=not channel.vague)
+
+
+@judges(ClosedUnasked, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013")
+def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
+    """The channel was closed over a cancel, or a consume, that had to be answered."""
+    for request in fact.channel.pending():
+        if request.rule.startswith("CAN-") and ids_of(fact.event) == (request.class_id, request.method_id):
+            _refused(request, fact, notes)
+            return
+
+
+@judges(ConnectionFailed, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013")
+def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
+    """The connection was closed over one. Where the close names no method, a cancel that crossed is to blame."""
+    event = fact.event
+    if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
+        return
+    ids, code = ids_of(event), int(event.args.get("reply_code", 0))
+    for channel in fact.connection.open_channels():
+        for request in channel.pending():
+            named = ids == (request.class_id, request.method_id)
+            crossing = request.rule == "CAN-008" and code == INTERNAL_ERROR and ids == (0, 0)
+            if request.rule.startswith("CAN-") and (named or crossing):
+                _refused(request, fact, notes)
+                return
+
+
+def _refused(request: Request, fact: ClosedUnasked | ConnectionFailed, notes: Notes) -> None:
+    answer = request.method + "-ok"
+    where = "connection" if isinstance(fact, ConnectionFailed) else f"channel {fact.channel.number}"
+    notes.find(request.rule, fact.event, f"{answer} for {request.consumer_tag}",
+               f"{where}: {closing(fact.event.args)}", request.seq)
+
+
+# -- deliveries
+
+
+@judges(Stray, "CAN-009", "CAN-010", "CAN-014", "CAN-015")
+def to_nobody(fact: Stray, notes: Notes) -> None:
+    """A delivery to a consumer that has ended, or that has not been confirmed."""
+    channel, tag = fact.channel, fact.consumer_tag
+    former = channel.previous
+    if channel.vague or channel.connection.doom:
+        return
+    ended = channel.ended.get(tag)
+    if ended is None and former is not None and tag in former.consumers:
+        return
+    if ended is None and channel.requests.get(("basic.consume", "")):
+        notes.find("CAN-015", fact.event, "consume-ok before the first delivery", f"a delivery to {tag}")
+        return
+    how = ended.how if ended is not None else CANCELLED
+    rule = {CANCELLED: "CAN-009", NOTIFIED: "CAN-010", SILENT: "CAN-014"}[how]
+    notes.find(rule, fact.event, "deliveries to the channel's consumers only", f"a delivery to {tag!r}",
+               ended.at if ended is not None else 0)
+
+
+@judges(Delivered, "CAN-009", "CAN-014")
+def passed_by(fact: Delivered, notes: Notes) -> None:
+    """A message that came after a consumer had ended went to somebody else."""
+    for how, rule in ((CANCELLED, "CAN-009"), (SILENT, "CAN-014")):
+        if 0 < fact.queue.left.get(how, 0) < fact.copy.entered:
+            notes.exercise(rule)
+
+
+@judges(Delivered, "CAN-011", "CAN-015")
+def to_somebody(fact: Delivered, notes: Notes) -> None:
+    """The first delivery follows consume-ok; the end of a neighbour changes nothing."""
+    consumer = fact.delivery.consumer
+    if consumer is None or fact.channel.adopted:
+        return
+    if not consumer.received:
+        notes.exercise("CAN-015")
+    if consumer.state == STARTING:
+        notes.find("CAN-015", fact.event, f"consume-ok for {consumer.tag} before its first delivery",
+                   f"a delivery to {consumer.tag}", consumer.taker.start)
+    if notified_neighbour(fact.channel, consumer, fact.copy.entered):
+        notes.exercise("CAN-011")
+
+
+def notified_neighbour(channel: Channel, consumer: Consumer, before: int) -> bool:
+    """Did another consumer of the channel end with its queue, while this one was there, before that moment?"""
+    return any(
+        ended.how == NOTIFIED and consumer.taker.start < ended.at < before for ended in channel.ended.values()
+    )
+
+
+@judges(Accepted, "CAN-012")
+def still_settleable(fact: Accepted, notes: Notes) -> None:
+    """Deliveries of a notified consumer were settled."""
+    settlement = fact.settlement
+    if settlement.deleted and any(_lost_with_queue(settlement.channel, one.consumer) for one in settlement.covered):
+        notes.exercise("CAN-012")
+        notes.report("CAN-012", "accepted")
+
+
+@judges(ClosedUnasked, "CAN-012")
+def not_settleable(fact: ClosedUnasked, notes: Notes) -> None:
+    """They were refused."""
+    suspect = fact.suspect
+    if suspect is not None and suspect.deleted and not suspect.refusal:
+        notes.report("CAN-012", "refused")
+        notes.find("CAN-012", fact.event, f"{suspect} is accepted, though the queue is gone",
+                   closing(fact.event.args), suspect.seq)
+
+
+def _lost_with_queue(channel: Channel, consumer: Consumer | None) -> bool:
+    ended = channel.ended.get(consumer.tag) if consumer is not None else None
+    return ended is not None and consumer is not None and ended.how == NOTIFIED and ended.source is consumer.source
+
+
+# -- mistakes of the client
+
+
+def _taken(doom: HardDoom | None) -> bool:
+    """Is it a consume with a tag that is in use?"""
+    return doom is not None and doom.code == 530 and (doom.class_id, doom.method_id) == CONSUME and bool(doom.rule)
+
+
+@judges(ConnectionFailed, "CAN-018")
+def taken_tag_refused(fact: ConnectionFailed, notes: Notes) -> None:
+    """A tag that is in use costs the connection."""
+    doom, event = fact.doom, fact.event
+    if doom is None or not _taken(doom) or doom.optional:
+        return
+    notes.exercise("CAN-018")
+    code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
+    if code != doom.code or ids_of(event) != CONSUME:
+        seen = closing(event.args) if event.kind == METHOD else "the connection ended without it"
+        notes.find("CAN-018", event, f"connection.close 530 for {doom.what}", seen, doom.seq)
+
+
+@judges(ChannelInsteadOfConnection, "CAN-018")
+def taken_tag_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
+    """It cost only the channel."""
+    if _taken(fact.doom):
+        notes.find("CAN-018", fact.event, f"connection.close 530 for {fact.doom.what}",
+                   f"channel {fact.channel.number}: {closing(fact.event.args)}", fact.doom.seq)
+
+
+@judges(Unanswered, "CAN-018")
+def taken_tag_accepted(fact: Unanswered, notes: Notes) -> None:
+    """It cost nothing."""
+    doom = fact.hard
+    if fact.obligation.kind == HARD_CLOSE and doom is not None and _taken(doom):
+        notes.find("CAN-018", fact.event, f"connection.close 530 for {doom.what}", "nothing", doom.seq)
+
+
+@judges(ConnectionFailed, "CAN-017")
+def cancel_ok_refused(fact: ConnectionFailed, notes: Notes) -> None:
+    """The broker refuses the client's cancel-ok: as a command that it does not expect, or by failing itself."""
+    doom, event = fact.doom, fact.event
+    if doom is None or doom.rule != "CAN-017" or event.kind != METHOD:
+        return
+    code = int(event.args.get("reply_code", 0))
+    notes.report("CAN-017", f"connection.close {code}")
+    if code == INTERNAL_ERROR:
+        notes.find("CAN-017", event, f"{doom.what} is refused as unexpected", closing(event.args), doom.seq)
+
+
+@judges(Answered, "CAN-017")
+def cancel_ok_accepted(fact: Answered, notes: Notes) -> None:
+    """The broker passes over the client's cancel-ok."""
+    doom = fact.channel.connection.doom
+    if doom is not None and doom.rule == "CAN-017" and doom.seq < fact.request.seq:
+        notes.exercise("CAN-017")
+        notes.report("CAN-017", "accepted")
