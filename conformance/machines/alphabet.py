@@ -38,14 +38,18 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """Asks for one message."""
+    """Asks for some messages in one write."""
 
     channel: int
     queue: int
+    count: int
     no_ack: bool
 
     def perform(self, world: World) -> None:
-        world.channel(self.channel).get(world.queue(self.queue), self.no_ack)
+        channel = world.channel(self.channel)
+        with world.stage.batch():
+            for _ in range(self.count):
+                channel.get(world.queue(self.queue), self.no_ack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +225,7 @@ def settle(channel: Channel, how: How, tag: int, multiple: bool, requeue: bool) 
         channel.reject(tag, requeue)
 
 
-_channel = st.integers(0, 2)
+_channel = st.sampled_from((0, 0, 0, 1, 1, 2))
 _queue = st.integers(0, 1)
 _rarely = st.sampled_from((False, False, False, True))
 _kind = st.sampled_from(("double", "double", "auto", "future", "foreign", "stale", "zero"))
@@ -236,7 +240,7 @@ def _weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[An
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     *_weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
     *_weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
-    *_weighted(4, Get, _channel, _queue, _rarely),
+    *_weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
     *_weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
     *_weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
     *_weighted(1, SettleAll, _channel, _how, st.booleans()),

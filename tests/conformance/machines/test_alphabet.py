@@ -47,11 +47,12 @@ def sent(world: World, *commands: a.Command) -> list[str]:
     ]
 
 
-PUBLISH, GET = a.Publish(0, 0, 3), a.Get(0, 0, False)
+PUBLISH, GET = a.Publish(0, 0, 3), a.Get(0, 0, 1, False)
 
 
-def test_publish(world: World) -> None:
+def test_publish_and_get(world: World) -> None:
     assert sent(world, PUBLISH) == ["basic.publish"] * 3
+    assert sent(world, a.Get(1, 0, 2, False)) == ["basic.get"] * 2
 
 
 @pytest.mark.parametrize(("settle", "sends"), [
@@ -90,7 +91,7 @@ def test_settling_badly(world: World, bad: a.SettleBadly, tag: str) -> None:
 def test_an_automatic_delivery_cannot_be_settled(world: World) -> None:
     bad = a.SettleBadly(0, "ack", "auto", 0, False)
     assert sent(world, bad) == []
-    assert sent(world, PUBLISH, GET, a.Get(0, 0, True), bad) == ["basic.ack 2", "channel.close-ok"]
+    assert sent(world, PUBLISH, GET, a.Get(0, 0, 1, True), bad) == ["basic.ack 2", "channel.close-ok"]
 
 
 def test_settlements_and_a_close_leave_in_one_write(world: World) -> None:
