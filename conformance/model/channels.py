@@ -29,7 +29,6 @@ from conformance.model.records import (
     Settlement,
     Taker,
 )
-
 from conformance.model.windows import Shared, Window
 
 if TYPE_CHECKING:

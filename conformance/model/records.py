@@ -222,6 +222,7 @@ class Taker:
     get: bool
     lost: bool = False
     """Its channel has failed or closed: what it takes from now on may come back, or vanish, unseen."""
+    consumer: Consumer | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -169,6 +169,10 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         tag, queue.name, no_ack, STARTING if waits else LIVE, queue, taker, channel.prefetch,
         channel.prefetch_at, channel.prefetch_global, since=event.seq,
     )
+    taker.consumer = consumer
+    doom = windows.refuses(model, channel, event, queue.kind)
+    if doom is not None:
+        requests.hard(channel.connection, doom)
     if queue.kind != "classic":
         windows.lose(channel)
     request = requests.request(channel, event)
@@ -194,8 +198,7 @@ def _get(model: Model, channel: Channel, event: Event) -> None:
 
 
 def _qos(model: Model, channel: Channel, event: Event) -> None:
-    arguments = event.args
-    count, size = int(arguments.get("prefetch_count", 0)), int(arguments.get("prefetch_size", 0))
+    size = int(event.args.get("prefetch_size", 0))
     if size:
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
     windows.set_limit(model, channel, event)
@@ -248,7 +251,7 @@ def _delete(model: Model, channel: Channel, event: Event) -> None:
     if queue is not None:
         queue.doubt()
         queue.deleted = event.seq
-        change = queue.deletion = Change(channel, event.seq)
+        change = queue.deletion = queue.deletion or Change(channel, event.seq)
         cancelling.delete(model.connections.values(), queue)
     _change(channel, event, change)
 
@@ -287,7 +290,8 @@ def _bind_exchange(model: Model, channel: Channel, event: Event) -> None:
 
 _HANDLERS: dict[str, Handler] = {
     "channel.close": _close, "channel.flow": _flow, "basic.publish": publishing.publish, "basic.consume": _consume,
-    "basic.cancel": _cancel, "basic.cancel-ok": _cancel_ok, "basic.get": _get, "basic.qos": _qos, "basic.recover": _recover,
+    "basic.cancel": _cancel, "basic.cancel-ok": _cancel_ok,
+    "basic.get": _get, "basic.qos": _qos, "basic.recover": _recover,
     "basic.recover-async": _recover, "confirm.select": publishing.confirm_select, "tx.select": transacting.select,
     "tx.commit": transacting.commit, "tx.rollback": transacting.rollback, "queue.declare": _declare,
     "queue.delete": _delete, "queue.purge": _purge, "queue.bind": _topology(topology.bind),

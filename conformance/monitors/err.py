@@ -147,7 +147,7 @@ def crossing_closes(fact: ChannelClosed, notes: Notes) -> None:
         notes.exercise("ERR-008")
 
 
-@judges(ConnectionFailed, "ERR-009", "ERR-010")
+@judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
 def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the connection: connection.close with its code, class and method."""
     doom, event = fact.doom, fact.event
@@ -224,7 +224,7 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
                    certain=named or code == INTERNAL_ERROR)
 
 
-@judges(ChannelInsteadOfConnection, "ERR-009")
+@judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")
 def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """A mistake that costs the connection cost only the channel."""
     doom: HardDoom = fact.doom

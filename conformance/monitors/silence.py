@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model.facts import Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
 from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, Copy
-from conformance.monitors import fate
+from conformance.monitors import fate, slots
 from conformance.monitors.can import notified_neighbour
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -31,7 +31,7 @@ def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
 
 
-@judges(Unanswered, "ERR-009", "ERR-010")
+@judges(Unanswered, "ERR-009", "ERR-010", "QOS-025")
 def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its connection."""
     doom = fact.hard
@@ -73,7 +73,9 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     elif notified_neighbour(fact.channel, consumer, copy.entered):
         rule = "CAN-011"
     else:
-        rule = _of_starved(copy, alone=not consumer.source.crowded(consumer.taker))
+        rule = slots.of_starved(fact.channel, consumer, copy) or _of_starved(
+            copy, alone=not consumer.source.crowded(consumer.taker),
+        )
     notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it", "nothing",
                copy.published, copy.entered, consumer.since)
 

@@ -1,0 +1,192 @@
+"""QOS: limits are never passed, are used up, and their slots are never lost.
+
+A delivery is one too many only if the broker itself must count the limit as reached: what a race may have settled is
+not counted against it. That a limit is not used up is judged at deadlines alone (`silence`); `slots` names the rule.
+"""
+
+from __future__ import annotations
+
+from conformance.events import METHOD
+from conformance.model import windows
+from conformance.model.channels import LIVE, Channel, Consumer
+from conformance.model.facts import (
+    Answered,
+    ChannelInsteadOfConnection,
+    ConnectionFailed,
+    Delivered,
+    FoundEmpty,
+    Unrequested,
+)
+from conformance.model.records import DEAD, WAITING, HardDoom
+from conformance.monitors import slots
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+WITNESSES = 5
+"""So many of the deliveries that fill a window are shown."""
+SIZED = (60, 10)
+
+
+@judges(Delivered, "QOS-001", "QOS-003", "QOS-004", "QOS-007", "QOS-009", "QOS-010", "QOS-012", "QOS-013", "QOS-015",
+        "QOS-018", "QOS-021", "QOS-026")
+def own_limit(fact: Delivered, notes: Notes) -> None:
+    """No consumer has more outstanding than its limit."""
+    consumer, channel = fact.delivery.consumer, fact.channel
+    if consumer is None or not _limited(channel, consumer):
+        return
+    limit, held = consumer.limit, consumer.window.held
+    if held + 1 == limit and _more_waits(fact):
+        rules = slots.borne_out(channel, consumer)
+        notes.exercise(*dict.fromkeys(rules))
+        if "QOS-009" in rules:
+            notes.report("QOS-009", "global is read as per consumer")
+    if held >= limit and windows.certain(channel, consumer) >= limit:
+        notes.find(slots.of_overrun(channel, consumer), fact.event,
+                   f"at most {limit} deliveries outstanding to {consumer.tag}",
+                   f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
+                   consumer.limited_at, consumer.taker.start, *_shown(channel, consumer))
+
+
+@judges(Delivered, "QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-015", "QOS-019", "QOS-020", "QOS-026")
+def shared_limit(fact: Delivered, notes: Notes) -> None:
+    """A channel's consumers together have no more outstanding than its limit."""
+    consumer, channel = fact.delivery.consumer, fact.channel
+    shared = channel.shared
+    if consumer is None or consumer.no_ack or not shared.bound or channel.vague:
+        return
+    if shared.held + 1 == shared.count == shared.bound and _more_waits(fact):
+        notes.exercise(*dict.fromkeys(slots.borne_out_together(channel)))
+    if shared.held >= shared.bound and windows.certain(channel) >= shared.bound:
+        notes.find(slots.of_shared_overrun(channel), fact.event,
+                   f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
+                   f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
+                   shared.since, shared.cleared, *_shown(channel, None))
+
+
+def _limited(channel: Channel, consumer: Consumer) -> bool:
+    return consumer.limit > 0 and not (consumer.no_ack or consumer.limit_moved or channel.vague)
+
+
+def _more_waits(fact: Delivered) -> bool:
+    """Is there another message that could have been sent, too?"""
+    queue = fact.queue
+    return len(queue.fresh) + len(queue.returned) > (fact.copy.place == WAITING and not fact.copy.doubtful)
+
+
+def _shown(channel: Channel, consumer: Consumer | None) -> list[int]:
+    """Some of the deliveries that fill the window."""
+    held = [one for one in windows.held_by(channel) if one.consumer is not None and consumer in (None, one.consumer)]
+    return [one.seq for one in held[-WITNESSES:]]
+
+
+@judges(Delivered, "QOS-005", "QOS-028")
+def no_limit(fact: Delivered, notes: Notes) -> None:
+    """Without a limit everything comes, or as much as a queue sends to one consumer at all."""
+    consumer, channel = fact.delivery.consumer, fact.channel
+    if consumer is None or consumer.no_ack or consumer.limit or consumer.limit_moved or channel.shared.count:
+        return
+    at_most = fact.queue.kind != "classic" and consumer.window.held + 1 == windows.TECHNICAL
+    if not at_most and (_more_waits(fact) or not consumer.window.held):
+        return
+    rule = "QOS-005" if consumer.limited_at else "QOS-028"
+    notes.exercise(rule)
+    notes.report(rule, f"{windows.TECHNICAL} at a time" if at_most else "all that is ready")
+
+
+@judges(Delivered, "QOS-016", "QOS-017")
+def automatic_deliveries(fact: Delivered, notes: Notes) -> None:
+    """A consumer's limit is not for them; a channel's may be, and that is reported."""
+    consumer, shared = fact.delivery.consumer, fact.channel.shared
+    if consumer is None or not consumer.no_ack:
+        return
+    if 0 < consumer.limit <= consumer.window.got:
+        notes.exercise("QOS-016")
+    if shared.full():
+        notes.exercise("QOS-017")
+        notes.report("QOS-017", "sent although the channel's limit is reached")
+
+
+@judges(Answered, "QOS-017")
+def automatic_deliveries_held_back(fact: Answered, notes: Notes) -> None:
+    """By now one of these had long come, if it were not for the channel's limit."""
+    channel, request = fact.channel, fact.request
+    shared = channel.shared
+    if not shared.full() or channel.vague or not shared.full_at < request.seq:
+        return
+    for consumer in channel.consumers.values():
+        queue = consumer.source
+        if consumer.no_ack and consumer.state == LIVE and not queue.crowded(consumer.taker) and any(
+            0 < copy.proof < request.seq for copy in queue.waiting()
+        ):
+            notes.exercise("QOS-017")
+            notes.report("QOS-017", "held back while the channel's limit is reached")
+
+
+@judges(Delivered, "QOS-014", "QOS-022", "QOS-027")
+def unhindered(fact: Delivered, notes: Notes) -> None:
+    """What a limit that is reached must not hinder: gets, other channels, and its own increase."""
+    consumer, channel = fact.delivery.consumer, fact.channel
+    if consumer is None:
+        if channel.shared.full() or any(other.full() for other in channel.consumers.values()):
+            notes.exercise("QOS-014")
+        return
+    if not consumer.no_ack and channel.shared.raised and channel.shared.answered:
+        notes.exercise("QOS-022")
+    if any(True for _ in slots.rivals(consumer)):
+        notes.exercise("QOS-027")
+
+
+@judges(FoundEmpty, "QOS-014")
+def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
+    """A queue is not empty while a message is certainly in it and nobody has room to take it."""
+    queue, others = fact.queue, [taker for taker in fact.queue.takers if taker is not fact.taker]
+    if not others or not all(_stopped(taker.consumer, fact.since) for taker in others):
+        return
+    for copy in queue.waiting():
+        if copy.entry != DEAD and 0 < copy.proof <= fact.since:
+            notes.find("QOS-014", fact.event, f"get-ok: {copy.id} is in the queue, and no consumer has room for it",
+                       "get-empty", copy.published, copy.entered, fact.since)
+            return
+
+
+def _stopped(consumer: Consumer | None, since: int) -> bool:
+    """Could this consumer take nothing since then?"""
+    return consumer is not None and not consumer.limit_moved and 0 < consumer.window.full_at <= since
+
+
+@judges(Answered, "QOS-024", "QOS-023")
+def qos_answered(fact: Answered, notes: Notes) -> None:
+    """Each basic.qos brings qos-ok; whether one with a size does is reported."""
+    doom = fact.channel.connection.doom
+    if fact.request.method != "basic.qos":
+        return
+    if not _about_size(doom):
+        notes.exercise("QOS-024")
+    elif doom is not None and doom.seq == fact.request.seq:
+        notes.exercise("QOS-023")
+        notes.report("QOS-023", "qos-ok")
+
+
+@judges(Unrequested, "QOS-024")
+def qos_answered_once(fact: Unrequested, notes: Notes) -> None:
+    """…and only one."""
+    if fact.event.method == "basic.qos-ok":
+        notes.find("QOS-024", fact.event, "one qos-ok for each basic.qos", "one qos-ok more")
+
+
+@judges(ConnectionFailed, "QOS-023")
+def size_refused(fact: ConnectionFailed, notes: Notes) -> None:
+    if _about_size(fact.doom) and fact.event.kind == METHOD:
+        notes.exercise("QOS-023")
+        notes.report("QOS-023", f"connection.close {fact.event.args.get('reply_code')}")
+
+
+@judges(ChannelInsteadOfConnection, "QOS-023")
+def size_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
+    if _about_size(fact.doom):
+        notes.exercise("QOS-023")
+        notes.report("QOS-023", f"channel.close {fact.event.args.get('reply_code')}")
+
+
+def _about_size(doom: HardDoom | None) -> bool:
+    return doom is not None and (doom.class_id, doom.method_id) == SIZED
