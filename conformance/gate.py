@@ -6,8 +6,9 @@ Closed by
     expired, or over-broad (its pattern fits anything);
   - a check that failed through a fault of ours, or a connection that got lost without an explanation;
   - a run that was cut short, or that came to no verdict at all: silence is no pass.
-A MUST that was too little exercised leaves the gate open, because nothing was seen to be wrong, but it is said as a
-warning. OBSERVED rules report, and are never asked. Each message says what to type.
+Only judged rules close it: what a monitor says of a rule that is still planned is shown, and said as a warning. So is a
+MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked. Each
+message says what to type. Entries that name no rule, or fit even no words, are refused before anything runs.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def _broken(asked: Mapping[str, RuleResult], source: str, strict: bool) -> list[
     closing = ("must", "should") if strict else ("must",)
     return [
         f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(source)}: {_entry(rule)}"
-        for rule in asked.values() if rule.verdict == Verdict.BROKEN and rule.level in closing
+        for rule in asked.values()
+        if rule.verdict == Verdict.BROKEN and rule.level in closing and rule.status == "judged"
     ]
 
 
@@ -127,9 +129,11 @@ def _warnings(rules: Sequence[RuleResult]) -> list[str]:
     bare = [rule.id for rule in asked if rule.level == "must" and rule.verdict == Verdict.UNDER_TESTED]
     doubt = [rule.id for rule in asked if rule.verdict == Verdict.INCONCLUSIVE]
     aside = [rule.id for rule in rules if not rule.selected and rule.verdict == Verdict.BROKEN]
+    early = [rule.id for rule in asked if rule.status != "judged" and rule.verdict == Verdict.BROKEN]
     return [
         *_listed(f"UNDER-TESTED: nothing is known about {len(bare)} MUST rules, which were not exercised enough", bare),
         *_listed("inconclusive: seen, but the text or a race leaves a way out", doubt),
+        *_listed("seen broken, but not judged yet: these rules are planned, and their monitors unproven", early),
         *_listed("also broken, outside the selection of this run", aside),
     ]
 

@@ -8,6 +8,7 @@ out; colour is ANSI where asked for, and the same words without.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from conformance.ledger import Step, gist
@@ -43,8 +44,8 @@ def _broker(results: Results) -> str:
 
 
 def _counts(results: Results) -> str:
-    counts = [f"{results.totals[verdict]} {verdict}" for verdict in _VERDICTS if results.totals.get(verdict)]
-    return ", ".join(counts) or "no rule was judged"
+    seen = Counter(rule.verdict for rule in results.rules if rule.status == "judged")
+    return ", ".join(f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]) or "no rule was judged"
 
 
 def frames(steps: Sequence[Step]) -> list[str]:
@@ -89,6 +90,7 @@ class _Page:
     def _rule(self, rule: RuleResult) -> Iterator[str]:
         yield ""
         aside = "" if rule.selected else "  (outside the selection)"
+        aside += "" if rule.status == "judged" else f"  ({rule.status}: does not count yet)"
         verdict = self.paint(_VERDICTS[Verdict(rule.verdict)], rule.verdict.upper())
         yield f"{verdict}  {self.paint('strong', rule.id)}  {rule.title}  [{rule.level.upper()}]{aside}"
         if rule.verdict == Verdict.DEVIATES and rule.deviation:
@@ -113,11 +115,10 @@ class _Page:
 
     def standing(self, results: Results) -> Iterator[str]:
         """How much was judged, and what was not."""
-        planned = results.totals.get(Verdict.PLANNED, 0)
-        never = results.totals.get(Verdict.NOT_JUDGEABLE, 0)
+        status = Counter(rule.status for rule in results.rules)
+        judged, planned, never = status["judged"], status["planned"], status["not-judgeable"]
         yield ""
         yield _broker(results)
-        judged = len(results.rules) - planned - never
         yield f"{judged} rule{'s' * (judged != 1)} judged: {_counts(results)}"
         rest = [f"{planned} planned, not judged yet"] if planned else []
         rest += [f"{never} that no black box can judge"] if never else []
@@ -150,14 +151,14 @@ def _causes(rules: Sequence[RuleResult]) -> list[list[RuleResult]]:
     """What is wrong, worst first; broken rules that were observed to break in the same words stand together."""
     groups: dict[str, list[RuleResult]] = {}
     for rule in sorted((rule for rule in rules if rule.verdict in _WORST), key=_badness):
-        alike = rule.verdict == Verdict.BROKEN and rule.selected and rule.cases
+        alike = rule.verdict == Verdict.BROKEN and rule.selected and rule.status == "judged" and rule.cases
         groups.setdefault(gist(rule.cases[0].observed) if alike else rule.id, []).append(rule)
     return list(groups.values())
 
 
 def _badness(rule: RuleResult) -> tuple[object, ...]:
-    """Broken before doubtful before known, selected first, MUST first; many findings before few."""
+    """Broken before doubtful before known, what counts first, MUST first; many findings before few."""
     return (
-        not rule.selected, _WORST.index(Verdict(rule.verdict)), _LEVELS.index(rule.level),
+        not rule.selected or rule.status != "judged", _WORST.index(Verdict(rule.verdict)), _LEVELS.index(rule.level),
         -sum(case.seen for case in rule.cases), rule.id,
     )

@@ -113,8 +113,8 @@ class Attempt:
     def _closes(self, finding: Finding) -> bool:
         if not finding.certain or not self._mine(finding.rule):
             return False
-        level = rules.get(finding.rule).level
-        if level != "must" and not (level == "should" and self.options.strict):
+        rule = rules.get(finding.rule)
+        if not rule.judged or (rule.level != "must" and not (rule.level == "should" and self.options.strict)):
             return False
         return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type) is None
 

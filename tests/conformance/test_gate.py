@@ -171,6 +171,14 @@ def test_a_rule_broken_outside_the_selection_is_said_and_does_not_close() -> Non
     assert "ACK-002" in decision.warnings[0]
 
 
+def test_a_planned_rule_that_is_seen_broken_is_said_and_does_not_close() -> None:
+    early = replace(rule("broken", "CNF-001", "must", case()), status="planned")
+    decision = decide(HELD, early)
+    assert decision.open
+    assert "CNF-001" in decision.warnings[0]
+    assert "planned" in decision.warnings[0]
+
+
 def test_an_excuse_names_the_first_entry_that_covers() -> None:
     entries = (deviation("vanished"), deviation("stays", queue_types=("quorum",)), deviation("stays"))
     assert gate.excuse(entries, "ACK-002", "tag 3 stays", "classic") == 2

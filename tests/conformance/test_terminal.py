@@ -25,7 +25,7 @@ def case(rule: str, observed: str, steps: int = 2) -> Case:
 def rule(name: str, verdict: str, level: str, *cases: Case) -> RuleResult:
     return RuleResult(
         id=name, family=name[:3], title=f"Title of {name}", level=level, source="s", clause="A clause.",
-        status="planned" if verdict == "planned" else "judged", verdict=verdict, exercised=5, needed=1, selected=True,
+        status="planned" if name.startswith("CNF") else "judged", verdict=verdict, exercised=5, needed=1, selected=True,
         reason=None, deviation=None, reports={}, cases=cases,
     )
 
@@ -68,6 +68,15 @@ def test_what_is_not_judged_is_said() -> None:
     said = summary(WRONG)
     assert "5 rules judged: 1 held, 3 broken, 1 inconclusive" in said
     assert "1 planned, not judged yet" in said
+
+
+def test_a_planned_rule_that_is_seen_broken_stands_last_and_does_not_count() -> None:
+    early = rule("CNF-002", "broken", "must", case("CNF-002", "m1 came back"))
+    said = summary(replace(WRONG, rules=(early, *WRONG.rules)))
+    assert re.findall(r"^(?:BROKEN|INCONCLUSIVE)  (\S+)", said, re.MULTILINE)[-1] == "CNF-002"
+    assert "(planned: does not count yet)" in said
+    assert "5 rules judged: 1 held, 3 broken, 1 inconclusive" in said
+    assert "2 planned, not judged yet" in said
 
 
 def test_the_last_word_is_the_gates() -> None:
