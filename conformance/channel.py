@@ -79,6 +79,18 @@ class Channel:
     def delete(self, queue: str, *, no_wait: bool = False) -> None:
         self.send(m.QueueDelete(self.number, queue=queue, no_wait=no_wait))
 
+    def purge(self, queue: str) -> None:
+        self.send(m.QueuePurge(self.number, queue=queue))
+
+    def declare_exchange(self, exchange: str, kind: str = "fanout", *, no_wait: bool = False) -> None:
+        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type=kind, no_wait=no_wait))
+
+    def delete_exchange(self, exchange: str) -> None:
+        self.send(m.ExchangeDelete(self.number, exchange=exchange))
+
+    def bind(self, queue: str, exchange: str, key: str = "") -> None:
+        self.send(m.QueueBind(self.number, queue=queue, exchange=exchange, routing_key=key))
+
     def publish(
         self, queue: str, n: int = 1, mandatory: bool = False, persistent: bool | None = None,
         properties: Mapping[str, Any] | None = None, *, exchange: str = "", body: bytes | None = None,
@@ -129,8 +141,8 @@ class Channel:
     def qos(self, count: int, global_: bool = False) -> None:
         self.send(m.BasicQos(self.number, prefetch_size=0, prefetch_count=count, global_=global_))
 
-    def confirm(self) -> None:
-        self.send(m.ConfirmSelect(self.number))
+    def confirm(self, no_wait: bool = False) -> None:
+        self.send(m.ConfirmSelect(self.number, no_wait))
 
     def tx_select(self) -> None:
         self.send(m.TxSelect(self.number))

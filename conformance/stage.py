@@ -24,7 +24,7 @@ from codec import methods as m
 from conformance import events
 from conformance.channel import Channel
 from conformance.drivers.raw import ConnectionLost, Item, RawConnection, Target
-from conformance.drivers.sweep import delete_queues
+from conformance.drivers.sweep import sweep
 from conformance.drivers.wire import wait_any
 from conformance.events import TO_CLIENT, Event
 from conformance.model.views import ChannelView
@@ -41,6 +41,8 @@ SOON, LATER = 0.002, 0.1
 """Seconds between two looks into a queue whose messages are not back yet: few at first, then more."""
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared and deleted."""
+
+_BOUND = frozenset({"exchange.declare-ok", "queue.bind-ok"})
 
 
 class SceneOver(Exception):
@@ -61,6 +63,7 @@ class Stage:
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
         self._queues: dict[str, RawConnection] = {}
+        self._exchanges: dict[str, None] = {}
         self._deleting: dict[tuple[str, int], str] = {}
         self._gets: dict[tuple[str, int], Event] = {}
         self._channels: dict[tuple[str, int], Channel] = {}
@@ -128,7 +131,21 @@ class Stage:
         )
         self._need(
             lambda: any(event.method == "queue.declare-ok" for event in self.events[seen:]),
-            f"queue {name} is not declared",
+            f"queue {name} is not declared", channel,
+        )
+        return name
+
+    def exchange(self, *queues: str, kind: str = "fanout", key: str = "") -> str:
+        """Declares a fresh private exchange that leads to these queues, and waits until it does."""
+        name = self.recorder.private_name()
+        channel, seen = self._backstage(self.connection), len(self.events)
+        self._exchanges[name] = None
+        channel.declare_exchange(name, kind)
+        for queue in queues:
+            channel.bind(queue, name, key)
+        self._need(
+            lambda: sum(event.method in _BOUND for event in self.events[seen:]) > len(queues),
+            f"exchange {name} is not declared and bound", channel,
         )
         return name
 
@@ -182,6 +199,15 @@ class Stage:
             return True
         self._give_up("replies")
         return False
+
+    def ends(self, connection: RawConnection, patience: float) -> bool:
+        """Waits until the broker has ended this connection. False, and a DEADLINE event, when it has not."""
+        until = time.monotonic() + patience
+        while connection.alive and time.monotonic() < until:
+            self.pump(until - time.monotonic())
+        if connection.alive:
+            self._give_up("end", connection=connection.name)
+        return not connection.alive
 
     def barrier(self, channel: Channel) -> None:
         """A round trip on the channel that changes nothing; all that was sent on it before has been handled then."""
@@ -256,9 +282,10 @@ class Stage:
         """Leaves nothing behind, however the scene ended. Safe to call at any time, and more than once."""
         for connection in self.connections.values():
             connection.abort()
-        if self._queues:
-            delete_queues(self.target, self._queues, self.deadline)
+        if self._queues or self._exchanges:
+            sweep(self.target, self._queues, self._exchanges, self.deadline)
             self._queues.clear()
+            self._exchanges.clear()
 
     # -- inside
 
@@ -279,10 +306,12 @@ class Stage:
         if event.direction == TO_CLIENT:
             if event.method in ("basic.get-ok", "basic.get-empty"):
                 self._gets[key] = event
-            elif event.method == "queue.delete-ok":
-                self._queues.pop(self._deleting.pop(key, ""), None)
-        elif event.method == "queue.delete" and event.queue:
-            self._deleting[key] = event.queue
+            elif event.method in ("queue.delete-ok", "exchange.delete-ok"):
+                gone = self._deleting.pop(key, "")
+                self._queues.pop(gone, None)
+                self._exchanges.pop(gone, None)
+        elif event.method in ("queue.delete", "exchange.delete"):
+            self._deleting[key] = event.queue or event.exchange or ""
 
     def _settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
         """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
@@ -297,10 +326,11 @@ class Stage:
             if any(event.kind != events.HEARTBEAT for event in self.pump(deadline)):
                 last = time.monotonic()
 
-    def _need(self, done: Callable[[], bool], otherwise: str) -> None:
-        if not self._settles(done):
-            if self.judge.owed():
-                self._give_up("replies")
+    def _need(self, done: Callable[[], bool], otherwise: str, on: Channel | None = None) -> None:
+        """Waits until `done`; in vain where the channel that it happens on is closed."""
+        if not self._settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
+            self._give_up("replies")
+        if not done():
             raise SceneOver(otherwise)
 
     def _give_up(self, what: str, **about: object) -> None:
@@ -350,6 +380,9 @@ class Stage:
 
     def _delete_queues(self) -> None:
         with contextlib.suppress(SceneOver):
+            for exchange in list(self._exchanges):
+                self._backstage(self._home("")).delete_exchange(exchange)
+                self.quiesce()
             for queue in list(self._queues):
                 self._backstage(self._home(queue)).delete(queue)
                 self.quiesce()
