@@ -168,7 +168,8 @@ def family(port: int) -> dict[str, int]:
 def configure(broker: Broker, ports: dict[str, int]) -> None:
     etc = broker.root / "etc" / "rabbitmq"
     etc.mkdir(parents=True, exist_ok=True)
-    (broker.root / "etc" / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    # RabbitMQ names its cluster after the host, and looks that name up for every connection
+    (broker.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {socket.gethostname()}\n::1 localhost\n")
     (etc / "rabbitmq.conf").write_text(RABBITMQ_CONF.format(**ports) + os.environ.get("AMQP_BROKERS_CONF", ""))
     (etc / "rabbitmq-env.conf").write_text(RABBITMQ_ENV.format(name=broker.name, **ports))
     (etc / "enabled_plugins").write_text("[rabbitmq_management].\n")
