@@ -89,7 +89,7 @@ def no_limit(fact: Delivered, notes: Notes) -> None:
     if not at_most and (_more_waits(fact) or not consumer.window.held):
         return
     rule = "QOS-005" if consumer.limited_at else "QOS-028"
-    notes.exercise(rule)
+    notes.exercise(rule, *(["QOS-021"] if slots.limited_elsewhere(channel) else []))
     notes.report(rule, f"{windows.TECHNICAL} at a time" if at_most else "all that is ready")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.model.channels import Channel, Consumer
 from conformance.model.facts import Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
 from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, Copy
@@ -67,23 +68,28 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         return
     former = fact.channel.previous
     if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
-        rule = "ERR-007"
+        rules: tuple[str, ...] = ("ERR-007",)
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
-        rule = "ERR-004"
+        rules = ("ERR-004",)
     elif notified_neighbour(fact.channel, consumer, copy.entered):
-        rule = "CAN-011"
+        rules = ("CAN-011",)
     else:
-        rule = slots.of_starved(fact.channel, consumer, copy) or _of_starved(
-            copy, alone=not consumer.source.crowded(consumer.taker),
-        )
-    notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it", "nothing",
-               copy.published, copy.entered, consumer.since)
+        rules = _of_starved(fact.channel, consumer, copy)
+    for rule in rules:
+        notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it", "nothing",
+                   copy.published, copy.entered, consumer.since)
 
 
-def _of_starved(copy: Copy, *, alone: bool) -> str:
+def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
+    """The limit's rule, or that of the way the message came; a return to a sole consumer with a limit breaks both."""
+    by_limit = slots.of_starved(channel, consumer, copy)
+    if by_limit and by_limit != "QOS-018":
+        return (by_limit,)
     if copy.entry == RETURNED:
-        return "RQ-007" if alone else "RQ-015"
-    return {RECOVERED: "RQ-014", RELEASED: "AUTO-012"}.get(copy.entry, "QOS-002")
+        way = "RQ-015" if consumer.source.crowded(consumer.taker) else "RQ-007"
+    else:
+        way = {RECOVERED: "RQ-014", RELEASED: "AUTO-012"}.get(copy.entry, "QOS-002")
+    return (way, by_limit) if by_limit else (way,)
 
 
 @judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "MODE-003",

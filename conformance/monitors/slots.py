@@ -154,7 +154,7 @@ def _of_leak(channel: Channel, window: Window) -> str:
     freed = window.freed
     if freed is None or not window.fills:
         return ""
-    if len(window.ways) >= MIXED:
+    if len(window.ways) >= MIXED or any(one.orphan for one in freed.settlement.covered):
         return "QOS-019"
     unused = window.held == freed.held - freed.slots
     return of_settlement(freed.settlement, channel) if freed.full or unused else "QOS-019"
@@ -219,4 +219,5 @@ def _of_refill(channel: Channel, window: Window) -> list[str]:
     freed = window.freed
     if freed is None or not freed.full:
         return []
-    return [of_settlement(freed.settlement, channel), *(["QOS-019"] if len(window.ways) >= MIXED else [])]
+    mixed = len(window.ways) >= MIXED or any(one.orphan for one in freed.settlement.covered)
+    return [of_settlement(freed.settlement, channel), *(["QOS-019"] if mixed else [])]

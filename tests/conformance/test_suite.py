@@ -73,7 +73,11 @@ def scenes() -> Iterator[Scene]:
 
 
 SCENES = list(scenes())
-CLASSIC = [scene for scene in SCENES if "classic" in scene.queue_types]  # the embedded broker has no other queues
+DOCUMENTED = profiles.load("documented")
+CLASSIC = [  # the embedded broker has no other queues, and is held to the texts
+    scene for scene in SCENES if "classic" in scene.queue_types
+    and not all(rules.get(rule).ruled_out(DOCUMENTED.choices) for rule in scene.rules or ("TAG-001",))
+]
 BY_RULE = {rule: scene for scene in SCENES for rule in scene.rules}
 
 

@@ -1,0 +1,416 @@
+"""QOS: how many deliveries may be outstanding, and what makes room for more.
+
+Without global a limit belongs to each consumer that is started after it; with global, where the profile serves that,
+to the channel. Most scenes put more into a queue than the limit lets through, fill the window, free a slot in one
+particular way, and let the broker come to rest each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codec import methods as m
+from conformance.channel import Channel
+from conformance.stage import Stage
+from conformance.suite.marks import rule
+from conformance.suite.props import restock, stocked
+
+MANY = {"classic": 3000, "quorum": 2100}
+"""More than a window that somebody might take for unlimited; of quorum queues it is known."""
+
+
+def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False) -> Channel:
+    """A channel with this limit and one consumer, which has been sent what the limit allows."""
+    channel = stage.channel()
+    channel.qos(limit, shared)
+    channel.consume(queue)
+    stage.quiesce()
+    return channel
+
+
+def shares(stage: Stage) -> bool:
+    """Can a channel have a limit for its consumers together, on queues of this type?"""
+    return stage.queue_type == "classic" and stage.profile.choices["channel_limit"] == "channel"
+
+
+@rule("QOS-001")
+def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
+    """Limits of 1, 2 and 5 over three times as many messages; then one message more."""
+    for limit in (1, 2, 5):
+        queue = stocked(stage, 3 * limit)
+        channel = limited(stage, queue, limit)
+        restock(stage, queue, 1)
+        stage.barrier(channel)
+
+
+@rule("QOS-002")
+def test_a_consumers_limit_is_used_up(stage: Stage) -> None:
+    """A window of 4 over 9 messages; when all are settled it is filled again, then with the only one left."""
+    channel = limited(stage, stocked(stage, 9), 4)
+    for _ in range(3):
+        channel.ack(0, multiple=True)
+        stage.quiesce()
+
+
+@rule("QOS-003")
+def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
+    """Two consumers with a limit of 3 on one channel, of the same queue and of two."""
+    first, second = stocked(stage, 10), stocked(stage, 5)
+    channel = limited(stage, first, 3)
+    for queue in (first, second):
+        channel.consume(queue)
+        stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("QOS-004")
+def test_running_consumers_keep_their_limit(stage: Stage) -> None:
+    """A runs with 2 while the limit becomes 4, none, and 1; B is started under 4. Then A settles one."""
+    queue, other = stocked(stage, 6), stocked(stage, 6)
+    channel = limited(stage, queue, 2)
+    for limit in (4, 0, 1):
+        channel.qos(limit)
+        stage.barrier(channel)
+        if limit == 4:
+            channel.consume(other)
+            stage.quiesce()
+    channel.ack(1)
+    stage.quiesce()
+    channel.ack(2)
+    stage.quiesce()
+
+
+@rule("QOS-005")
+def test_0_is_no_limit(stage: Stage) -> None:
+    """Thousands of messages to one consumer; then some are settled, and all."""
+    queue, many = stage.queue(), MANY[stage.queue_type]
+    publisher = stage.channel()
+    publisher.confirm()
+    publisher.publish(queue, many)
+    stage.quiesce()
+    channel = stage.channel()
+    channel.qos(5)
+    channel.qos(0)
+    channel.consume(queue)
+    stage.quiesce()
+    channel.ack(7, multiple=True)
+    stage.quiesce()
+    channel.ack(0, multiple=True)
+    stage.quiesce()
+    channel.ack(0, multiple=True)
+    stage.quiesce()
+
+
+@rule("QOS-006", queue_types=("classic",))
+def test_a_channels_limit_is_never_passed(stage: Stage) -> None:
+    """Limits of 1, 3 and 5 for two consumers of two queues; then one is settled."""
+    for limit in (1, 3, 5):
+        channel = stage.channel()
+        channel.qos(limit, global_=True)
+        for _ in range(2):
+            channel.consume(stocked(stage, 2 * limit))
+        stage.quiesce()
+        stage.barrier(channel)
+        channel.ack(1)
+        stage.quiesce()
+
+
+@rule("QOS-007", queue_types=("classic",))
+def test_both_limits_hold_at_once(stage: Stage) -> None:
+    """10 for each consumer, 15 for the channel, two queues of 12; all is settled, and it fills again."""
+    channel = stage.channel()
+    channel.qos(10)
+    channel.qos(15, global_=True)
+    for _ in range(2):
+        channel.consume(stocked(stage, 12))
+        stage.quiesce()
+    stage.barrier(channel)
+    channel.ack(0, multiple=True)
+    stage.quiesce()
+
+
+@rule("QOS-008", queue_types=("classic",))
+def test_limits_may_be_set_in_either_order(stage: Stage) -> None:
+    """5 for the channel and 3 for each of two consumers, set in both orders."""
+    for shared_first in (False, True):
+        channel = stage.channel()
+        channel.qos(5 if shared_first else 3, global_=shared_first)
+        channel.qos(3 if shared_first else 5, global_=not shared_first)
+        for _ in range(2):
+            channel.consume(stocked(stage, 4))
+            stage.quiesce()
+        stage.barrier(channel)
+
+
+@rule("QOS-009")
+def test_what_global_means_where_it_is_denied(stage: Stage) -> None:
+    """qos(5), then qos(2) with global, then two consumers with plenty of messages."""
+    channel = stage.channel()
+    channel.qos(5)
+    channel.qos(2, global_=True)
+    for _ in range(2):
+        channel.consume(stocked(stage, 4))
+        stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("QOS-010")
+def test_settling_any_delivery_frees_a_slot(stage: Stage) -> None:
+    """A full window of 4; one by one the third, the second, the last and the oldest are settled, in every way."""
+    channel = limited(stage, stocked(stage, 12), 4)
+    ways: tuple[Callable[[], None], ...] = (
+        lambda: channel.ack(3), lambda: channel.nack(2, requeue=False), lambda: channel.reject(4, requeue=False),
+        lambda: channel.ack(1),
+    )
+    for settle in ways:
+        settle()
+        stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("QOS-011", queue_types=("classic",))
+def test_a_changed_limit_takes_hold_in_the_end(stage: Stage) -> None:
+    """6 deliveries are out when the limit becomes 2, and 4 when there had been none; then they are settled."""
+    for before in (6, 0):
+        queue = stocked(stage, 12 if before else 4)
+        channel = limited(stage, queue, before, shared=True)
+        out = len(channel.unacked)
+        channel.qos(2, global_=True)
+        stage.quiesce()
+        restock(stage, queue, 6)
+        stage.barrier(channel)
+        channel.ack(out - 2, multiple=True)
+        stage.barrier(channel)
+        for tag in (out - 1, out):
+            channel.ack(tag)
+            stage.quiesce()
+
+
+@rule("QOS-012")
+def test_settling_several_frees_as_many(stage: Stage) -> None:
+    """A full window of 5: one in the middle, then a multiple over it, then three at once."""
+    channel = limited(stage, stocked(stage, 20), 5)
+    channel.ack(3)
+    stage.quiesce()
+    channel.ack(5, multiple=True)
+    stage.quiesce()
+    channel.nack(8, multiple=True, requeue=False)
+    stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("QOS-013")
+def test_a_slot_goes_back_to_its_own_consumer(stage: Stage) -> None:
+    """Windows of 3 and 2 are full; one multiple covers both, named by either consumer's tag."""
+    first, second = stocked(stage, 12), stocked(stage, 12)
+    channel = limited(stage, first, 3)
+    channel.qos(2)
+    channel.consume(second)
+    stage.quiesce()
+    for _ in range(2):
+        channel.ack(channel.unacked[-1], multiple=True)
+        stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("QOS-014")
+def test_get_is_not_limited(stage: Stage) -> None:
+    """A full window, and gets from the same queue; the same under a channel's limit."""
+    for shared in (False, True) if shares(stage) else (False,):
+        queue = stocked(stage, 6)
+        channel = limited(stage, queue, 2, shared=shared)
+        for no_ack in (False, True):
+            channel.get(queue, no_ack)
+            stage.quiesce()
+
+
+@rule("QOS-015")
+def test_gets_take_no_slots(stage: Stage) -> None:
+    """Three gets are out when a limit of 3 is set and a consumer started; then the gets are settled."""
+    for shared in (False, True) if shares(stage) else (False,):
+        queue = stocked(stage, 12)
+        channel = stage.channel()
+        stage.fetch(channel, queue, 3)
+        channel.qos(3, shared)
+        channel.consume(queue)
+        stage.quiesce()
+        for tag in (1, 2, 3):
+            channel.ack(tag)
+            stage.barrier(channel)
+
+
+@rule("QOS-016")
+def test_a_consumers_limit_does_not_bind_automatic_deliveries(stage: Stage) -> None:
+    """A limit of 2, ten messages, and a consumer that needs no acknowledgement."""
+    queue = stocked(stage, 10)
+    channel = stage.channel()
+    channel.qos(2)
+    channel.consume(queue, no_ack=True)
+    stage.quiesce()
+
+
+@rule("QOS-017", queue_types=("classic",))
+def test_automatic_deliveries_under_a_channels_limit(stage: Stage) -> None:
+    """A manual consumer reaches the limit, an automatic one has messages waiting; then the manual one settles."""
+    channel = limited(stage, stocked(stage, 2), 2, shared=True)
+    channel.consume(stocked(stage, 3), no_ack=True)
+    stage.quiesce()
+    for _ in range(2):
+        stage.barrier(channel)
+    channel.ack(0, multiple=True)
+    stage.quiesce()
+
+
+@rule("QOS-018")
+def test_returning_frees_a_slot(stage: Stage) -> None:
+    """A window of 1 over three messages, which come back again and again."""
+    channel = limited(stage, stocked(stage, 3), 1)
+    for turn in range(5):
+        tag = channel.unacked[-1]
+        if turn % 2:
+            channel.reject(tag)
+        else:
+            channel.nack(tag)
+        stage.quiesce()
+
+
+@rule("QOS-019")
+def test_slots_are_never_lost(stage: Stage) -> None:
+    """A window of 4 through every way of settling, and a channel's through cancelled consumers; then all is settled."""
+    queue = stocked(stage, 40)
+    channel = limited(stage, queue, 4)
+    ways: tuple[Callable[[list[int]], None], ...] = (
+        lambda tags: channel.ack(tags[2]), lambda tags: channel.nack(tags[1], multiple=True, requeue=False),
+        lambda tags: channel.reject(tags[0]), lambda tags: channel.nack(tags[3], multiple=True),
+        lambda tags: channel.reject(tags[2], requeue=False), lambda tags: channel.ack(tags[3], multiple=True),
+        lambda tags: channel.nack(0, multiple=True, requeue=False), lambda tags: channel.ack(0, multiple=True),
+    )
+    for settle in ways:
+        settle(channel.unacked)
+        stage.quiesce()
+    if shares(stage):
+        _outlived(stage, stocked(stage, 12))
+
+
+def _outlived(stage: Stage, queue: str) -> None:
+    """Consumers under a channel's limit that are cancelled while their deliveries are out."""
+    channel = stage.channel()
+    channel.qos(3, global_=True)
+    for _ in range(3):
+        tag = channel.consume(queue)
+        stage.quiesce()
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.ack(channel.unacked[0])
+        channel.ack(0, multiple=True)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("QOS-020")
+def test_a_successor_has_its_full_limit(stage: Stage) -> None:
+    """A is cancelled with a full window; B starts under another tag, and on a second channel under A's own."""
+    for same in (False, True):
+        queue = stocked(stage, 9)
+        channel = stage.channel()
+        channel.qos(3)
+        tag = channel.consume(queue)
+        stage.quiesce()
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.consume(queue, tag=tag if same else None)
+        stage.quiesce()
+        stage.barrier(channel)
+
+
+@rule("QOS-021")
+def test_limits_are_those_of_their_channel(stage: Stage) -> None:
+    """Channels of one connection with a limit of 2, with one of 4, with one for the channel, and without any."""
+    channels = [stage.channel() for _ in range(4)]
+    channels[0].qos(2)
+    channels[1].qos(4)
+    if shares(stage):
+        channels[2].qos(1, global_=True)
+    stage.quiesce()
+    for channel in channels:
+        channel.consume(stocked(stage, 6))
+        stage.quiesce()
+    for channel in channels:
+        stage.barrier(channel)
+
+
+@rule("QOS-022", queue_types=("classic",))
+def test_raising_and_removing_a_limit_delivers_at_once(stage: Stage) -> None:
+    """A channel's limit of 2 is reached; it becomes 5, then 0."""
+    channel = limited(stage, stocked(stage, 10), 2, shared=True)
+    for limit in (5, 0):
+        channel.qos(limit, global_=True)
+        stage.quiesce()
+
+
+@rule("QOS-023")
+def test_a_prefetch_size_is_refused(stage: Stage) -> None:
+    """basic.qos with a size of 1024 octets, on a connection of its own."""
+    channel = stage.channel(connection=stage.connect("sized"))
+    channel.send(m.BasicQos(channel.number, prefetch_size=1024, prefetch_count=1))
+    stage.quiesce()
+
+
+@rule("QOS-024")
+def test_qos_is_always_answered(stage: Stage) -> None:
+    """Twice the same count, then none, then none again; with global, too."""
+    channel = stage.channel()
+    for shared in (False, True):
+        for limit in (3, 3, 0, 0):
+            channel.qos(limit, shared)
+            stage.quiesce()
+    with stage.batch():
+        channel.qos(1)
+        channel.qos(1)
+    stage.quiesce()
+
+
+@rule("QOS-025", queue_types=("quorum",))
+def test_a_quorum_queue_refuses_a_channels_limit(stage: Stage) -> None:
+    """A limit with global, and a consumer of a quorum queue, on a connection of its own."""
+    queue = stocked(stage, 3)
+    channel = stage.channel(connection=stage.connect("limited"))
+    channel.qos(2, global_=True)
+    stage.quiesce()
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("QOS-026")
+def test_an_uncommitted_ack_frees_no_slot(stage: Stage) -> None:
+    """A window of 2 on a transactional channel: an ack, its commit; another ack, rolled back."""
+    queue = stocked(stage, 6)
+    channel = stage.channel()
+    channel.tx_select()
+    channel.qos(2)
+    channel.consume(queue)
+    stage.quiesce()
+    for end in (channel.tx_commit, channel.tx_rollback, channel.tx_commit):
+        channel.ack(channel.unacked[0])
+        stage.barrier(channel)
+        end()
+        stage.quiesce()
+
+
+@rule("QOS-027")
+def test_a_full_consumer_holds_nobody_up(stage: Stage) -> None:
+    """A, with a limit of 1, comes first; B, on another connection, gets all the rest."""
+    queue = stage.queue()
+    limited(stage, queue, 1)
+    other = stage.channel(connection=stage.connect("other"))
+    other.consume(queue)
+    stage.quiesce()
+    for _ in range(2):
+        restock(stage, queue, 3)
+
+
+@rule("QOS-028")
+def test_without_qos_there_is_no_limit(stage: Stage) -> None:
+    """A channel that never sends basic.qos, and twenty messages."""
+    stage.channel().consume(stocked(stage, 20))
+    stage.quiesce()
