@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance test test-unit test-real lint brokers brokers-stop bench docs clean
+.PHONY: help setup conformance matrix repeat test test-unit lint brokers brokers-stop bench docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -37,6 +37,11 @@ brokers-stop: setup  ## stop them
 
 bench: setup  ## ratios side by side with our peers, into build/bench.json
 	@$(PY) -m benchmarks.codec_bench
+	@$(PY) -m benchmarks.broker_growth
+
+repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real version, half of them crowded
+	@$(PY) .ci/brokers.py start
+	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs)
 
 docs: setup  ## regenerate the pages that are made from data
 	@$(PY) -m conformance.rules.docs

@@ -3,6 +3,7 @@
     brokers.py start [NAME...]    install what is missing, start, wait until it answers, print name and URL
     brokers.py stop [NAME...]     stop           brokers.py status [NAME...]   which ones answer
     brokers.py url NAME           its URL, if it answers
+    brokers.py pairs [NAME...]    NAME=URL of those that answer
     brokers.py purge [NAME...]    stop and delete everything of it
 
 Each broker lives in a chroot of its own (mmdebstrap) and in its own mount and process namespace, so four versions with
@@ -267,13 +268,18 @@ def url(broker: Broker) -> None:
     print(broker.url)
 
 
+def pairs(broker: Broker) -> None:
+    if alive(broker) and answers(broker):
+        print(f"{broker.name}={broker.url}")
+
+
 def purge(broker: Broker) -> None:
     stop(broker)
     shutil.rmtree(broker.root, ignore_errors=True)
 
 
 VERBS: dict[str, Callable[[Broker], None]] = {
-    "start": start, "stop": stop, "status": status, "url": url, "purge": purge,
+    "start": start, "stop": stop, "status": status, "url": url, "pairs": pairs, "purge": purge,
 }
 
 
