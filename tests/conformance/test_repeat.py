@@ -40,7 +40,8 @@ def test_a_run_that_ends_otherwise_is_unsteady() -> None:
 
 def test_runs_on_the_reference_broker_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ReferenceBroker() as broker:
-        code = main(["--runs", "2", "--depth", "smoke", "--rules", "ACK-01*", "--out", str(tmp_path), f"ref={broker.url}"])
+        short = ["--runs", "2", "--depth", "smoke", "--rules", "ACK-01*"]
+        code = main([*short, "--out", str(tmp_path), f"ref={broker.url}"])
     assert code == 0, capsys.readouterr().out
     (row,) = json.loads((tmp_path / "repeat.json").read_text())
     assert row["exits"] == {"0": 2}
