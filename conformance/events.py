@@ -32,8 +32,10 @@ METHOD = "method"        # a method, with its content where it carries some
 HEARTBEAT = "heartbeat"
 MALFORMED = "malformed"  # octets that are no frame                          {offset, expected, found}
 END = "end"              # TCP connection ended                              {cause: fin | reset | closed | aborted}
+POLICY = "policy"        # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
+SETTINGS = "settings"    # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
-DEADLINE = "deadline"    # waited for what is owed until the deadline passed {for: replies | drain, queue?, waited_ms}
+DEADLINE = "deadline"    # waited for what is owed until the deadline passed {for: replies | drain | timeouts, queue?, waited_ms}
 
 _COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
 

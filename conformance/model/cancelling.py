@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model.channels import CANCELLING, LIVE, Channel, Consumer
+from conformance.model.channels import CANCELLING, LIVE, TIMED, Channel, Consumer
 from conformance.model.connections import Connection
 from conformance.model.facts import Bereft, Fact, Notified, Rested
 from conformance.model.records import Request
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from conformance.model.queues import Queue
 
 CANCELLED, NOTIFIED, SILENT = "cancel-ok", "notification", "cancel without answer"
+AGREED = "the client's cancel-ok"
+"""Its answer to the notification of a time-out, which asks for none."""
 NOTICE = "consumer_cancel_notify"
 
 
@@ -66,8 +68,14 @@ def _capability(properties: object) -> bool:
 def started(channel: Channel, consumer: Consumer, request: Request | None) -> None:
     """basic.consume was sent."""
     channel.joining.append(consumer)
-    if request is not None and consumer.tag in channel.ended:
+    if request is None:
+        return
+    if consumer.tag in channel.ended:
         request.rule = "CAN-013"
+    elif consumer.tag and any(
+        consumer.tag in other.consumers for other in channel.connection.channels.values() if other is not channel
+    ):
+        request.rule = "CAN-018"
 
 
 def cancel(channel: Channel, tag: str, event: Event, request: Request | None) -> None:
@@ -93,7 +101,13 @@ def _rule_of(channel: Channel, tag: str) -> str:
         return "CAN-006" if tag in channel.ended or channel.adopted else "CAN-007"
     if consumer.state == CANCELLING:
         return "CAN-006"
-    return "CAN-005" if not consumer.source.deleted else "CAN-008"
+    if consumer.state == TIMED:
+        return "TMO-013"
+    if not consumer.source.deleted:
+        return "CAN-005"
+    deletion = consumer.source.deletion
+    told = deletion is not None and deletion.known and not channel.connection.notices
+    return "CAN-006" if told else "CAN-008"
 
 
 def delete(connections: Iterable[Connection], queue: Queue) -> None:
@@ -168,7 +182,7 @@ def _late(ended: Ended, consumer: Consumer | None) -> bool:
 
 
 def _timed_out(channel: Channel, consumer: Consumer) -> None:
-    """The broker ends a consumer whose queue is there: what it holds may go back."""
+    """The broker ends a consumer whose queue is there, for reasons that we cannot tell: what it holds may go back."""
     consumer.state = CANCELLING
     consumer.source.lose(consumer.taker)
     for delivery in channel.unacked.values():

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from conformance.model.cancelling import Ended
     from conformance.model.connections import Connection
     from conformance.model.queues import Queue
+    from conformance.model.timeouts import Levels
 
 OPENING, OPEN, DOOMED, CLOSING, CLOSED = "opening", "open", "doomed", "closing", "closed"
-STARTING, LIVE, CANCELLING, GIVEN_UP = "starting", "live", "cancelling", "given up"
+STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", "given up", "timed out"
 
 
 NEVER = 1 << 64
@@ -73,6 +74,13 @@ class Consumer:
     """When an answer showed that the channel has handled that."""
     noticed: int = 0
     """When the broker said that it has ended."""
+    levels: Levels | None = None
+    """The timeouts that were set when it started."""
+    started_ns: int = 0
+    revived: int = 0
+    """When the client settled the last delivery that had timed out."""
+    partly: bool = False
+    """It has settled some of them."""
     bereft: bool = False
     """Its queue is gone, its client is not told, and the channel has answered since."""
 

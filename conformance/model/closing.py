@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import endings
+from conformance.model import endings, timeouts
 from conformance.model.channels import CLOSED, CLOSING, DOOMED, Channel
 from conformance.model.connections import Connection
 from conformance.model.facts import (
@@ -61,6 +61,9 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent):
         yield Refused(event, channel, channel.doom)
         connection.refusals, connection.refused = event.seq, channel.doom
+    elif expired := timeouts.behind(model, channel, event):
+        yield from timeouts.closed(model, channel, event, expired)
+        endings.shake(channel)
     else:
         yield ClosedUnasked(event, channel, suspect(channel, event))
         endings.shake(channel)

@@ -51,8 +51,14 @@ def queue_of(
         name, kind, semantics, order, declared, opaque=opaque,
         lossy=not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
         single_active=bool(arguments.get("x-single-active-consumer")),
-        volatile="x-expires" in arguments, room=_room(arguments),
+        volatile="x-expires" in arguments, room=_room(arguments), timeout=_timeout(arguments),
     )
+
+
+def _timeout(arguments: Mapping[str, Any]) -> int | None:
+    """After so many milliseconds its deliveries time out."""
+    value = arguments.get("x-consumer-timeout")
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _room(arguments: Mapping[str, Any]) -> int | None:

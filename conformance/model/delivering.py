@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import cancelling, proofs, races, windows
+from conformance.model import cancelling, proofs, races, timeouts, windows
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
@@ -48,7 +48,9 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         unseen(model, channel, event)
         return
     since = consumer.since
+    timeouts.overtaken(model, event, consumer.source)
     yield from _delivered(channel, event, consumer.source, consumer, consumer.taker, since, consumer.no_ack)
+    timeouts.delivered(model, channel, event, since)
     consumer.received += 1
     windows.taken(channel, consumer, event.seq)
 
@@ -63,7 +65,9 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
     yield from _answer(channel, request, event)
     queue, taker = request.source, request.taker
     if _counts(channel):
+        timeouts.overtaken(model, event, queue)
         yield from _delivered(channel, event, queue, None, taker, request.seq, request.no_ack)
+        timeouts.delivered(model, channel, event, request.seq)
     else:
         _taken_unseen(channel, queue, event, no_ack=request.no_ack)
     if taker is not None:

@@ -276,8 +276,31 @@ class StillThere:
     connection: Connection
 
 
+@dataclass(slots=True)
+class TimedOut:
+    """The broker says that deliveries have timed out: of one consumer, by basic.cancel, or by closing the channel.
+
+    `deliveries`: those that may have, and of which the client had not been told before; the first certainly has.
+    """
+
+    event: Event
+    channel: Channel
+    consumer: Consumer | None
+    deliveries: list[Delivery]
+
+
+@dataclass(slots=True)
+class Overdue:
+    """The driver has waited long enough: this delivery should have timed out, and the broker is silent."""
+
+    event: Event
+    channel: Channel
+    delivery: Delivery
+
+
 Fact = (
     Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
     | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
     | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | Silenced | StillThere
+    | TimedOut | Overdue
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
-from conformance.model import cancelling, closing, declaring, endings, receiving, sending
+from conformance.model import cancelling, closing, declaring, endings, receiving, sending, timeouts
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
 from conformance.model.facts import Fact, Missing, Silenced, StillThere, Unanswered
@@ -34,6 +34,7 @@ class Model:
         self.history = ""
         self.queue_type = ""
         self.opaque = False
+        self.settings = timeouts.Settings()
 
     def read(self, event: Event) -> Iterator[Fact]:
         """The facts in this event, in order; the model learns from each when the next is asked for."""
@@ -41,6 +42,8 @@ class Model:
         if kind == METHOD:
             connection = self.connections.get(event.connection) or self._connection(event.connection)
             if event.direction == TO_BROKER:
+                if self.settings.timed:
+                    self.settings.stamps[event.seq] = event.time_ns
                 sending.send(self, connection, event)
                 connection.heard_at = event.time_ns
             else:
@@ -56,6 +59,10 @@ class Model:
             self.queue_type = str(event.args.get("queue_type") or "")
         elif kind == events.DEADLINE:
             yield from self._deadline(event)
+        elif kind == events.POLICY:
+            self.settings.policy(event)
+        elif kind == events.SETTINGS:
+            self.settings.broker(event)
         self.history = event.history
 
     def queue(self, name: str) -> Queue:
@@ -129,6 +136,9 @@ class Model:
             return
         if event.args.get("for") == "end":
             yield StillThere(event, self._connection(str(event.args.get("connection"))))
+            return
+        if event.args.get("for") == "timeouts":
+            yield from timeouts.overdue(self, event)
             return
         for obligation, channel, consumer in list(owed_by(self.connections.values())):
             fact = Unanswered(event, obligation, channel, consumer=consumer)

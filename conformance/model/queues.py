@@ -62,6 +62,8 @@ class Queue:
     unordered: bool = False
     """Declared with priorities: there is more than one line."""
     single_active: bool = False
+    timeout: int | None = None
+    """Its x-consumer-timeout, in milliseconds."""
     dead_letters: Queue | None = None
     """Where rejected messages go."""
     opaque: bool = False

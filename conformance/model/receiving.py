@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import cancelling, confirming, declaring, delivering, endings
+from conformance.model import cancelling, confirming, declaring, delivering, endings, timeouts
 from conformance.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
 from conformance.model.connections import Connection
 from conformance.model.facts import (
@@ -160,7 +160,11 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
 
 
 def _cancel(model: Model, channel: Channel, event: Event) -> Facts:
-    yield from cancelling.notified(channel, event)
+    consumer = timeouts.concerns(model, channel, event)
+    if consumer is not None:
+        yield from timeouts.notified(model, channel, consumer, event)
+    else:
+        yield from cancelling.notified(channel, event)
 
 
 Handler = Callable[["Model", Channel, Event], Facts]

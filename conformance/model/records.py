@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from conformance.model.channels import Channel, Consumer
     from conformance.model.queues import Queue
+    from conformance.model.timeouts import Timer
 
 WAITING, OUT, GONE, VOID, PROVISIONAL = "waiting", "out", "gone", "void", "provisional"
 
 PUBLISHED, RETURNED, RECOVERED, RELEASED, DEAD = "published", "returned", "recovered", "released", "dead-lettered"
+RETURNED_LATE = "timed out"
 """How a copy came into its queue: by publish; by nack or reject; by recover; by the end of its channel; from another
-queue that it was rejected from."""
+queue that it was rejected from; because its delivery timed out."""
 
 EITHER = "either"
 """Stands for a rule id where the broker may accept or refuse a settlement."""
@@ -62,6 +64,8 @@ class Copy:
     shaky: bool = False
     ambiguous: bool = False
     """Another message of the same id was published to this queue."""
+    stale_settlement: Settlement | None = None
+    """The client settled a delivery of it that had timed out before."""
     publication: Publication | None = None
 
     def older_than(self, other: Copy) -> bool:
@@ -140,6 +144,15 @@ class Delivery:
     shaky: bool = False
     restored: int = 0
     """When a rollback made it outstanding again."""
+    timer: Timer | None = None
+    """Its clock, where it may time out."""
+    endangered: Settlement | None = None
+    """This settled a stale delivery of an earlier consumer of the same tag, while this one was out."""
+
+    @property
+    def stale(self) -> bool:
+        """It has timed out."""
+        return self.timer is not None and self.timer.stale > 0
 
     @property
     def owner(self) -> str:
@@ -175,6 +188,7 @@ class Settlement:
     """It may reach deliveries that were under way when it was sent."""
     accepted: int = 0
     """When an answer showed that the broker took it without complaint."""
+    time_ns: int = 0
 
     @property
     def everything(self) -> bool:

@@ -18,6 +18,7 @@ from conformance.model import (
     races,
     requests,
     settling,
+    timeouts,
     topology,
     transacting,
     windows,
@@ -29,6 +30,7 @@ from conformance.model.channels import (
     DOOMED,
     LIVE,
     STARTING,
+    TIMED,
     Channel,
     Consumer,
 )
@@ -153,7 +155,14 @@ def _close(model: Model, channel: Channel, event: Event) -> None:
 def _consume(model: Model, channel: Channel, event: Event) -> None:
     tag, queue = event.consumer_tag or "", model.queue(event.queue or "")
     present = channel.consumers.get(tag)
-    if tag and present is not None and present.state != CANCELLING and not present.source.deleted:
+    refusal = timeouts.refusal(model, event, queue.kind, event.args.get("arguments") or {})
+    if refusal:
+        requests.soft(channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {timeouts.ARGUMENT}")
+        return
+    if tag and present is not None and present.state == TIMED:
+        what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
+        requests.hard(channel.connection, HardDoom(event.seq, "TMO-014", 530, 60, 20, what, optional=True))
+    elif tag and present is not None and present.state != CANCELLING and not present.source.deleted:
         accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
         what = f"basic.consume with the tag {tag!r}, which is in use"
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 530, 60, 20, what, accepted))
@@ -170,6 +179,7 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         channel.prefetch_at, channel.prefetch_global, since=event.seq,
     )
     taker.consumer = consumer
+    timeouts.started(model, consumer, event)
     doom = windows.refuses(model, channel, event, queue.kind)
     if doom is not None:
         requests.hard(channel.connection, doom)
@@ -186,6 +196,10 @@ def _cancel(model: Model, channel: Channel, event: Event) -> None:
 
 
 def _cancel_ok(model: Model, channel: Channel, event: Event) -> None:
+    consumer = channel.consumers.get(event.consumer_tag or "")
+    if consumer is not None and consumer.state == TIMED:
+        cancelling.end(channel, consumer, cancelling.AGREED, event.seq)
+        return
     what = "a basic.cancel-ok of the client"
     requests.hard(channel.connection, HardDoom(event.seq, "CAN-017", 503, 60, 31, what, optional=True))
 
@@ -265,6 +279,12 @@ def _purge(model: Model, channel: Channel, event: Event) -> None:
 
 
 def _declare(model: Model, channel: Channel, event: Event) -> None:
+    arguments = event.args.get("arguments") or {}
+    kind = str(arguments.get("x-queue-type") or "classic")
+    refusal = timeouts.refusal(model, event, kind, arguments) if "passive" not in event.flags else ""
+    if refusal:
+        requests.soft(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
+        return
     new = "passive" not in event.flags and event.queue
     _change(channel, event, declaring.declare(model, event.queue, event, channel) if new and event.queue else None)
 

@@ -8,7 +8,7 @@ next answer.
 from __future__ import annotations
 
 from conformance.events import Event
-from conformance.model import endings, races, windows
+from conformance.model import endings, races, timeouts, windows
 from conformance.model.channels import CANCELLING, DOOMED, Channel
 from conformance.model.records import (
     DEAD,
@@ -30,7 +30,7 @@ def settlement_of(event: Event, channel: Channel) -> Settlement:
     requeue = "requeue" in event.flags
     settlement = Settlement(
         event.seq, event.method, event.method_id, tag, multiple, requeue, channel,
-        covered=channel.covered(tag, multiple), outstanding=len(channel.unacked),
+        covered=channel.covered(tag, multiple), outstanding=len(channel.unacked), time_ns=event.time_ns,
     )
     settlement.refusal = _refusal(settlement, channel)
     if settlement.refusal not in ("", EITHER) and channel.transactional:
@@ -138,6 +138,7 @@ def apply(settlement: Settlement, channel: Channel) -> None:
         for delivery in settlement.covered:
             carry_out(delivery, settlement)
             windows.given_back(delivery, settlement, settlement.seq)
+    timeouts.settled(settlement)
 
 
 def release(delivery: Delivery, settlement: Settlement) -> None:
@@ -149,7 +150,7 @@ def release(delivery: Delivery, settlement: Settlement) -> None:
 def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) -> None:
     """The message is gone, or on its way back, by the settlement or by the commit that makes it final."""
     copy, queue, at = delivery.copy, delivery.copy.queue, committed or settlement.seq
-    if copy.holder is not delivery or copy.place == GONE:
+    if timeouts.moves_nothing(delivery, settlement) or copy.holder is not delivery or copy.place == GONE:
         return
     if copy.shaky:
         queue.unsettle(copy, shaky=True)

@@ -6,7 +6,7 @@ Whose end a notification speaks of is the model's business; here is only what ma
 from __future__ import annotations
 
 from conformance.events import METHOD
-from conformance.model.cancelling import CANCELLED, NOTIFIED, SILENT
+from conformance.model.cancelling import AGREED, CANCELLED, NOTIFIED, SILENT
 from conformance.model.channels import STARTING, Channel, Consumer
 from conformance.model.closing import ids_of
 from conformance.model.facts import (
@@ -113,11 +113,12 @@ def silent_and_usable(fact: Bereft, notes: Notes) -> None:
 def closed_with_its_queue(fact: ClosedUnasked, notes: Notes) -> None:
     """The deletion of a queue closes no channel."""
     channel = fact.channel
-    if fact.suspect is not None or channel.connection.notices is not False or channel.sent:
+    blames = ids_of(fact.event) in channel.sent and ids_of(fact.event) != (50, 40)
+    if fact.suspect is not None or channel.connection.notices is not False or blames:
         return
     for consumer in channel.consumers.values():
         deletion = consumer.source.deletion
-        if deletion is not None and deletion.by is not channel:
+        if deletion is not None:
             notes.find("CAN-004", fact.event, f"channel {channel.number} goes on without {consumer.tag}",
                        closing(fact.event.args), deletion.sent)
             return
@@ -134,18 +135,11 @@ def answered_as_it_must_be(fact: Answered, notes: Notes) -> None:
         notes.exercise(request.rule)
         if request.rule == "CAN-008" and not _noticed(channel, request.consumer_tag):
             notes.report("CAN-008", "cancel-ok and no notification so far")
-    if request.method == "basic.consume" and _elsewhere(channel, fact.event.consumer_tag or ""):
-        notes.exercise("CAN-018")
 
 
 def _noticed(channel: Channel, tag: str) -> bool:
     consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
     return bool((consumer is not None and consumer.noticed) or (ended is not None and ended.noticed))
-
-
-def _elsewhere(channel: Channel, tag: str) -> bool:
-    """Has another channel of the connection a consumer with this tag?"""
-    return any(tag in other.consumers for other in channel.connection.channels.values() if other is not channel)
 
 
 @judges(Rested, "CAN-005", "CAN-010")
@@ -174,7 +168,7 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
                        ended.at if ended is not None else 0, certain=not channel.vague)
 
 
-@judges(ClosedUnasked, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013")
+@judges(ClosedUnasked, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018")
 def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
     """The channel was closed over a cancel, or a consume, that had to be answered."""
     for request in fact.channel.pending():
@@ -183,20 +177,20 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
             return
 
 
-@judges(ConnectionFailed, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013")
+@judges(ConnectionFailed, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018")
 def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
     """The connection was closed over one. Where the close names no method, a cancel that crossed is to blame."""
     event = fact.event
     if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
         return
-    ids, code = ids_of(event), int(event.args.get("reply_code", 0))
-    for channel in fact.connection.open_channels():
-        for request in channel.pending():
-            named = ids == (request.class_id, request.method_id)
-            crossing = request.rule == "CAN-008" and code == INTERNAL_ERROR and ids == (0, 0)
-            if request.rule.startswith("CAN-") and (named or crossing):
-                _refused(request, fact, notes)
-                return
+    ids, failed = ids_of(event), int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0)
+    pending = [request for channel in fact.connection.open_channels() for request in channel.pending()]
+    for request in pending:
+        named = ids == (request.class_id, request.method_id)
+        alone = failed and (request.rule == "CAN-008" or len(pending) == 1)
+        if request.rule.startswith("CAN-") and (named or alone):
+            _refused(request, fact, notes)
+            return
 
 
 def _refused(request: Request, fact: ClosedUnasked | ConnectionFailed, notes: Notes) -> None:
@@ -223,7 +217,7 @@ def to_nobody(fact: Stray, notes: Notes) -> None:
         notes.find("CAN-015", fact.event, "consume-ok before the first delivery", f"a delivery to {tag}")
         return
     how = ended.how if ended is not None else CANCELLED
-    rule = {CANCELLED: "CAN-009", NOTIFIED: "CAN-010", SILENT: "CAN-014"}[how]
+    rule = {CANCELLED: "CAN-009", NOTIFIED: "CAN-010", SILENT: "CAN-014", AGREED: "TMO-013"}[how]
     notes.find(rule, fact.event, "deliveries to the channel's consumers only", f"a delivery to {tag!r}",
                ended.at if ended is not None else 0)
 

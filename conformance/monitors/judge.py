@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.events import Event
-from conformance.model import ConnectionView, Model, Obligation
+from conformance.model import ConnectionView, Model, Obligation, timeouts
+from conformance.model.records import OUT
 from conformance.monitors import ack, auto, can, cnf, err, mode, qos, routes, rq, silence, tag, tx
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import BY_FACT
@@ -55,6 +56,10 @@ class Judge:
         found = self._model.queues.get(queue)
         return len(found.fresh) + len(found.returned) if found and not found.deleted else 0
 
+    def clocks(self) -> list[int]:
+        """When the deliveries that may time out will have done so at the latest: times in nanoseconds, in order."""
+        return sorted(due for due, _, _ in timeouts.running(self._model.connections.values()))
+
     def wanted(self, queue: str) -> frozenset[str]:
         """The messages that must still come out when the queue is drained and all that is held is given back."""
         found = self._model.queues.get(queue)
@@ -64,7 +69,10 @@ class Judge:
             delivery.copy for connection in self._model.connections.values()
             for channel in connection.channels.values() for delivery in channel.unacked.values()
         )
-        out = {copy.id for copy in held if copy.queue is found and not copy.doubtful and not copy.shaky}
+        out = {
+            copy.id for copy in held
+            if copy.queue is found and copy.place == OUT and not copy.doubtful and not copy.shaky
+        }
         return frozenset(out.union(copy.id for copy in found.waiting()))
 
 
