@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reference_broker.embedded import installed_version, make_core
 from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.server import Server
@@ -25,13 +26,16 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose; may be repeated"
     )
+    parser.add_argument(
+        "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
+    )
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
     parser.add_argument("--version", action="version", version=installed_version())
     return parser.parse_args(argv)
 
 
-async def serve(host: str, port: int, mutants: Sequence[str]) -> None:
-    server = Server(make_core(mutants=mutants, seed=None))
+async def serve(host: str, port: int, mutants: Sequence[str], dialect: str) -> None:
+    server = Server(make_core(mutants=mutants, dialect=dialect, seed=None))
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -50,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
     try:
-        asyncio.run(serve(options.host, options.port, options.mutant))
+        asyncio.run(serve(options.host, options.port, options.mutant, options.dialect))
     except UnknownMutant as error:
         print(f"reference-broker: {error}", file=sys.stderr)
         return CANNOT_LISTEN

@@ -1,8 +1,7 @@
 """The optional arguments of queue.declare: what they mean, which are refused, when two are equal.
 
 Times are seconds inside the broker and milliseconds on the wire. An argument nobody knows is
-ignored, as RabbitMQ does; one that we know of but do not offer is refused, so that nobody believes
-to have a priority or quorum queue while having none.
+ignored, as RabbitMQ does; one that only means something to another type of queue is refused.
 """
 
 from __future__ import annotations
@@ -12,21 +11,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec.values import FieldTable
+from reference_broker.dialects import Dialect
 from reference_broker.errors import ChannelException, precondition
 
 INTEGERS = frozenset("bBsuUIilL")
 LARGEST = 2**32 - 1
 TIMES = ("x-message-ttl", "x-expires")
 COUNTS = ("x-max-length", "x-max-length-bytes")
+TEXTS = ("x-dead-letter-exchange", "x-dead-letter-routing-key", "x-overflow", "x-queue-type")
 DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
-KNOWN = (*TIMES, *COUNTS, *DEAD_LETTERS, "x-overflow", "x-queue-type")
-NOT_OFFERED = (
+QUEUE_TYPES = ("classic", "quorum")
+KNOWN = (
+    *TIMES,
+    *COUNTS,
+    *DEAD_LETTERS,
+    "x-overflow",
+    "x-queue-type",
     "x-max-priority",
     "x-single-active-consumer",
     "x-delivery-limit",
     "x-consumer-timeout",
     "x-quorum-initial-group-size",
 )
+FOREIGN = {
+    "classic": ("x-delivery-limit", "x-consumer-timeout", "x-quorum-initial-group-size"),
+    "quorum": ("x-max-priority",),
+}
+"""Known arguments that the queues of a type refuse."""
+MOST_PRIORITIES = 255
 DEFAULTS = {"x-queue-type": b"classic"}
 TYPE_NAMES = {
     "t": "bool",
@@ -59,15 +71,26 @@ class QueueArguments:
     reject_publish: bool = False
     dead_letter_exchange: str | None = None
     dead_letter_routing_key: str | None = None
+    quorum: bool = False
+    delivery_limit: int | None = None
+    single_active_consumer: bool = False
+    max_priority: int = 0
 
     def length_limited(self) -> bool:
         return self.max_length is not None or self.max_octets is not None
 
 
-def parse(table: FieldTable, queue: str) -> QueueArguments:
+def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
     found = {name: checked(name, letter, value, queue) for name, letter, value in table}
+    queue_type = found.get("x-queue-type", "classic")
+    for name in found:
+        if name in FOREIGN[queue_type] and not ignored(name, dialect):
+            raise precondition(
+                f"invalid arg '{name}' for queue '{queue}' in vhost '/' of queue type rabbit_{queue_type}_queue"
+            )
     if DEAD_LETTERS[1] in found and DEAD_LETTERS[0] not in found:
         raise invalid(DEAD_LETTERS[1], queue, "routing_key_but_no_dlx_defined")
+    limit = found.get("x-delivery-limit")
     return QueueArguments(
         message_ttl=_seconds(found.get("x-message-ttl")),
         expires=_seconds(found.get("x-expires")),
@@ -76,22 +99,29 @@ def parse(table: FieldTable, queue: str) -> QueueArguments:
         reject_publish=found.get("x-overflow") == "reject-publish",
         dead_letter_exchange=found.get("x-dead-letter-exchange"),
         dead_letter_routing_key=found.get("x-dead-letter-routing-key"),
+        quorum=queue_type == "quorum",
+        delivery_limit=limit if isinstance(limit, int) else None,
+        single_active_consumer=found.get("x-single-active-consumer", False),
+        max_priority=found.get("x-max-priority", 0),
     )
+
+
+def ignored(name: str, dialect: Dialect) -> bool:
+    """Where no queue looks at its consumers' timeouts, the argument is one that nobody knows."""
+    return name == "x-consumer-timeout" and dialect.consumer_timeout != "queue"
 
 
 def checked(name: str, letter: str, value: Any, queue: str) -> Any:
     """The value of one argument, or the exception that refuses it."""
-    if name in NOT_OFFERED:
-        raise precondition(
-            f"invalid arg '{name}' for queue '{queue}' in vhost '/' of queue type rabbit_classic_queue"
-        )
-    if name in TIMES or name in COUNTS:
+    if name in TIMES or name in COUNTS or name == "x-max-priority":
         return number(name, letter, value, queue)
-    if name not in KNOWN:
-        return value
-    if letter != "S":
+    if name == "x-single-active-consumer" and letter != "t":
         raise wrong_type(name, letter, queue)
-    return choice(name, value.decode(errors="replace"), queue)
+    if name in TEXTS:
+        if letter != "S":
+            raise wrong_type(name, letter, queue)
+        return choice(name, value.decode(errors="replace"), queue)
+    return value
 
 
 def number(name: str, letter: str, value: Any, queue: str) -> int:
@@ -103,13 +133,15 @@ def number(name: str, letter: str, value: Any, queue: str) -> int:
         raise invalid(name, queue, "{value_zero,0}")
     if name in TIMES and value > LARGEST:
         raise invalid(name, queue, f"{{value_too_large,{value}}}")
+    if name == "x-max-priority" and value > MOST_PRIORITIES:
+        raise invalid(name, queue, f"{{max_value_exceeded,{value}}}")
     return int(value)
 
 
 def choice(name: str, text: str, queue: str) -> str:
     if name == "x-overflow" and text not in ("drop-head", "reject-publish"):
         raise invalid(name, queue, "invalid_overflow")
-    if name == "x-queue-type" and text != "classic":
+    if name == "x-queue-type" and text not in QUEUE_TYPES:
         raise invalid(name, queue, f"\"unsupported queue type '{text}'\"")
     return text
 

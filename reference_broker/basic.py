@@ -75,8 +75,10 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
     queue = named_queue(channel, method.queue)
     if queue.exclusive_consumer or (method.exclusive and queue.consumers):
         raise refused(f"queue '{queue.name}' in vhost '/' in exclusive use")
+    if queue.quorum is not None and channel.limit.count:
+        raise not_implemented(f"queue '{queue.name}' in vhost '/' does not support global qos")
     tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
-    consumer = parts.consumer(tag, channel, queue, method.no_ack, parts.limit(channel.prefetch))
+    consumer = parts.consumer(tag, channel, queue, method.no_ack, parts.limit(queue.window(channel.prefetch)))
     channel.consumers[tag] = consumer
     if not method.no_wait:
         connection.send(m.BasicConsumeOk(channel.number, tag))
@@ -113,7 +115,7 @@ def nack(channel: Channel, method: m.BasicNack) -> None:
 
 
 def reject(channel: Channel, method: m.BasicReject) -> None:
-    fate = fates.requeued if method.requeue else fates.discarded
+    fate = fates.failed if method.requeue else fates.discarded
     channel.settle(channel.collect(method.delivery_tag, False), fate)
 
 

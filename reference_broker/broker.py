@@ -13,6 +13,7 @@ from itertools import count
 from codec import values
 from reference_broker.clock import Clock
 from reference_broker.connection import Connection
+from reference_broker.dialects import DOCUMENTED, Dialect
 from reference_broker.parts import Parts
 
 CAPABILITIES = {
@@ -34,8 +35,9 @@ class Broker:
     def __init__(
         self,
         *,
-        product: str = "amqp-conformance reference",
-        version: str = "0",
+        product: str | None = None,
+        version: str | None = None,
+        dialect: Dialect = DOCUMENTED,
         heartbeat: int = 60,
         users: Mapping[str, str] | None = None,
         parts: Parts | None = None,
@@ -43,16 +45,17 @@ class Broker:
         now: float = 0.0,
     ) -> None:
         self.parts = parts or Parts()
+        self.dialect = dialect
         self.clock = Clock(now)
         self.heartbeat = heartbeat
         self.users = dict(users or {"guest": "guest"})
-        self.vhost = self.parts.vhost(self.parts, self.clock, unique or counted_names())
+        self.vhost = self.parts.vhost(self.parts, self.clock, unique or counted_names(), dialect)
         self.connections: dict[Connection, None] = {}
         self.dirty: dict[Connection, None] = {}
         self.server_properties = values.table(
             {
-                "product": product,
-                "version": version,
+                "product": product or dialect.product,
+                "version": version or dialect.version or "0",
                 "platform": "Python",
                 "copyright": "",
                 "information": "The conformance suite's own broker.",

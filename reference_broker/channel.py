@@ -49,7 +49,7 @@ class Channel:
         return self.last_tag
 
     def deliver(self, consumer: Consumer, entry: Entry) -> None:
-        tag, message = self.next_tag(), entry.message
+        tag, message = self.next_tag(), consumer.queue.shown(entry)
         if not consumer.no_ack:
             consumer.hold()
             self.unacked.add(Delivery(tag, entry, consumer.queue, consumer))
@@ -63,7 +63,7 @@ class Channel:
         if entry is None:
             self.connection.send(m.BasicGetEmpty(self.number))
             return
-        tag, message = self.next_tag(), entry.message
+        tag, message = self.next_tag(), queue.shown(entry)
         if not no_ack:
             self.unacked.add(Delivery(tag, entry, queue, None))
         method = m.BasicGetOk(
@@ -142,7 +142,7 @@ class Channel:
             consumer.queue.leave(consumer)
         if self.transaction is not None:
             self.unacked.restore(self.transaction.take_settled())
-        self.requeue(self.unacked.everything())
+        self.finish(self.unacked.everything(), failed)
 
     def requeue(self, deliveries: list[Delivery]) -> None:
         self.finish(deliveries, requeued)
@@ -153,12 +153,30 @@ def acked(delivery: Delivery) -> None:
 
 
 def requeued(delivery: Delivery) -> None:
-    if not delivery.queue.deleted:
-        delivery.queue.put_back(delivery.entry)
+    """Back, at the wish of a consumer that may well have been doing fine."""
+    put_back(delivery, False)
+
+
+def failed(delivery: Delivery) -> None:
+    """Back, because the message was rejected or its channel has ended."""
+    put_back(delivery, True)
+
+
+def put_back(delivery: Delivery, failure: bool) -> None:
+    queue, entry = delivery.queue, delivery.entry
+    if queue.deleted:
+        return
+    if queue.quorum is None or queue.quorum.keeps(entry, failure):
+        queue.put_back(entry)
+    else:
+        queue.vhost.dead(queue, entry.message, "delivery_limit")
 
 
 def discarded(delivery: Delivery) -> None:
     delivery.queue.vhost.dead(delivery.queue, delivery.entry.message, "rejected")
+
+
+RETURNS: tuple[Fate, ...] = (requeued, failed)
 
 
 def settle_down(deliveries: Iterable[Delivery]) -> None:

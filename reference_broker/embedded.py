@@ -4,7 +4,8 @@
         connect(broker.url)
 
 Every instance is its own world, on a free port of the loopback interface. With `clock="virtual"`
-time stands still until `advance` is called. The same seed gives the same server-made names.
+time stands still until `advance` is called. The same seed gives the same server-made names. A
+`dialect` other than "documented" does as that RabbitMQ does, and introduces itself as it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from importlib import metadata
 from types import TracebackType
 from typing import Self
 
+from reference_broker import dialects
 from reference_broker.broker import Broker
+from reference_broker.dialects import DOCUMENTED
 from reference_broker.mutants import parts_with
 from reference_broker.server import ClockKind, Server
 
-PRODUCT = "amqp-conformance reference"
 NAME_LETTERS = string.ascii_letters + string.digits + "-_"
 
 
@@ -43,14 +45,17 @@ def random_names(seed: int | None) -> Callable[[], str]:
 def make_core(
     *,
     mutants: Iterable[str] = (),
-    product: str = PRODUCT,
+    dialect: str = DOCUMENTED.name,
+    product: str | None = None,
     version: str | None = None,
     seed: int | None = 0,
     heartbeat: int = 60,
 ) -> Broker:
+    speaks = dialects.dialect(dialect)
     return Broker(
         product=product,
-        version=installed_version() if version is None else version,
+        version=version or speaks.version or installed_version(),
+        dialect=speaks,
         heartbeat=heartbeat,
         parts=parts_with(mutants),
         unique=random_names(seed),
@@ -65,7 +70,8 @@ class ReferenceBroker:
         *,
         clock: ClockKind = "real",
         mutants: Iterable[str] = (),
-        product: str = PRODUCT,
+        dialect: str = DOCUMENTED.name,
+        product: str | None = None,
         version: str | None = None,
         seed: int = 0,
     ) -> None:
@@ -74,9 +80,11 @@ class ReferenceBroker:
         self.clock = clock
         mutants = tuple(mutants)
         parts_with(mutants)
+        dialects.dialect(dialect)
         heartbeat = 60 if clock == "real" else 0
         self._core = partial(
-            make_core, mutants=mutants, product=product, version=version, seed=seed, heartbeat=heartbeat
+            make_core, mutants=mutants, dialect=dialect, product=product, version=version, seed=seed,
+            heartbeat=heartbeat,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

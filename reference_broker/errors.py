@@ -34,6 +34,11 @@ class ConnectionException(AmqpException):
     """Hard: the whole connection is closed."""
 
 
+def raised(code: ReplyCode, text: str) -> AmqpException:
+    """The exception of the kind that this code belongs to."""
+    return (ChannelException if code.soft else ConnectionException)(code, text)
+
+
 def not_found(what: str, name: str) -> ChannelException:
     return ChannelException(ReplyCode.NOT_FOUND, f"no {what} '{name}' in vhost '/'")
 

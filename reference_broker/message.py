@@ -61,6 +61,14 @@ class Message:
         header = codec.header(0, len(self.body), **present)
         return addressed(exchange, routing_key, header, self.body)
 
+    def with_headers(self, more: FieldTable) -> Message:
+        """The same message with some headers set."""
+        names = {name for name, _, _ in more}
+        headers = [field for field in self.headers if field[0] not in names] + more
+        properties = {**self.header.properties(), "headers": headers}
+        header = codec.header(0, len(self.body), **properties)
+        return Message(self.exchange, self.routing_key, header, self.body, self.more_keys)
+
 
 def addressed(exchange: str, routing_key: str, header: codec.Header, body: bytes) -> Message:
     """A message as published; its headers CC and BCC name more routing keys, and BCC stays behind."""

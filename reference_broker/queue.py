@@ -1,9 +1,11 @@
-"""A classic queue: ready messages, waiting consumers, and the limits set at its declaration.
+"""A queue: ready messages, waiting consumers, and the limits set at its declaration.
 
 `ring` holds the consumers that may be able to take a message, in turn; `pump` hands out ready
 messages until one of the two runs out. A consumer found at its limit leaves the ring (see
 `prefetch.py`). Messages that leave other than by delivery (expired, over the length limit,
 rejected) go to `dead`, which the virtual host turns into dead-lettering.
+
+A quorum queue is one with a `quorum`, which see: it orders and counts what is returned.
 
 Every message is at any time in exactly one place: ready, with one channel as unacked, or gone.
 """
@@ -11,12 +13,15 @@ Every message is at any time in exactly one place: ready, with one channel as un
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from codec import values
 from codec.values import FieldTable
 from reference_broker.arguments import QueueArguments
 from reference_broker.message import Entry, Message
 from reference_broker.prefetch import Consumer
+from reference_broker.quorum import UNLIMITED_WINDOW, Counted, Quorum
+from reference_broker.ready import Ready
 
 if TYPE_CHECKING:
     from reference_broker.connection import Connection
@@ -41,7 +46,9 @@ class Queue:
         self.owner = owner
         self.table = table
         self.settings = settings
-        self.ready = vhost.parts.ready()
+        self.quorum = Quorum(vhost.dialect, settings.delivery_limit) if settings.quorum else None
+        self.entry: type[Entry] = Entry if self.quorum is None else Counted
+        self.ready = self.nothing()
         self.consumers: dict[Consumer, None] = {}
         self.exclusive_consumer = False
         self.ring: deque[Consumer] = deque()
@@ -58,12 +65,12 @@ class Queue:
         if self.settings.reject_publish and self.over_limit(1, len(message.body)):
             return False
         self.published += 1
-        self.ready.push(Entry(self.published, message, self.expiry(message)))
+        self.ready.push(self.entry(self.published, message, self.expiry(message)))
         self.settle_down()
         return True
 
     def put_back(self, entry: Entry) -> None:
-        """Return a delivered message to its original position. The caller settles the queue down."""
+        """Return a delivered message to where it belongs now. The caller settles the queue down."""
         entry.redelivered = True
         self.ready.put_back(entry)
 
@@ -77,6 +84,13 @@ class Queue:
             self.trim()
 
     # -- messages out
+
+    def shown(self, entry: Entry) -> Message:
+        """A message as it is delivered."""
+        return entry.message if self.quorum is None else self.quorum.shown(entry)
+
+    def nothing(self) -> Ready:
+        return self.vhost.parts.ready("original" if self.quorum is None else self.quorum.order)
 
     def serve(self) -> None:
         self.expire()
@@ -105,7 +119,7 @@ class Queue:
     def purge(self) -> int:
         self.expire()
         count = len(self.ready)
-        self.ready = self.vhost.parts.ready()
+        self.ready = self.nothing()
         return count
 
     def count(self) -> int:
@@ -113,6 +127,14 @@ class Queue:
         return len(self.ready)
 
     # -- limits
+
+    def window(self, prefetch: int) -> int:
+        """How many unsettled deliveries a consumer with this prefetch count may have; 0 for any."""
+        return prefetch or (0 if self.quorum is None else UNLIMITED_WINDOW)
+
+    def effective(self, name: str) -> Any:
+        """The value of an optional argument that holds for this queue; None without one."""
+        return values.lookup(self.table, name)
 
     def over_limit(self, more: int = 0, octets: int = 0) -> bool:
         most, most_octets = self.settings.max_length, self.settings.max_octets

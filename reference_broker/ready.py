@@ -1,10 +1,14 @@
-"""The ready messages of one queue, always in the order of their publication.
+"""The ready messages of one queue, in the order in which they leave it.
 
 Two stores: `fresh` is a deque that only grows at its tail, so its positions ascend by themselves;
-`returned` is a heap by position that holds what consumers gave back. The head of the queue is the
-smaller of the two heads. A message that never comes back costs two constant-time operations at any
-depth, one that does costs a logarithm of how many are back at the same time, and it re-enters at
-exactly its original place, whatever the order in which several are returned.
+`returned` is a heap of what consumers gave back, by rank. The head of the queue is the smaller of the
+two heads. A message that never comes back costs two constant-time operations at any depth, one that
+does costs a logarithm of how many are back at the same time.
+
+What the rank is depends on the queue's order of returns. "original": its position, so that it
+re-enters at exactly its original place, whatever the order in which several are returned.
+"returns-first": a number below all positions that grows with each return, so that returned messages
+stand in line before the fresh ones. "tail": there is none, it is appended like a fresh one.
 """
 
 from __future__ import annotations
@@ -12,13 +16,18 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 
+from reference_broker.dialects import Order
 from reference_broker.message import Entry
+
+BEFORE_ALL_POSITIONS = -(2**62)
 
 
 class Ready:
-    __slots__ = ("fresh", "octets", "returned")
+    __slots__ = ("fresh", "last_return", "octets", "order", "returned")
 
-    def __init__(self) -> None:
+    def __init__(self, order: Order = "original") -> None:
+        self.order = order
+        self.last_return = BEFORE_ALL_POSITIONS
         self.fresh: deque[Entry] = deque()
         self.returned: list[tuple[float, Entry]] = []
         self.octets = 0
@@ -31,8 +40,17 @@ class Ready:
         self.octets += len(entry.message.body)
 
     def put_back(self, entry: Entry) -> None:
-        heappush(self.returned, (entry.position, entry))
+        if self.order == "tail":
+            self.fresh.append(entry)
+        else:
+            heappush(self.returned, (self.rank(entry), entry))
         self.octets += len(entry.message.body)
+
+    def rank(self, entry: Entry) -> float:
+        if self.order == "original":
+            return entry.position
+        self.last_return += 1
+        return self.last_return
 
     def head(self) -> Entry:
         if self._returned_first():

@@ -6,7 +6,8 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import arguments, routing
 from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException, locked, precondition, refused
+from reference_broker.dialects import Dialect
+from reference_broker.errors import ChannelException, locked, precondition, raised, refused
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.routing import Exchange
@@ -52,30 +53,30 @@ def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> None:
     if method.passive:
         channel.vhost.exchange(method.exchange)
     elif method.exchange in channel.vhost.exchanges:
-        check_same_exchange(channel.vhost.exchanges[method.exchange], method)
+        check_same_exchange(channel, channel.vhost.exchanges[method.exchange], method)
     else:
         create_exchange(channel, method)
     if not method.no_wait:
         channel.connection.send(m.ExchangeDeclareOk(channel.number))
 
 
-def exchange_type(name: str) -> type[Exchange]:
+def exchange_type(name: str, dialect: Dialect) -> type[Exchange]:
     if name not in routing.TYPES:
-        raise ConnectionException(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{name}'")
+        raise raised(dialect.unknown_exchange_type, f"unknown exchange type '{name}'")
     return routing.TYPES[name]
 
 
 def create_exchange(channel: Channel, method: m.ExchangeDeclare) -> None:
-    kind = exchange_type(method.type)
+    kind = exchange_type(method.type, channel.vhost.dialect)
     not_reserved("exchange", method.exchange)
     channel.vhost.exchanges[method.exchange] = kind(
         method.exchange, method.durable, method.auto_delete, method.internal, method.arguments
     )
 
 
-def check_same_exchange(exchange: Exchange, method: m.ExchangeDeclare) -> None:
+def check_same_exchange(channel: Channel, exchange: Exchange, method: m.ExchangeDeclare) -> None:
     thing = f"exchange '{method.exchange}'"
-    exchange_type(method.type)
+    exchange_type(method.type, channel.vhost.dialect)
     if method.type != exchange.TYPE:
         raise arguments.unequal("arg 'type'", thing, f"'{method.type}'", f"'{exchange.TYPE}'")
     equal("durable", thing, method.durable, exchange.durable)
@@ -153,7 +154,9 @@ def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
         check_same_queue(channel, existing, method)
         existing.used_at = channel.vhost.clock.now
         return existing
-    settings = arguments.parse(method.arguments, name)
+    settings = arguments.parse(method.arguments, name, channel.vhost.dialect)
+    if settings.quorum:
+        check_quorum(channel, method)
     owner = channel.connection if method.exclusive else None
     queue = channel.vhost.add_queue(
         name, method.durable, method.auto_delete, owner, method.arguments, settings
@@ -161,6 +164,20 @@ def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
     if owner is not None:
         owner.exclusive[queue] = None
     return queue
+
+
+def check_quorum(channel: Channel, method: m.QueueDeclare) -> None:
+    """A quorum queue outlives its connections and is known by a name."""
+    wrong = {
+        "non-durable": not method.durable,
+        "exclusive-owner": method.exclusive,
+        "auto-delete": method.auto_delete,
+    }
+    for name, found in wrong.items():
+        if found:
+            raise precondition(f"invalid property '{name}' for queue '{method.queue}' in vhost '/'")
+    if not method.queue and not channel.vhost.dialect.server_named_quorum:
+        raise precondition("Cannot declare a server-named queue for type rabbit_quorum_queue")
 
 
 def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> None:

@@ -14,6 +14,7 @@ from reference_broker import routing
 from reference_broker.arguments import QueueArguments
 from reference_broker.clock import Clock
 from reference_broker.deadletter import dead_letter, goes_in_circles
+from reference_broker.dialects import Dialect
 from reference_broker.errors import not_found
 from reference_broker.message import Message
 from reference_broker.prefetch import Consumer
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 
 class VirtualHost:
-    def __init__(self, parts: Parts, clock: Clock, unique: Callable[[], str]) -> None:
+    def __init__(self, parts: Parts, clock: Clock, unique: Callable[[], str], dialect: Dialect) -> None:
         self.parts = parts
+        self.dialect = dialect
         self.clock = clock
         self.unique = unique
         self.queues: dict[str, Queue] = {}

@@ -11,6 +11,7 @@ A profile may build on another (`extends`), stating only what differs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from conformance.rules.fields import near
 
 __all__ = ["CHOICES", "NAMES", "BadProfile", "Choice", "Profile", "QueueSemantics", "detect", "load"]
 
+OURS = "amqp-conformance reference"
 _FOLDER = Path(__file__).parent
 NAMES = ("documented", "rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3", "lavinmq-2")
 
@@ -43,7 +45,10 @@ def load(name_or_path: str | Path) -> Profile:
 
 
 def detect(server_properties: Mapping[str, Any]) -> Profile:
-    """The profile for the broker that introduced itself like this: same product, same or nearest lower version."""
+    """The profile for the broker that introduced itself like this: same product, same or nearest lower version.
+
+    A product that we do not know is held to the texts, and nobody assumes that it has quorum queues.
+    """
     product = str(server_properties.get("product") or "")
     version = _numbers(str(server_properties.get("version") or ""))
     best: tuple[tuple[int, ...], Profile] | None = None
@@ -51,7 +56,10 @@ def detect(server_properties: Mapping[str, Any]) -> Profile:
         since = _numbers(profile.versions[0]) if profile.versions else ()
         if profile.product.lower() == product.lower() and since <= version and (best is None or since > best[0]):
             best = since, profile
-    return best[1] if best and product else load("documented")
+    if best and product:
+        return best[1]
+    documented = load("documented")
+    return documented if product == OURS else replace(documented, queue_types=("classic",))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

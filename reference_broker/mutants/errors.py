@@ -8,7 +8,7 @@ import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import basic
-from reference_broker.channel import Channel, Fate, requeued
+from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
@@ -44,7 +44,7 @@ def was_settled(channel: Channel, tag: int) -> bool:
 )
 def _(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-        if fate is requeued:
+        if fate in RETURNS:
             memory(self, "requeued", dict).update({d.tag: d for d in deliveries})
         Channel.finish(self, deliveries, fate)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.channel import Channel, Fate, requeued, settle_down
+from reference_broker.channel import RETURNS, Channel, Fate, settle_down
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
 from reference_broker.mutants.modes import put_copy
@@ -52,7 +52,7 @@ def _(self: Ready, entry: Entry) -> None:
     "RQ-001",
 )
 def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-    if fate is requeued:
+    if fate in RETURNS:
         for delivery in reversed(deliveries):
             renumber_to_front(delivery)
     Channel.finish(self, deliveries, fate)
@@ -73,7 +73,7 @@ def renumber_to_front(delivery: Delivery) -> None:
     "RQ-002",
 )
 def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-    if fate is requeued:
+    if fate in RETURNS:
         for queue in {delivery.queue for delivery in deliveries}:
             reverse([delivery.entry for delivery in deliveries if delivery.queue is queue])
     Channel.finish(self, deliveries, fate)
@@ -222,7 +222,7 @@ def _(self: Channel) -> None:
 )
 def _(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-        if fate is requeued:
+        if fate in RETURNS:
             memory(self, "requeued", list).extend(deliveries)
         Channel.finish(self, deliveries, fate)
 

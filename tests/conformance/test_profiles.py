@@ -114,8 +114,12 @@ def test_an_unknown_queue_type_gets_the_weakest_reading() -> None:
     assert stream.closeok_sync == "never"
 
 
-def test_the_texts_alone_examine_classic_queues() -> None:
-    assert profiles.load("documented").queue_types == ("classic",)
+def test_nobody_assumes_quorum_queues_of_a_broker_that_is_not_known() -> None:
+    assert profiles.load("documented").queue_types == ("classic", "quorum")
+    assert profiles.detect({"product": profiles.OURS}).queue_types == ("classic", "quorum")
+    assert profiles.detect({"product": "Unheard Of", "version": "1"}).queue_types == ("classic",)
+    assert profiles.detect({}).queue_types == ("classic",)
+    assert profiles.load("lavinmq-2").queue_types == ("classic",)
     assert set(rules.QUEUE_TYPES) == set(profiles.load("rabbitmq-4.3").queue_types)
 
 

@@ -9,6 +9,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
+from reference_broker import dialects
 from reference_broker.broker import Broker
 from reference_broker.mutants import parts_with
 
@@ -126,6 +127,19 @@ def client_of() -> Callable[..., Client]:
     def make(*mutants: str) -> Client:
         client = Client(Broker(parts=parts_with(mutants))).open()
         client.queue()
+        return client
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def speaking() -> Callable[..., Client]:
+    """A fresh broker that speaks this dialect, and a client on its channel 1 with the quorum queue `q`."""
+
+    def make(dialect: str = "documented", **arguments: object) -> Client:
+        named = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
+        client = Client(Broker(dialect=dialects.dialect(dialect))).open()
+        client.queue(durable=True, arguments={"x-queue-type": "quorum", **named})
         return client
 
     return make

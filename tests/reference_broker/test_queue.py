@@ -72,7 +72,7 @@ def test_equal_declarations_are_fine(client):
         ({"x-expires": 0}, "{value_zero,0}"),
         ({"x-max-length": True}, '"expected integer, got bool"'),
         ({"x-overflow": "odd"}, "invalid_overflow"),
-        ({"x-queue-type": "quorum"}, "\"unsupported queue type 'quorum'\""),
+        ({"x-queue-type": "stream"}, "\"unsupported queue type 'stream'\""),
         ({"x-queue-type": 5}, "{unacceptable_type,signedint}"),
         ({"x-dead-letter-routing-key": "k"}, "routing_key_but_no_dlx_defined"),
     ],
@@ -84,8 +84,8 @@ def test_arguments_that_are_refused(client, arguments, why):
     assert client.send(declare(passive=True))[0].reply_code == 404
 
 
-@pytest.mark.parametrize("argument", ["x-max-priority", "x-single-active-consumer", "x-delivery-limit"])
-def test_features_that_are_not_offered_are_refused(client, argument):
+@pytest.mark.parametrize("argument", ["x-consumer-timeout", "x-quorum-initial-group-size", "x-delivery-limit"])
+def test_what_only_quorum_queues_have_is_refused(client, argument):
     assert "of queue type rabbit_classic_queue" in text(client.send(declare(arguments={argument: 1})))
 
 

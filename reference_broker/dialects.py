@@ -1,0 +1,125 @@
+"""What brokers decide differently, as data: one frozen table of named decisions per dialect.
+
+`documented` is what the texts promise, without known bugs. The others do as the RabbitMQ of that
+series does where it can be seen from outside, wrong or not, and introduce themselves as it, so that a
+judge holds them to the same profile. Few places read a decision, each by its name; none asks for the
+dialect's own name.
+
+Not imitated: what RabbitMQ only does when two things happen to race (a cancellation that meets a
+deletion, a cancel pipelined behind its consume), and the double deliveries of quorum queues in 3.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from codec.errors import ReplyCode
+
+Order = Literal["original", "returns-first", "tail"]
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    name: str = "documented"
+    product: str = "amqp-conformance reference"
+    version: str = ""
+    """Empty: the version of this package."""
+
+    # Quorum queues: where a returned message goes, without and with a delivery limit, and with none.
+    returns: Order = "returns-first"
+    returns_limited: Order = "returns-first"
+    returns_unlimited: Order = "returns-first"
+    delivery_limit: int | None = 20
+    negative_limit_is_none: bool = True
+    nack_counts: bool = False
+    """Does every return count towards the limit, or only those that tell of a failure?"""
+    counters: Literal["always", "redelivered", "acquired"] = "acquired"
+    """x-delivery-count on every delivery; on later ones; or of failures, with x-acquired-count of all."""
+    server_named_quorum: bool = False
+    soft_limit: int | None = None
+    """Settlements a channel passes on at once to a quorum queue; what waits behind is lost with it."""
+
+    # Prefetch.
+    channel_limit: bool = True
+    consumer_limit_clears_channel_limit: bool = False
+    gets_fill_channel_limit: bool = False
+    channel_limit_stops_auto_ack: bool = False
+
+    # Errors.
+    exception_requeues: Literal["all", "classic", "consuming"] = "all"
+    """Whose messages are back before the close-ok to an exception: see `channel.Channel.fail`."""
+    client_cancel_ok: ReplyCode = ReplyCode.COMMAND_INVALID
+    unknown_exchange_type: ReplyCode = ReplyCode.COMMAND_INVALID
+    max_message: int = 128 * MEBIBYTE
+
+    # Consumer timeouts: nobody's, the channel's (by its tick), the quorum queue's own.
+    consumer_timeout: Literal["none", "channel", "queue"] = "queue"
+
+
+RABBITMQ_3_8 = Dialect(
+    name="rabbitmq-3.8",
+    product="RabbitMQ",
+    version="3.8.9",
+    delivery_limit=None,
+    negative_limit_is_none=False,
+    nack_counts=True,
+    counters="always",
+    server_named_quorum=True,
+    soft_limit=32,
+    consumer_limit_clears_channel_limit=True,
+    gets_fill_channel_limit=True,
+    channel_limit_stops_auto_ack=True,
+    exception_requeues="classic",
+    consumer_timeout="none",
+)
+RABBITMQ_3_10 = replace(
+    RABBITMQ_3_8,
+    name="rabbitmq-3.10",
+    version="3.10.8",
+    returns="tail",
+    server_named_quorum=False,
+    exception_requeues="consuming",
+    consumer_timeout="channel",
+)
+RABBITMQ_4_0 = replace(
+    RABBITMQ_3_10,
+    name="rabbitmq-4.0",
+    version="4.0.5",
+    returns="returns-first",
+    returns_unlimited="tail",
+    delivery_limit=20,
+    negative_limit_is_none=True,
+    counters="redelivered",
+    unknown_exchange_type=ReplyCode.PRECONDITION_FAILED,
+    max_message=16 * MEBIBYTE,
+)
+RABBITMQ_4_3 = replace(
+    RABBITMQ_4_0,
+    name="rabbitmq-4.3",
+    version="4.3.6",
+    returns_unlimited="returns-first",
+    nack_counts=False,
+    counters="acquired",
+    channel_limit=False,
+    client_cancel_ok=ReplyCode.INTERNAL_ERROR,
+    consumer_timeout="queue",
+)
+
+DOCUMENTED = Dialect()
+DIALECTS: Mapping[str, Dialect] = {
+    dialect.name: dialect
+    for dialect in (DOCUMENTED, RABBITMQ_3_8, RABBITMQ_3_10, RABBITMQ_4_0, RABBITMQ_4_3)
+}
+
+
+class UnknownDialect(ValueError):
+    """A name that is not in `DIALECTS`."""
+
+
+def dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise UnknownDialect(f"no dialect is called '{name}'; there are {', '.join(DIALECTS)}")
+    return DIALECTS[name]
