@@ -22,7 +22,8 @@ PROPERTY = "conformance"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event of a minimal exchange, in words and in octets (hexadecimal)."""
+    """One event of a minimal exchange, in words and in octets (hexadecimal). `seq` is its number in the recording, by
+    which a case says where its rule is contradicted; 0 where it is not known."""
 
     n: int
     direction: str
@@ -32,6 +33,7 @@ class Step:
     method: str
     raw: str
     interest: bool
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

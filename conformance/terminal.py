@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from conformance.ledger import Step, gist
 from conformance.results import Case, Results, RuleResult
 from conformance.verdicts import Verdict
+from reports.folding import runs, told
 
 WIDTH = 96
 _STEPS_SHOWN = 24
@@ -48,17 +51,23 @@ def _counts(results: Results) -> str:
     return ", ".join(f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]) or "no rule was judged"
 
 
-def frames(steps: Sequence[Step]) -> list[str]:
-    """The frames of interest of an exchange, one line each; all of it is in the report."""
-    shown = [step for step in steps if step.interest]
-    lines = [f"{_place(step):<6} {_ARROWS.get(step.direction, ' ·')} {step.text}" for step in shown[:_STEPS_SHOWN]]
-    if len(shown) > _STEPS_SHOWN:
-        lines.append(f"... and {len(shown) - _STEPS_SHOWN} more")
-    return ["  " + line for line in lines]
+def frames(steps: Sequence[Step], at: int = 0) -> list[str]:
+    """The frames of interest of an exchange, one line each, runs of like ones told as one, a cross at the event `at`
+    which the rule is contradicted; all of it is in the report."""
+    shown = [asdict(step) for step in steps if step.interest or at and step.seq == at]
+    failing = frozenset(place for place, step in enumerate(shown) if at and step["seq"] == at)
+    lines = [
+        f"{'✕' if at and group[0]['seq'] == at else ' '} {_place(group[0]):<6} "
+        f"{_ARROWS.get(group[0]['direction'], ' ·')} {told(group)}" for group in runs(shown, failing)
+    ]
+    if len(lines) > _STEPS_SHOWN:
+        kept = lines[:_STEPS_SHOWN - 1]
+        lines = [*kept, f"  ... and {len(lines) - len(kept) - 1} more, then", lines[-1]]
+    return lines
 
 
-def _place(step: Step) -> str:
-    return f"{step.connection}.{step.channel}" if step.channel else step.connection
+def _place(step: Mapping[str, Any]) -> str:
+    return f"{step['connection']}.{step['channel']}" if step["channel"] else str(step["connection"])
 
 
 def painter(color: bool) -> Callable[[str, str], str]:
@@ -108,7 +117,7 @@ class _Page:
         yield f"  {self.paint('strong', case.id)}  {case.queue_type} queue, {case.reproduced}{often}{doubt}{known}"
         yield from self._labelled("allowed", case.allowed)
         yield from self._labelled("observed", case.observed)
-        for place, line in enumerate(frames(case.steps)):
+        for place, line in enumerate(frames(case.steps, case.at)):
             label = self.paint("dim", "frames") if place == 0 else " " * 6
             yield f"    {label}  {line}"
         yield f"    {self.paint('dim', 'again')}     {case.rerun}"

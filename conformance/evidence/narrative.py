@@ -53,6 +53,7 @@ def steps(events: Sequence[Event]) -> list[dict[str, Any]]:
         {
             "n": n, "direction": event.direction, "connection": event.connection, "channel": event.channel,
             "text": describe(event), "method": event.method, "raw": event.raw.hex(), "interest": interest(event),
+            "seq": event.seq,
         }
         for n, event in enumerate(events, 1)
     ]

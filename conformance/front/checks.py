@@ -199,7 +199,7 @@ def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:
     lines = [
         f"{rule.id} [{rule.level.upper()}] {rule.title} ({queue_type} queue)", f"  clause    {rule.clause}",
         f"  allowed   {finding.allowed}", f"  observed  {finding.observed}",
-        *terminal.frames(witness.steps), f"  again     {command} --rules {rule.id} --seed {seed}",
+        *terminal.frames(witness.steps, finding.at), f"  again     {command} --rules {rule.id} --seed {seed}",
     ]
     return "\n".join(lines)
 

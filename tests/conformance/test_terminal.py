@@ -102,4 +102,19 @@ def test_lines_keep_to_the_width() -> None:
 
 
 def test_a_long_exchange_is_cut_and_says_so() -> None:
-    assert frames([step(n) for n in range(1, 31)])[-1].strip() == "... and 6 more"
+    lines = frames([step(n) for n in range(1, 31)])
+    assert len(lines) == 25
+    assert lines[-2].strip() == "... and 6 more, then"
+    assert lines[-1].endswith("basic.ack 30")
+
+
+def test_a_run_of_like_frames_is_one_line() -> None:
+    run = [Step(n, ">", "c1", 1, f"basic.ack {n}", "basic.ack", "00", True, 40 + n) for n in range(34, 91)]
+    assert frames(run) == ["  c1.1   →  basic.ack 34..90, 57 frames"]
+
+
+def test_the_failing_step_is_marked_and_shown_even_where_it_is_of_no_interest() -> None:
+    quiet = Step(3, "<", "c1", 1, "basic.cancel-ok c1", "basic.cancel-ok", "00", False, 43)
+    lines = frames([replace(step(1), seq=41), replace(step(2), seq=42), quiet], at=43)
+    assert [line[0] for line in lines] == [" ", " ", "✕"]
+    assert "basic.cancel-ok c1" in lines[-1]

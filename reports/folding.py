@@ -1,0 +1,64 @@
+"""Long runs of like frames, told as one: `basic.ack 67..97, 31 frames`.
+
+A run is of steps that follow each other on one channel in one direction and whose words differ in numbers alone, each
+number the same all along or growing by one from step to step. So nothing is lost: the words of every step can be read
+off the words of its run. What is between two like steps, or jumps in their numbers, ends a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SHORTEST = 4
+"""Steps of a run at least; a shorter one is shown step by step."""
+
+_NUMBER = re.compile(r"(?<![\d.])\d{1,19}(?![\d.])", re.ASCII)
+
+Step = Mapping[str, Any]
+
+
+def runs(steps: Sequence[Step], apart: frozenset[int] = frozenset()) -> list[list[Step]]:
+    """The steps in order, in groups: runs of at least `SHORTEST`, and single steps. The places `apart` stay single."""
+    groups: list[list[Step]] = []
+    start = 0
+    while start < len(steps):
+        end = start + 1
+        while end < len(steps) and start not in apart and end not in apart and _follows(steps[start:end], steps[end]):
+            end += 1
+        size = end - start if end - start >= SHORTEST else 1
+        groups.append(list(steps[start:start + size]))
+        start += size
+    return groups
+
+
+def told(group: Sequence[Step]) -> str:
+    """The words of a step, or of a run."""
+    first, last = str(group[0]["text"]), str(group[-1]["text"])
+    if len(group) == 1:
+        return first
+    ends = iter(_NUMBER.findall(last))
+    words = _NUMBER.sub(lambda found: _span(found[0], next(ends)), first)
+    return f"{words}, {len(group)} frames"
+
+
+def _span(first: str, last: str) -> str:
+    return first if first == last else f"{first}..{last}"
+
+
+def _follows(run: Sequence[Step], step: Step) -> bool:
+    """Does the step carry on the run? Which numbers grow is settled by the run's first two steps."""
+    before = run[-1]
+    if any(before[name] != step[name] for name in ("direction", "connection", "channel", "interest")):
+        return False
+    old, new = str(before["text"]), str(step["text"])
+    if _NUMBER.sub("#", old) != _NUMBER.sub("#", new) or "." not in old.partition(" ")[0]:
+        return False
+    growth = _growth(old, new)
+    return set(growth) <= {0, 1} and (len(run) < 2 or growth == _growth(str(run[-2]["text"]), old))
+
+
+def _growth(old: str, new: str) -> list[int]:
+    pairs = zip(_NUMBER.findall(old), _NUMBER.findall(new), strict=True)
+    return [int(right) - int(left) if str(int(right)) == right else 2 for left, right in pairs]
