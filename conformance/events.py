@@ -35,7 +35,7 @@ END = "end"              # TCP connection ended                              {ca
 POLICY = "policy"        # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
 SETTINGS = "settings"    # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
-DEADLINE = "deadline"    # waited for what is owed until the deadline passed {for: replies | drain | timeouts, queue?, waited_ms}
+DEADLINE = "deadline"    # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
 
 _COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
 

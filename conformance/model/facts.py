@@ -28,6 +28,7 @@ from conformance.model.records import (
 
 if TYPE_CHECKING:
     from conformance.model.cancelling import Ended
+    from conformance.model.timeouts import Levels
 
 
 @dataclass(slots=True)
@@ -287,6 +288,8 @@ class TimedOut:
     channel: Channel
     consumer: Consumer | None
     deliveries: list[Delivery]
+    renewed: Levels | None = None
+    """The timeouts that would count if the consumer started now."""
 
 
 @dataclass(slots=True)

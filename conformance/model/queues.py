@@ -64,6 +64,8 @@ class Queue:
     single_active: bool = False
     timeout: int | None = None
     """Its x-consumer-timeout, in milliseconds."""
+    clients: set[bool | None] = field(default_factory=set)
+    """What the clients of its consumers announced: do they want to be notified?"""
     dead_letters: Queue | None = None
     """Where rejected messages go."""
     opaque: bool = False

@@ -179,7 +179,7 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         channel.prefetch_at, channel.prefetch_global, since=event.seq,
     )
     taker.consumer = consumer
-    timeouts.started(model, consumer, event)
+    timeouts.started(model, channel, consumer, event)
     doom = windows.refuses(model, channel, event, queue.kind)
     if doom is not None:
         requests.hard(channel.connection, doom)

@@ -157,7 +157,7 @@ def refusal(model: Model, event: Event, kind: str, arguments: Mapping[str, objec
     return "" if good else "TMO-023"
 
 
-def started(model: Model, consumer: Consumer, event: Event) -> None:
+def started(model: Model, channel: Channel, consumer: Consumer, event: Event) -> None:
     """basic.consume was sent: its timeout is fixed."""
     watch = dialect(model, consumer.source)
     if watch == "none" or consumer.no_ack:
@@ -165,6 +165,7 @@ def started(model: Model, consumer: Consumer, event: Event) -> None:
     argument = (event.args.get("arguments") or {}).get(ARGUMENT) if watch == "queue" else None
     consumer.levels = model.settings.levels(consumer.source, argument)
     consumer.started_ns = event.time_ns
+    consumer.source.clients.add(channel.connection.notices)
     model.settings.timed = model.settings.timed or bool(consumer.levels.others) or argument is not None
 
 
@@ -229,7 +230,8 @@ def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -
     """basic.cancel for a consumer whose queue is there."""
     expired = _candidates(channel, consumer, event.time_ns)
     yield Notified(event, channel, consumer.tag, consumer, None)
-    yield TimedOut(event, channel, consumer, expired)
+    own = consumer.levels.consumer if consumer.levels is not None else None
+    yield TimedOut(event, channel, consumer, expired, model.settings.levels(consumer.source, own))
     consumer.state = TIMED if expired or consumer.state == TIMED else GIVEN_UP
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None

@@ -198,7 +198,8 @@ def held_by(channel: Channel) -> Iterable[Delivery]:
 def certain(channel: Channel, consumer: Consumer | None = None) -> int:
     """How many slots the broker must count as taken, of one consumer or of all."""
     return sum(
-        not (one.shaky or one.stale) and (one.consumer is consumer if consumer is not None else one.consumer is not None)
+        not (one.shaky or one.stale)
+        and (one.consumer is consumer if consumer is not None else one.consumer is not None)
         for one in held_by(channel)
     )
 

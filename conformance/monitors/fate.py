@@ -6,11 +6,11 @@ how the message came to be where the model has it: that is decided here, once fo
 
 from __future__ import annotations
 
-from conformance.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, Copy, Delivery, Settlement
+from conformance.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, RETURNED_LATE, Copy, Delivery, Settlement
 
 MANY = 32
 """From so many single settlements on, a quorum queue's channel may keep some in a buffer."""
-_ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005"}
+_ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETURNED_LATE: "TMO-006"}
 
 
 def of_settled(delivery: Delivery) -> tuple[str, ...]:
@@ -59,6 +59,10 @@ def of_doubled(copy: Copy) -> str:
     held = copy.holder
     if held is None:
         return "MODE-001"
+    if copy.stale_settlement is not None:
+        return "TMO-015"
+    if held.timer is not None and (held.timer.later or held.timer.spared):
+        return "TMO-010" if held.timer.later else "TMO-009"
     channel = held.channel
     if held.restored:
         return "TX-002"
@@ -79,7 +83,11 @@ def of_doubled(copy: Copy) -> str:
 
 def of_absent(copy: Copy) -> str:
     """The rule that is broken when this message, which must be in its queue, is not."""
-    settlement, publication = copy.settlement, copy.publication
+    settlement, publication, held = copy.settlement, copy.publication, copy.holder
+    if held is not None and held.endangered is not None:
+        return "TMO-021"
+    if copy.stale_settlement is not None:
+        return "TMO-015"
     if copy.entry == PUBLISHED and copy.confirmed and publication is not None and len(publication.copies) > 1:
         return "CNF-010"
     if copy.entry in _ENTRY_RULES:
@@ -134,6 +142,8 @@ def of_refused(settlement: Settlement) -> str:
     ack = settlement.method == "basic.ack"
     if settlement.everything and not settlement.outstanding:
         return "ACK-007" if ack else "ACK-008"
+    if any(delivery.stale for delivery in settlement.covered):
+        return "TMO-015"
     if any(delivery.restored for delivery in settlement.covered):
         return "TX-002"
     if settlement.deleted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model.channels import Channel, Consumer
 from conformance.model.facts import Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
-from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, Copy
+from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, Copy
 from conformance.monitors import fate, slots
 from conformance.monitors.can import notified_neighbour
 from conformance.monitors.notes import Notes
@@ -57,7 +57,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     notes.find(rule, fact.event, owed.what, "nothing", owed.since_seq, certain=certain)
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "RQ-007", "RQ-014")
+@judges(Unanswered, "ERR-004", "ERR-007", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
 def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     """A message waits, and so does a consumer that may have it."""
     consumer = fact.consumer
@@ -71,6 +71,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules: tuple[str, ...] = ("ERR-007",)
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
         rules = ("ERR-004",)
+    elif consumer.revived:
+        rules = ("TMO-012",)
     elif notified_neighbour(fact.channel, consumer, copy.entered):
         rules = ("CAN-011",)
     else:
@@ -88,7 +90,7 @@ def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, 
     if copy.entry == RETURNED:
         way = "RQ-015" if consumer.source.crowded(consumer.taker) else "RQ-007"
     else:
-        way = {RECOVERED: "RQ-014", RELEASED: "AUTO-012"}.get(copy.entry, "QOS-002")
+        way = {RECOVERED: "RQ-014", RELEASED: "AUTO-012", RETURNED_LATE: "TMO-006"}.get(copy.entry, "QOS-002")
     return (way, by_limit) if by_limit else (way,)
 
 
@@ -114,4 +116,6 @@ def _history(copy: Copy) -> str:
         return "returned by basic.recover"
     if copy.entry == DEAD:
         return f"to be dead-lettered here after {copy.settlement}"
+    if copy.entry == RETURNED_LATE:
+        return "its delivery has timed out"
     return "never settled, and its channel has ended" if copy.entry == RELEASED else "published and never delivered"

@@ -11,7 +11,7 @@ from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
 
-@judges(Faulted, "CNF-016", "CNF-019", "TX-004", "ERR-011")
+@judges(Faulted, "CNF-016", "CNF-019", "TX-004", "ERR-011", "TMO-001", "TMO-023")
 def faulted(fact: Faulted, notes: Notes) -> None:
     """The broker closed the channel over a mistake: with its code, naming its method, before answering anything."""
     mistake, event = fact.mistake, fact.event
@@ -26,7 +26,7 @@ def faulted(fact: Faulted, notes: Notes) -> None:
                    f"{late.method} was sent later and answered first", mistake.seq, late.seq)
 
 
-@judges(Overlooked, "CNF-016", "CNF-019", "TX-004")
+@judges(Overlooked, "CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 def overlooked(fact: Overlooked, notes: Notes) -> None:
     """The broker did as asked."""
     mistake = fact.mistake
@@ -34,7 +34,7 @@ def overlooked(fact: Overlooked, notes: Notes) -> None:
                mistake.seq)
 
 
-@judges(Unanswered, "CNF-016", "CNF-019", "TX-004")
+@judges(Unanswered, "CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 def never_closed(fact: Unanswered, notes: Notes) -> None:
     """The channel should have been closed, and was not."""
     mistake = fact.channel.mistake if fact.channel is not None else None
