@@ -34,7 +34,7 @@ _M = TypeVar("_M", bound=codec.Method)
 
 
 def shake_hands(link: Link, properties: Mapping[str, object], heartbeat: int) -> None:
-    """Protocol header, login, tuning, vhost. `properties`: what the client says of itself, its capabilities above all."""
+    """Protocol header, login, tuning, vhost. `properties` is what the client says of itself."""
     _login(link, properties)
     _enter(link, heartbeat)
 

@@ -193,7 +193,8 @@ class Link:
             )
 
     def _keep_alive(self) -> None:
-        if self.tuned.heartbeat and self.alive and not self.mute and time.monotonic() - self._last_write > self.tuned.heartbeat / 2:
+        interval = self.tuned.heartbeat
+        if interval and self.alive and not self.mute and time.monotonic() - self._last_write > interval / 2:
             self.send(codec.Heartbeat().encode())
 
     def _notice_end(self) -> None:

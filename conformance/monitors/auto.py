@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from conformance.model.channels import Channel
 from conformance.model.facts import Delivered, FoundEmpty, Missing, Silenced, StillThere
 from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Copy, Delivery
 from conformance.monitors import fate
@@ -23,10 +24,16 @@ RULES = {
 """How a channel ended, and the rule by which it returned what it held."""
 
 
+def end_of(channel: Channel) -> str:
+    """How it ended. What it held may come back before its client reads the broker's close."""
+    failing = channel.doom is not None or channel.mistake is not None
+    return channel.end or ("error" if failing else "")
+
+
 def of_end(held: Delivery) -> tuple[str, ...]:
     """The rules by which this delivery, unsettled when its channel ended, goes back."""
-    channel = held.channel
-    rules = [RULES[channel.end]] if channel.end in RULES else []
+    channel, how = held.channel, end_of(held.channel)
+    rules = [RULES[how]] if how in RULES else []
     if held.settlement is not None and channel.transactional:
         rules.append("AUTO-006")
     if held.orphan:
@@ -40,7 +47,7 @@ def comes_back(fact: Delivered, notes: Notes) -> None:
     copy = fact.copy
     if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None and not copy.shaky:
         notes.exercise(*of_end(copy.holder))
-        if copy.holder.channel.discarding:
+        if copy.holder.channel.discarding or not copy.holder.channel.end:
             notes.report("AUTO-004", "back before the client's close-ok")
 
 
@@ -85,7 +92,7 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
             and before.channel is held.channel and before.owner == held.owner and before.tag < held.tag
             and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
         ):
-            rule = RULES.get(held.channel.end, "AUTO-001")
+            rule = RULES.get(end_of(held.channel), "AUTO-001")
             notes.find(rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
@@ -107,7 +114,10 @@ def lost(fact: Missing, notes: Notes) -> None:
 
 def _of_lost(copy: Copy) -> tuple[str, ...]:
     """Where nothing that was done on the channel explains it better."""
-    if fate.of_absent(copy) != "RQ-011":
+    held = copy.holder
+    if copy.entry == RELEASED and held is not None and held.settlement is not None and held.channel.transactional:
+        return ("AUTO-006",)
+    if fate.of_absent(copy) not in ("RQ-011", "ERR-005"):
         return ()
     if copy.entry == RELEASED and copy.holder is not None:
         return (*(rule for rule in of_end(copy.holder) if rule != "AUTO-008"), "AUTO-010")
@@ -123,18 +133,24 @@ def comes_back_wrongly(fact: Delivered, notes: Notes) -> None:
         return
     if copy.place == OUT:
         _doubled(fact, copy, held, notes)
+    elif held.no_ack and copy.entry == RELEASED and not held.channel.end:
+        _twice(fact, copy, held, notes)
     elif held.channel.end:
         _undone(fact, copy, held, notes)
 
 
 def _doubled(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
     if copy.entry == RELEASED:
-        notes.find("AUTO-010", fact.event, f"{copy.id} comes back once, as tag {held.tag} of channel "
-                   f"{held.channel.number}", f"{copy.id} comes back a second time", held.seq, copy.entered)
+        _twice(fact, copy, held, notes)
     consumer = held.consumer
     if consumer is not None and consumer.asked and held.channel.alive():
         notes.find("AUTO-008", fact.event, f"{copy.id} stays with channel {held.channel.number}, although its "
                    f"consumer {consumer.tag} was cancelled", f"{copy.id} is delivered", held.seq, consumer.asked)
+
+
+def _twice(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
+    notes.find("AUTO-010", fact.event, f"{copy.id} comes back once, as tag {held.tag} of channel "
+               f"{held.channel.number}", f"{copy.id} comes back a second time", held.seq, copy.entered)
 
 
 def _undone(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:

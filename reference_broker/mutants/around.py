@@ -42,6 +42,7 @@ def _(self: Channel, tag: str) -> None:
     "settle.cancel-requeues",
     "basic.cancel requeues the consumer's unsettled messages",
     "ACK-016",
+    "AUTO-008",
 )
 def _(self: Channel, tag: str) -> None:
     Channel.cancel(self, tag)

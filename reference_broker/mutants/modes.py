@@ -59,6 +59,7 @@ def requeue_auto_acked(channel: Channel) -> None:
     "mode.auto-ack-requeued-at-end",
     "messages delivered in auto-ack mode return when the channel ends, however it ends",
     "MODE-002",
+    "AUTO-007",
 )
 def _(parts: Parts) -> None:
     def end(self: Channel) -> None:
@@ -73,6 +74,7 @@ def _(parts: Parts) -> None:
     "mode.auto-ack-requeued-on-loss",
     "messages delivered in auto-ack mode return when the TCP connection breaks",
     "MODE-002",
+    "AUTO-007",
 )
 def _(parts: Parts) -> None:
     def lost(self: Connection) -> None:

@@ -17,8 +17,8 @@ COUNTS = {
     "TMO": 27,
 }
 ANSWERS = ("confirm.select", "consume-ok")
-JUDGED = ("TAG", "MODE", "ACK", "ERR", "QOS", "CNF", "TX")
-BEYOND_A_CLIENT = {"CNF-013"}
+JUDGED = ("TAG", "MODE", "ACK", "ERR", "AUTO", "QOS", "CNF", "TX", "CAN")
+BEYOND_A_CLIENT = {"CNF-013", "CAN-016", "CAN-019"}
 JUDGED_RQ = {f"RQ-{number:03}" for number in (1, 2, 3, 4, 6, 7, 8, 9, 11, 14)}
 
 GOOD = """

@@ -302,9 +302,208 @@ def mixed_persistence(client):
         client.publish(body, delivery_mode=mode)
 
 
+def deletion_with_consumers(client):
+    client.open(2)
+    client.queue("brief")
+    client.publish(*"12345", queue="brief")
+    client.send(m.BasicQos(1, 0, 1), m.BasicQos(2, 0, 1))
+    for tag, queue, channel in (("a", "brief", 1), ("b", "brief", 1), ("c", "brief", 2), ("d", "q", 1)):
+        client.consume(tag, queue, channel)
+    client.send(m.QueueDelete(2, 0, "brief"))
+    client.publish("4")
+    client.send(m.BasicCancel(1, "a"), m.BasicAck(1, 1), m.BasicCancelOk(1, "b"), FLOW)
+
+
+def deletion_before_the_deaf(client):
+    for announced in ({}, {"consumer_cancel_notify": 1}):
+        other = type(client)(client.core, capabilities=announced).open()
+        client.queue("brief")
+        other.consume("a", "brief")
+        client.send(m.QueueDelete(1, 0, "brief"))
+        other.read()
+        client.log += other.log
+
+
+def cancels_of_all_kinds(client):
+    client.open(2)
+    client.consume("c")
+    client.send(m.BasicCancel(1, "c"), FLOW)
+    client.publish("0")
+    client.send(m.BasicCancel(1, "c"), FLOW)
+    client.send(m.ChannelClose(1, 200), m.ChannelOpen(1))
+    client.consume("s", channel=2)
+    client.publish("1")
+    client.consume("c")
+    client.send(m.BasicCancel(1, "c", True), FLOW)
+    client.consume("c")
+    client.consume("s")
+
+
+def close_of_a_laden_channel(client):
+    client.publish(*"1234")
+    client.gets(2)
+    client.consume("gone")
+    client.send(m.BasicCancel(1, "gone"), m.ChannelClose(1, 200), m.ChannelOpen(1))
+
+
+def close_of_a_laden_connection(client):
+    client.open(2)
+    client.publish(*"12")
+    client.get()
+    client.get(channel=2)
+    client.send(m.ConnectionClose(0, 200))
+
+
+def loss_with_much_unread(client):
+    client.publish(*map(str, range(30)))
+    client.consume()
+
+
+def error_of_a_laden_channel(client):
+    client.publish(*"12")
+    client.gets(2)
+    client.send(m.BasicAck(1, 9))
+
+
+def close_in_a_transaction(client):
+    client.publish(*"12")
+    client.send(m.TxSelect(1))
+    client.gets(2)
+    client.send(m.BasicAck(1, 1), m.ChannelClose(1, 200))
+
+
+def silence(client):
+    other = type(client)(client.core, log_in=False)
+    other.send(
+        codec.ProtocolHeader(), m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0, 2047, 131072, 2), m.ConnectionOpen(0, "/"),
+    )  # fmt: skip
+    for _ in range(8):
+        client.core.move_to(client.core.clock.now + 1)
+        other.read()
+        client.log.append(other.connection.finished)
+
+
+def close_before_one_who_waits(client):
+    other = type(client)(client.core).open()
+    client.publish("1")
+    client.get()
+    other.consume()
+    client.send(m.ChannelClose(1, 200))
+    other.read()
+    client.log += other.log
+
+
+def limit(count, shared=False, channel=1):
+    return m.BasicQos(channel, 0, count, shared)
+
+
+def limits_of_consumers(client):
+    client.queue("other")
+    client.publish(*"123456")
+    client.publish(*"abcdef", queue="other")
+    client.send(limit(2), limit(2))
+    client.consume("x")
+    client.consume("y")
+    client.send(limit(4), limit(0))
+    client.consume("z", "other")
+    client.get()
+
+
+def limits_of_channels(client):
+    client.queue("other")
+    client.publish(*"123456")
+    client.publish(*"abcdefgh", queue="other")
+    client.gets(2)
+    client.send(limit(4, True), limit(3))
+    client.consume("x", "other")
+    client.consume("y")
+    client.send(m.BasicAck(1, 1), limit(2, True), m.BasicAck(1, 3), limit(6, True), FLOW)
+
+
+def limits_the_other_way_round(client):
+    client.publish(*"1234567")
+    client.send(limit(3), limit(5, True))
+    client.consume("x")
+    client.consume("y")
+
+
+def limits_of_two_channels(client):
+    client.open(2)
+    client.publish(*"123456")
+    client.send(limit(2), limit(1, True))
+    client.consume("x", channel=2)
+
+
+def limits_lowered(client):
+    client.publish(*"123456789")
+    client.consume("x")
+    client.send(limit(2, True))
+    client.publish("a", "b")
+    client.send(m.BasicAck(1, 8, True), FLOW, m.BasicAck(1, 9), FLOW)
+
+
+def automatic_under_limits(client):
+    client.queue("other")
+    client.publish(*"1234")
+    client.publish(*"abcd", queue="other")
+    client.send(limit(2), limit(3, True))
+    client.consume("x", no_ack=True)
+    client.consume("y", "other")
+
+
+def limit_and_global_on_a_quorum_queue(client):
+    client.queue("qq", durable=True, arguments={"x-queue-type": "quorum"})
+    client.send(limit(2, True))
+    client.consume("x", "qq")
+
+
+def slots_one_by_one(client):
+    client.publish(*"123456789abcdef")
+    client.send(limit(4))
+    client.consume("x")
+    for method in (m.BasicAck(1, 3), m.BasicReject(1, 2), requeue(4), m.BasicAck(1, 1)):
+        client.send(method, FLOW)
+
+
+def slots_of_several(client):
+    client.queue("other")
+    client.publish(*"123456789abcdef")
+    client.publish(*"123456789abcdef", queue="other")
+    client.send(limit(3))
+    client.consume("x")
+    client.send(limit(2))
+    client.consume("y", "other")
+    client.send(m.BasicAck(1, 2), FLOW, m.BasicAck(1, 5, True), FLOW)
+
+
+def slots_of_cancelled_consumers(client):
+    client.publish(*"123456789")
+    client.send(limit(3), limit(4, True))
+    client.consume("x")
+    client.send(m.BasicCancel(1, "x"))
+    client.consume("y")
+    client.send(m.BasicAck(1, 3, True), FLOW)
+
+
+def slots_and_gets(client):
+    client.publish(*"123456")
+    client.get()
+    client.send(limit(2))
+    client.consume("x")
+    client.send(m.BasicAck(1, 1), FLOW)
+
+
+def slots_before_commit(client):
+    client.publish(*"123456")
+    client.send(m.TxSelect(1), limit(2))
+    client.consume("x")
+    client.send(m.BasicAck(1, 1), FLOW, m.TxCommit(1))
+
+
 SCRIPTS = [
     script for name, script in list(globals().items())
-    if callable(script) and getattr(script, "__module__", None) == __name__ and name not in ("requeue", "reopen")
+    if callable(script) and getattr(script, "__module__", None) == __name__ and name not in ("requeue", "reopen", "limit")
 ]  # fmt: skip
 
 
@@ -338,7 +537,7 @@ def test_each_mutant_names_rules_and_says_what_it_does():
         assert re.fullmatch(r"[a-z]+\.[a-z0-9-]+", name)
         assert mutant.says[:1].islower()
         assert mutant.rules
-        assert all(re.fullmatch(r"(TAG|MODE|ACK|ERR|RQ)-\d{3}", rule) for rule in mutant.rules)
+        assert all(re.fullmatch(r"[A-Z]{2,4}-\d{3}", rule) for rule in mutant.rules)
 
 
 def test_mutants_of_different_parts_go_together(client_of):

@@ -1,0 +1,191 @@
+"""Wrong ends of channels and connections: what is not returned, returned twice, or returned to nobody."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from reference_broker.channel import Channel, Fate, failed
+from reference_broker.connection import Connection
+from reference_broker.errors import AmqpException
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.modes import Twin, put_copy
+from reference_broker.parts import Parts
+from reference_broker.transaction import Transaction
+from reference_broker.unacked import Delivery
+
+MUTANTS: list[Mutant] = []
+AHEAD = 16
+
+
+def forget(channel: Channel) -> None:
+    """Nothing of what is outstanding goes back."""
+    channel.unacked.everything()
+
+
+@replaces(
+    "connection.channel_closed_by_peer",
+    MUTANTS,
+    "ends.close-returns-live-only",
+    "closing a channel returns the deliveries of live consumers only",
+    "AUTO-001",
+)
+def _(self: Connection, method: m.ChannelClose) -> None:
+    channel = self.channels[method.channel]
+    for delivery in list(channel.unacked.by_tag.values()):
+        consumer = delivery.consumer
+        if consumer is None or channel.consumers.get(consumer.tag) is not consumer:
+            del channel.unacked.by_tag[delivery.tag]
+    Connection.channel_closed_by_peer(self, method)
+
+
+@replaces(
+    "connection.channel_closed_by_peer",
+    MUTANTS,
+    "ends.close-drops-youngest",
+    "closing a channel returns all but the youngest delivery",
+    "AUTO-001",
+)
+def _(self: Connection, method: m.ChannelClose) -> None:
+    unacked = self.channels[method.channel].unacked
+    if len(unacked) > 1:
+        unacked.by_tag.popitem()
+    Connection.channel_closed_by_peer(self, method)
+
+
+@replaces(
+    "connection.channel_closed_by_peer",
+    MUTANTS,
+    "ends.close-returns-nothing",
+    "close-ok is sent, and the deliveries of the channel never come back",
+    "AUTO-001",
+    "AUTO-011",
+)
+def _(self: Connection, method: m.ChannelClose) -> None:
+    forget(self.channels[method.channel])
+    Connection.channel_closed_by_peer(self, method)
+
+
+@replaces(
+    "connection.closed_by_peer",
+    MUTANTS,
+    "ends.one-channel-only",
+    "connection.close returns the deliveries of one channel only",
+    "AUTO-002",
+)
+def _(self: Connection, method: m.ConnectionClose) -> None:
+    for number, channel in self.channels.items():
+        if number > min(self.channels):
+            forget(channel)
+    Connection.closed_by_peer(self, method)
+
+
+@replaces(
+    "connection.lost",
+    MUTANTS,
+    "ends.loss-returns-nothing",
+    "deliveries go back after an orderly close, but not when the TCP connection is lost",
+    "AUTO-003",
+)
+def _(self: Connection) -> None:
+    for channel in self.channels.values():
+        forget(channel)
+    Connection.lost(self)
+
+
+@replaces(
+    "connection.lost",
+    MUTANTS,
+    "ends.unread-is-lost",
+    "when a connection is lost, what was delivered far ahead of the client's settlements is lost too",
+    "AUTO-009",
+)
+def _(self: Connection) -> None:
+    for channel in self.channels.values():
+        while len(channel.unacked) > AHEAD:
+            channel.unacked.by_tag.popitem()
+    Connection.lost(self)
+
+
+@replaces(
+    "connection.close_channel",
+    MUTANTS,
+    "ends.error-returns-nothing",
+    "a channel that the broker closes over an error keeps its deliveries for ever",
+    "AUTO-004",
+)
+def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+    forget(channel)
+    Connection.close_channel(self, channel, error, offender)
+
+
+@replaces(
+    "connection.beat",
+    MUTANTS,
+    "ends.silence-unnoticed",
+    "a client that sends no heartbeats keeps its connection for ever",
+    "AUTO-005",
+)
+def _(self: Connection) -> None:
+    self.heard_at = self.broker.clock.now
+    Connection.beat(self)
+
+
+@replaces(
+    "connection.beat",
+    MUTANTS,
+    "ends.impatient",
+    "a client loses its connection before one heartbeat interval has passed in silence",
+    "AUTO-005",
+)
+def _(self: Connection) -> None:
+    if self.broker.clock.now - self.heard_at >= self.heartbeat / 2:
+        self.heard_at -= 2 * self.heartbeat
+    Connection.beat(self)
+
+
+@replaces(
+    "transaction.take_settled",
+    MUTANTS,
+    "ends.provisional-is-final",
+    "acknowledgements in a transaction are final when the channel ends before the commit",
+    "AUTO-006",
+)
+def _(self: Transaction) -> list[Delivery]:
+    Transaction.take_settled(self)
+    return []
+
+
+@changes(
+    MUTANTS,
+    "ends.returned-twice",
+    "what a lost connection held comes back twice",
+    "AUTO-010",
+)
+def _(parts: Parts) -> None:
+    def lost(self: Connection) -> None:
+        memory(self, "losing", list).append(True)
+        Connection.lost(self)
+
+    def end(self: Channel) -> None:
+        held = list(self.unacked.by_tag.values()) if memory(self.connection, "losing", list) else []
+        Channel.end(self)
+        for delivery in held:
+            if not delivery.queue.deleted and not isinstance(delivery.entry, Twin):
+                put_copy(delivery.queue, delivery.entry, Twin)
+
+    parts.override("connection", lost=lost)
+    parts.override("channel", end=end)
+
+
+@replaces(
+    "channel.finish",
+    MUTANTS,
+    "ends.nobody-is-woken",
+    "what a channel leaves behind waits until something else wakes the queue",
+    "AUTO-012",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    if fate is not failed:
+        Channel.finish(self, deliveries, fate)
+        return
+    for delivery in deliveries:
+        fate(delivery)
