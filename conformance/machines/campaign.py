@@ -138,6 +138,7 @@ class Campaign:
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
         self.name = f"{machine}-{queue_type}-{scheduler}"
         self.outcome = MachineOutcome()
+        self.varied = 0
         self.muted: frozenset[str] = frozenset()
         self.first: Example | None = None
         self.shortest: Example | None = None
@@ -230,6 +231,7 @@ class Campaign:
     def _count(self, example: Example, reproduced: str = "witnessed") -> None:
         judgement = example.stage.judgement
         self.outcome.histories += 1
+        self.varied += len({type(command) for batch in example.commands for command in batch}) > 1
         self.outcome.steps += sum(map(len, example.commands))
         self.outcome.judgements.append(judgement)
         if self._on_judgement is not None:

@@ -31,6 +31,8 @@ BATCH = 6
 ROUND = 10
 """Examples of one run of Hypothesis. After ten it varies old examples more than it makes new ones, which suits the
 search for one bad value and not the search through histories; so each round begins anew."""
+MONOTONOUS = 2
+"""The first examples of a round repeat one command; they are extra."""
 MOST_BROKEN = 8
 """At most so many rules are looked for that are broken."""
 
@@ -81,10 +83,10 @@ def run(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
     )
     for round_ in range(2 * examples):
-        left = examples - campaign.outcome.histories
+        left = examples - campaign.varied
         if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
             break
-        _search(campaign, _played(machine, campaign), min(left, ROUND), steps, seed * 1_000_003 + round_)
+        _search(campaign, _played(machine, campaign), min(left + MONOTONOUS, ROUND), steps, seed * 1_000_003 + round_)
         campaign.settle_round()
     return campaign.outcome
 
