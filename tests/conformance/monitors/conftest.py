@@ -63,6 +63,14 @@ def _arguments(words: Words) -> list[tuple[str, str, object]]:
     return values.table(table)
 
 
+def _announced(words: Words) -> list[tuple[str, str, object]]:
+    """What a side says of cancel notifications: `notify`, `notify=1`, `beside` the capabilities, or nothing."""
+    value: object = True if "notify" in words.rest else words.pairs.get("notify")
+    announced = {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    beside = {"consumer_cancel_notify": True} if "beside" in words.rest else {}
+    return values.table({"capabilities": announced, **beside})
+
+
 def _blame(make: Callable[..., codec.Method], channel: int, words: Words) -> codec.Method:
     return make(channel, words.number(0), " ".join(words.rest[3:]), words.number(1), words.number(2))
 
@@ -78,7 +86,11 @@ SENT: dict[str, Maker] = {
     "qos": lambda c, w: m.BasicQos(c, int(w.pairs.get("size", 0)), w.number(0), w.has("global")),
     "consume": lambda c, w: m.BasicConsume(c, queue=w.text(0), consumer_tag=w.text(1), no_ack=w.has("no_ack"),
                                            no_wait=w.has("no_wait")),
-    "cancel": lambda c, w: m.BasicCancel(c, w.text(0)), "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
+    "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
+    "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
+    "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w)),
+    "tune-ok": lambda c, w: m.ConnectionTuneOk(c, heartbeat=int(w.pairs["heartbeat"])),
+    "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
@@ -95,7 +107,9 @@ RECEIVED: dict[str, Maker] = {
     "select-ok": lambda c, w: m.TxSelectOk(c), "commit-ok": lambda c, w: m.TxCommitOk(c),
     "rollback-ok": lambda c, w: m.TxRollbackOk(c), "purge-ok": lambda c, w: m.QueuePurgeOk(c),
     "qos-ok": lambda c, w: m.BasicQosOk(c), "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
-    "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)), "cancel": lambda c, w: m.BasicCancel(c, w.text(0), True),
+    "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
+    "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
+    "start": lambda c, w: m.ConnectionStart(c, 0, 9, _announced(w)),
     "recover-ok": lambda c, w: m.BasicRecoverOk(c), "get-empty": lambda c, w: m.BasicGetEmpty(c),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
     "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple")),
@@ -117,6 +131,7 @@ class Playbook:
     def __post_init__(self) -> None:
         self.judge = Judge(profiles.load(self.profile))
         self._count = itertools.count(1)
+        self._now = 0
         self._builders: dict[str, EventBuilder] = {}
         self._seen: set[str] = set()
         self._tags: Counter[int] = Counter()
@@ -151,7 +166,7 @@ class Playbook:
 
     def _builder(self, name: str) -> EventBuilder:
         if name not in self._builders:
-            builder = EventBuilder(Labels("run", "broker", "history", name), self._count.__next__, lambda: 0)
+            builder = EventBuilder(Labels("run", "broker", "history", name), self._count.__next__, lambda: self._now)
             self._builders[name] = builder
             if name:
                 self._step(builder.local("open", host="localhost", port=5672))
@@ -162,7 +177,11 @@ class Playbook:
         self.judge.step(event)
 
     def _local(self, kind: str, words: list[str]) -> None:
-        if kind == "end":
+        if kind == "wait":
+            self._now += int(words[0]) * 10**9
+        elif kind == "still":
+            self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
+        elif kind == "end":
             self._step(self._builder(words[0]).local("end", cause=words[1]))
         elif kind == "deadline":
             about = {"queue": words[1]} if len(words) > 1 else {}

@@ -1,0 +1,94 @@
+"""AUTO: one sound and one broken history per rule, and what is nobody's business."""
+
+from __future__ import annotations
+
+import pytest
+
+HELD = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n"
+DUE = "- deadline drain q"
+OTHER = "o:0 < start \n o:1 > open \n o:1 < open-ok \n o:1 > get q \n o:1 < get-ok 1 m1 q \n"
+BAD = "1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9 \n 1 > closed-ok \n"
+SILENT = "0 < start \n 0 > tune-ok heartbeat=2 \n" + HELD
+TX = "@queue q \n @stock q m1 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold 1 q m1 \n 1 > ack 1 \n @barrier 1 \n"
+CONSUMED = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+BACK = "o:1 > get q \n o:1 < get-ok 1 m1 q redelivered \n"
+REACH = "o:0 < start \n o:1 > open \n o:1 < open-ok \n"
+SOUND = {
+    "AUTO-001": HELD + "@close 1 \n @drain q m1 m2",
+    "AUTO-002": HELD + REACH + "0 > bye \n 0 < bye-ok \n" + BACK,
+    "AUTO-003": HELD + REACH + "- end c aborted \n" + BACK,
+    "AUTO-004": HELD + BAD + "@drain q m1 m2",
+    "AUTO-005": SILENT + REACH + "- wait 4 \n - end c fin \n" + BACK,
+    "AUTO-006": TX + "@close 1 \n @drain q m1",
+    "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n @close 1 \n @drain q",
+    "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n @close 1 \n @drain q m1",
+    "AUTO-009": CONSUMED + "@stock q m2 \n" + REACH + "- end c aborted \n" + BACK
+                + "o:1 > get q \n o:1 < get-ok 2 m2 q redelivered",
+    "AUTO-010": "@queue q \n @stock q m1 m2 \n" + OTHER + "- end o aborted \n @open 1 \n 1 > get q \n"
+                "1 < get-ok 1 m1 q redelivered \n @close 1 \n @drain q m1 m2",
+    "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
+    "AUTO-012": CONSUMED + "@consume 2 q c2 \n @close 1 \n 2 < deliver c2 1 m1 q redelivered",
+}
+BROKEN = {
+    "AUTO-001": HELD + "@close 1 \n @drain q \n" + DUE,
+    "AUTO-002": HELD + "0 > bye \n 0 < bye-ok \n" + DUE,
+    "AUTO-003": HELD + "- end c aborted \n" + DUE,
+    "AUTO-004": HELD + BAD + DUE,
+    "AUTO-005": SILENT + "- wait 1 \n - end c fin",
+    "AUTO-006": TX + "@close 1 \n" + DUE,
+    "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n @close 1 \n"
+                "@drain q m1",
+    "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1",
+    "AUTO-009": CONSUMED + "@stock q m2 \n - end c aborted \n" + DUE,
+    "AUTO-010": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered \n @drain q m1",
+    "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-empty",
+    "AUTO-012": CONSUMED + "@consume 2 q c2 \n @close 1 \n - deadline replies",
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_sound(play, rule: str) -> None:
+    book = play(SOUND[rule])
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_broken(play, rule: str) -> None:
+    assert rule in play(BROKEN[rule]).broken
+
+
+def test_a_loss_on_a_lost_connection_is_not_blamed_on_a_close(play) -> None:
+    broken = play(BROKEN["AUTO-003"]).broken
+    assert "AUTO-003" in broken
+    assert not {"AUTO-001", "AUTO-002", "AUTO-004", "AUTO-005"} & set(broken)
+
+
+def test_close_ok_proves_nothing_for_gets(play) -> None:
+    book = play(HELD + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-empty")
+    assert book.broken == []
+    assert book.judge.judgement.reports["AUTO-011"] == {"classic, basic.get: not back by close-ok": 1}
+
+
+def test_a_client_that_does_not_confirm_the_close_may_keep_its_messages_from_others(play) -> None:
+    failing = BAD.removesuffix("1 > closed-ok \n")
+    waiting = HELD + failing + "@consume 2 q c2 \n"
+    assert play(waiting).judge.owed() == []
+    assert play(waiting + "1 > closed-ok \n").judge.owed() != []
+    early = play(waiting + "2 < deliver c2 1 m1 q redelivered")
+    assert early.broken == []
+    assert early.judge.judgement.reports["AUTO-004"] == {"back before the client's close-ok": 1}
+
+
+def test_what_a_quorum_queue_gets_back_keeps_its_order_by_owner(play) -> None:
+    start = "@queue q quorum \n @stock q m1 m2 \n @hold 1 q m1 m2 \n @close 1 \n"
+    assert play(start + "@drain q m1 m2", "rabbitmq-4.0").broken == []
+    assert play(start + "@drain q m2 m1", "rabbitmq-4.0").broken == ["AUTO-001"]
+
+
+def test_a_silent_client_that_goes_on_for_ever(play) -> None:
+    assert play(SILENT + "- still c").broken == ["AUTO-005"]
+
+
+def test_a_connection_without_heartbeats_may_be_lost_at_any_time(play) -> None:
+    assert play(HELD + "- end c fin").broken == []

@@ -1,0 +1,167 @@
+"""CAN: one sound and one broken history per rule, and the races that must not be mistaken for either."""
+
+from __future__ import annotations
+
+import pytest
+
+KEEN = "0 < start notify \n 0 > start-ok notify \n"
+DEAF = "0 < start notify \n 0 > start-ok \n"
+Q = "@queue q \n @consume 1 q c1 \n @barrier 1 \n"
+GONE = "@open 2 \n 2 > delete q \n 2 < delete-ok \n"
+NOTICE = "1 < cancel c1 no_wait \n"
+CANCEL = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
+SOUND = {
+    "CAN-001": DEAF + Q + GONE + "@barrier 1",
+    "CAN-002": KEEN + Q + GONE + NOTICE,
+    "CAN-003": KEEN + Q + GONE + NOTICE + "@barrier 1",
+    "CAN-004": DEAF + Q + GONE + "@barrier 1",
+    "CAN-005": KEEN + Q + CANCEL + "@barrier 1",
+    "CAN-006": KEEN + Q + GONE + NOTICE + CANCEL,
+    "CAN-007": KEEN + "@open 1 \n 1 > cancel never \n 1 < cancel-ok never",
+    "CAN-008": KEEN + Q + "@open 2 \n 1 > cancel c1 \n 2 > delete q \n 1 < cancel-ok c1 \n 2 < delete-ok",
+    "CAN-009": Q + CANCEL + "@stock q m1 \n @drain q m1",
+    "CAN-010": KEEN + Q + GONE + NOTICE + "@barrier 1",
+    "CAN-011": KEEN + "@queue k \n @consume 1 k c2 \n" + Q + GONE + NOTICE + "@stock k m1 \n 1 < deliver c2 1 m1 k",
+    "CAN-012": KEEN + "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + GONE + NOTICE
+               + "1 > ack 1 \n @barrier 1",
+    "CAN-013": KEEN + Q + CANCEL + "@consume 1 q c1",
+    "CAN-014": Q + "1 > cancel c1 no_wait \n @barrier 1 \n @barrier 1 \n @stock q m1 \n @drain q m1",
+    "CAN-015": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q",
+    "CAN-017": KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n 0 < kicked 503 60 31 COMMAND_INVALID",
+    "CAN-018": Q + "1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
+}
+BROKEN = {
+    "CAN-001": DEAF + Q + GONE + NOTICE,
+    "CAN-002": "0 < start \n 0 > start-ok notify \n" + Q + GONE + NOTICE,
+    "CAN-003": KEEN + Q + GONE + "- deadline replies",
+    "CAN-004": DEAF + Q + GONE + "1 < closed 404 0 0 NOT_FOUND",
+    "CAN-005": KEEN + Q + CANCEL + NOTICE,
+    "CAN-006": KEEN + Q + GONE + NOTICE + "1 > cancel c1 \n 1 < closed 404 60 30 NOT_FOUND",
+    "CAN-007": KEEN + "@open 1 \n 1 > cancel never \n 1 < closed 404 60 30 NOT_FOUND",
+    "CAN-008": KEEN + Q + "@open 2 \n 1 > cancel c1 \n 2 > delete q \n 0 < kicked 541 0 0 INTERNAL_ERROR",
+    "CAN-009": Q + CANCEL + "@stock q m1 \n 1 < deliver c1 1 m1 q",
+    "CAN-010": KEEN + Q + GONE + NOTICE + "1 < deliver c1 1 m1 q",
+    "CAN-011": KEEN + "@queue k \n @consume 1 k c2 \n" + Q + GONE + NOTICE + "@stock k m1 \n - deadline replies",
+    "CAN-012": KEEN + "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + GONE + NOTICE
+               + "1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED",
+    "CAN-013": KEEN + Q + CANCEL + "1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
+    "CAN-014": Q + "1 > cancel c1 no_wait \n @barrier 1 \n @barrier 1 \n @stock q m1 \n 1 < deliver c1 1 m1 q",
+    "CAN-015": "@queue q \n @stock q m1 \n @open 1 \n 1 > consume q c1 \n 1 < deliver c1 1 m1 q",
+    "CAN-017": KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n 0 < kicked 541 0 0 INTERNAL_ERROR",
+    "CAN-018": Q + "1 > consume q c1 \n - deadline replies",
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_sound(play, rule: str) -> None:
+    book = play(SOUND[rule])
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_broken(play, rule: str) -> None:
+    assert rule in play(BROKEN[rule]).broken
+
+
+@pytest.mark.parametrize("announced", ["notify=1", "notify=true", "beside"])
+def test_only_the_boolean_counts(play, announced: str) -> None:
+    start = f"0 < start notify \n 0 > start-ok {announced} \n"
+    assert play(start + Q + GONE + NOTICE).broken == ["CAN-001", "CAN-004"]
+    assert play(start + Q + GONE + NOTICE, "lavinmq-2").broken == []
+
+
+@pytest.mark.parametrize("race", [
+    NOTICE + "1 < cancel-ok c1 \n 2 < delete-ok",
+    "1 < cancel-ok c1 \n" + NOTICE + "2 < delete-ok",
+    "2 < delete-ok \n" + NOTICE + "1 < cancel-ok c1 \n @barrier 1",
+])
+def test_a_cancel_and_a_notification_may_cross(play, race: str) -> None:
+    book = play(KEEN + Q + "@open 2 \n 1 > cancel c1 \n 2 > delete q \n" + race)
+    assert book.broken == []
+    assert book.exercised["CAN-008"] > 0
+
+
+@pytest.mark.parametrize(("more", "rule"), [
+    ("1 < cancel-ok c1 \n 1 < cancel-ok c1", "CAN-008"),
+    (NOTICE + NOTICE + "1 < cancel-ok c1", "CAN-003"),
+    ("- deadline replies", "CAN-008"),
+])
+def test_too_much_or_too_little_in_the_race(play, more: str, rule: str) -> None:
+    assert rule in play(KEEN + Q + "@open 2 \n 1 > cancel c1 \n 2 > delete q \n" + more).broken
+
+
+@pytest.mark.parametrize("more", [NOTICE + NOTICE, "1 < cancel c1"])
+def test_once_and_without_answer(play, more: str) -> None:
+    assert play(KEEN + Q + GONE + more).broken == ["CAN-003"]
+
+
+def test_nothing_is_owed_to_one_of_whom_the_queue_may_not_have_known(play) -> None:
+    quorum = "@queue q quorum \n @consume 1 q c1 \n" + GONE + "- deadline replies"
+    assert play(KEEN + quorum, "rabbitmq-3.10").broken == []
+    assert play(KEEN + quorum.replace("c1 \n", "c1 \n @barrier 1 \n", 1), "rabbitmq-3.10").broken == ["CAN-003"]
+
+
+def test_nothing_is_owed_while_the_deletion_is_not_answered(play) -> None:
+    assert play(KEEN + Q + "@open 2 \n 2 > delete q \n").judge.owed()[0].what == "the answer to queue.delete"
+
+
+def test_a_tag_whose_queue_was_just_deleted_may_still_be_taken(play) -> None:
+    history = DEAF + Q + "@queue k \n" + GONE + "1 > consume k c1 \n"
+    assert play(history + "0 < kicked 530 60 20 NOT_ALLOWED").broken == []
+    assert play(history + "1 < consume-ok c1").broken == []
+
+
+def test_a_late_notification_is_not_the_new_owner_s(play) -> None:
+    book = play(KEEN + Q + """
+        @queue k
+        @open 2
+        1 > cancel c1
+        2 > delete q
+        1 < cancel-ok c1
+        @consume 1 k c1
+        1 < cancel c1 no_wait
+        2 < delete-ok
+        @stock k m1
+        1 < deliver c1 1 m1 k
+    """)
+    assert book.broken == []
+
+
+def test_deliveries_may_follow_the_first_answer_after_a_silent_cancel(play) -> None:
+    cancelled = Q + "@stock q m1 \n 1 > cancel c1 no_wait \n @barrier 1 \n"
+    assert play(cancelled + "1 < deliver c1 1 m1 q").broken == []
+
+
+def test_an_answer_to_a_cancel_that_wanted_none(play) -> None:
+    assert play(Q + "1 > cancel c1 no_wait \n 1 < cancel-ok c1").broken == ["CAN-014"]
+
+
+def test_whose_delivery_it_is_cannot_be_told_while_a_cancel_is_under_way(play) -> None:
+    book = play("""
+        @queue q
+        @queue k
+        @stock q m1
+        @consume 1 q c1
+        1 > cancel c1
+        1 > consume k c1
+        1 < deliver c1 1 m1 q
+        1 < cancel-ok c1
+        1 < consume-ok c1
+    """)
+    assert book.broken == []
+
+
+def test_a_tag_of_the_broker_s_own_before_it_is_known(play) -> None:
+    assert play("@queue q \n @stock q m1 \n @open 1 \n 1 > consume q \n 1 < deliver x 1 m1 q").broken == ["CAN-015"]
+
+
+def test_the_same_tag_on_another_channel(play) -> None:
+    start = Q + "@open 2 \n 2 > consume q c1 \n"
+    assert play(start + "2 < consume-ok c1").exercised["CAN-018"] == 1
+    assert play(start + "0 < kicked 530 60 20 NOT_ALLOWED").broken == ["CAN-018"]
+
+
+def test_what_becomes_of_a_cancel_ok_is_reported(play) -> None:
+    book = play(KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n @barrier 1")
+    assert book.judge.judgement.reports["CAN-017"] == {"accepted": 1}
