@@ -24,7 +24,7 @@ DELETED = """
     b:1 < open-ok
     b:1 > delete q
     b:1 < delete-ok
-    1 < cancel c1
+    1 < cancel c1 no_wait
     1 > ack 1
 """
 SOUND = {

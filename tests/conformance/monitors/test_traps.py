@@ -347,7 +347,7 @@ TRAPS = {
         @stock q m1
         @consume 1 q c1
         1 < deliver c1 1 m1 q
-        1 < cancel c1
+        1 < cancel c1 no_wait
         @open 2
         2 > get q
         2 < get-ok 1 m1 q redelivered
