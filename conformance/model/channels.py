@@ -41,6 +41,8 @@ OPENING, OPEN, DOOMED, CLOSING, CLOSED = "opening", "open", "doomed", "closing",
 STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", "given up", "timed out"
 
 
+BUFFERING = 32
+"""So many commands a channel sends to a quorum queue before it waits for the first to be applied."""
 NEVER = 1 << 64
 """A number above all that a channel can reach."""
 
@@ -216,6 +218,10 @@ class Channel:
         if self.requests.get(("basic.get", "")):
             return True
         return any(consumer.may_receive() for consumer in self.consumers.values())
+
+    def may_buffer(self) -> bool:
+        """May it be keeping settlements for a quorum queue back, because so much is under way?"""
+        return self.singles + self.published + self.plain >= BUFFERING
 
     def expect(self, request: Request) -> None:
         queue = self.late if request.ignored else self.requests

@@ -57,6 +57,8 @@ def _accept(channel: Channel, publication: Publication, at: int) -> None:
             copy.proof = at
         if copy.queue.semantics.same_channel_order:
             proofs.prove(channel, copy.queue.name, copy.published + 1, at)
+        elif not channel.may_buffer():
+            proofs.prove_returns(channel, copy.queue.name, copy.published, at)
 
 
 def _refuse(channel: Channel, publication: Publication) -> None:

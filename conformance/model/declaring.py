@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conformance.model.model import Model
 
 LIMITS = frozenset({
-    "x-message-ttl", "x-max-length", "x-max-length-bytes", "x-expires", "x-delivery-limit", "x-max-in-memory-length",
+    "x-message-ttl", "x-max-length", "x-max-length-bytes", "x-expires", "x-max-in-memory-length",
 })
 
 
@@ -52,7 +52,19 @@ def queue_of(
         lossy=not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
         single_active=bool(arguments.get("x-single-active-consumer")),
         volatile="x-expires" in arguments, room=_room(arguments), timeout=_timeout(arguments),
+        limit=_limit(profile, kind, limit), all_count=profile.choices.get("delivery_limit_counts") == "returns",
     )
+
+
+def _limit(profile: Profile, kind: str, declared: object) -> int | None:
+    """How many returns a message survives."""
+    if kind != "quorum":
+        return None
+    if not isinstance(declared, int):
+        usual = profile.choices.get("delivery_limit", "none")
+        return None if usual == "none" else int(usual)
+    literal = profile.choices.get("delivery_limit_negative") == "literal"
+    return declared if declared >= 0 or literal else None
 
 
 def _timeout(arguments: Mapping[str, Any]) -> int | None:

@@ -83,6 +83,7 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     queue, taker = request.source, request.taker
     yield from _answer(channel, request, event)
     yield FoundEmpty(event, channel, queue, taker, request.seq)
+    queue.found_empty(taker, request.seq)
     if taker is not None:
         queue.end(taker, event.seq, blind=False)
     queue.settled.clear()
@@ -103,8 +104,12 @@ def _unrequested_get(model: Model, channel: Channel, event: Event, request: Requ
 
 def _answer(channel: Channel, request: Request, event: Event) -> Facts:
     yield from proofs.proven(channel, request.seq, event)
-    if request.source is not None and request.source.semantics.same_channel_order:
+    if request.source is None:
+        return
+    if request.source.semantics.same_channel_order:
         proofs.prove(channel, request.source.name, request.seq, event.seq)
+    elif not channel.may_buffer():
+        proofs.prove_returns(channel, request.source.name, request.seq, event.seq)
 
 
 def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
@@ -137,9 +142,12 @@ def _delivered(
     )
     returning = channel.vague or (channel.race is not None and channel.race.requeue)
     if returning and copy.place != WAITING:
+        queue.line.lose()
         _overtaken(channel, delivery)
         return
-    yield Delivered(event, channel, delivery, copy, queue, taker, since)
+    explained = queue.explains(copy, taker, since)
+    queue.line.owners.add(channel.opened)
+    yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
     channel.deliveries[tag] = delivery
     channel.modes.add(no_ack)
     queue.leave(copy, GONE if no_ack else OUT)
@@ -178,6 +186,7 @@ def unseen(model: Model, channel: Channel, event: Event) -> None:
 
 def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool) -> None:
     copy = queue.copies.get(event.message or "")
+    queue.line.lose()
     if copy is None or copy.place != WAITING:
         return
     copy.hidden = True

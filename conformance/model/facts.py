@@ -52,6 +52,8 @@ class Delivered:
     queue: Queue
     taker: Taker | None
     since: int
+    explained: bool | None = None
+    """Some order of what all takers have seen explains it; None: that cannot be told."""
 
 
 @dataclass(slots=True)

@@ -96,7 +96,9 @@ def _starving(channel: Channel, consumer: Consumer) -> bool:
         return False
     if not windows.has_room(channel, consumer):
         return False
-    return bool(queue.fresh) or any(not _kept(copy) for copy in queue.returned.values())
+    return bool(queue.fresh) or any(
+        not _kept(copy) and not queue.may_be_spent(copy) for copy in queue.returned.values()
+    )
 
 
 def _kept(copy: Copy) -> bool:

@@ -7,13 +7,14 @@ return is in its queue. A proof counts from the receipt of the answer, never fro
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from conformance.events import Event
 from conformance.model import cancelling, endings, races, windows
 from conformance.model.channels import Channel
 from conformance.model.facts import Accepted, Fact
-from conformance.model.records import EITHER, WAITING
+from conformance.model.records import EITHER, PUBLISHED, WAITING, Copy
 
 
 def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
@@ -51,3 +52,14 @@ def prove(channel: Channel, queue: str, before: int, at: int) -> None:
         seq, copy = entries.popleft()
         if copy.entered == seq and copy.place == WAITING:
             copy.proof = at
+
+
+def prove_returns(channel: Channel, queue: str, before: int, at: int) -> None:
+    """The same where publishes may be overtaken: only what was returned is proven."""
+    kept = deque[tuple[int, Copy]]()
+    for seq, copy in channel.unsynced.get(queue, ()):
+        if copy.entry == PUBLISHED or seq >= before:
+            kept.append((seq, copy))
+        elif copy.entered == seq and copy.place == WAITING:
+            copy.proof = at
+    channel.unsynced[queue] = kept

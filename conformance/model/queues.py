@@ -23,11 +23,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from conformance.model.lines import Line
 from conformance.model.records import (
+    DEAD,
+    GONE,
     OUT,
     PROVISIONAL,
     PUBLISHED,
+    RECOVERED,
     RELEASED,
+    RETURNED,
     WAITING,
     Change,
     Copy,
@@ -40,8 +45,8 @@ from conformance.profiles import QueueSemantics
 if TYPE_CHECKING:
     from conformance.model.channels import Channel
 
-SAFE_RETURNS = 18
-"""Quorum queues drop a message after 20 returns by default; near that, nobody owes it any more."""
+MARGIN = 3
+"""So near to a delivery limit a message is not owed if its returns may have been miscounted."""
 RECENT = 256
 """So many of the latest settled deliveries are remembered until a get-empty shows that they stayed away."""
 
@@ -57,6 +62,8 @@ class Queue:
     declared: int = 0
     deleted: int = 0
     purged: int = 0
+    purging: int = 0
+    """Purges under way: what enters meanwhile, from wherever, may fall to them."""
     lossy: bool = False
     """Declared with a limit or an expiry: it may drop messages by itself."""
     unordered: bool = False
@@ -99,11 +106,21 @@ class Queue:
     """Connections of which a channel has ended that held messages of it."""
     sweepers: dict[int, None] = field(default_factory=dict)
     """Channels that have sent what may return deliveries which their client has not read."""
+    limit: int | None = None
+    """How many returns that count a message survives; None: any number."""
+    all_count: bool = True
+    """Every return counts towards it; else only those by reject and by the end of a channel."""
+    reentered: bool = False
+    """Something has been returned to it."""
+    line: Line = field(init=False)
     _blind_until: int = 0
     _lost_until: int = 0
     _swept: int = 0
     _lost: int = 0
     _swallowing: int = 0
+
+    def __post_init__(self) -> None:
+        self.line = Line(self.order, self.semantics.same_channel_order)
 
     # -- takers
 
@@ -118,6 +135,7 @@ class Queue:
             return
         taker.lost = True
         self._lost += 1
+        self.line.lose()
         if taker.no_ack:
             self._swallowing += 1
             self.doubt()
@@ -142,6 +160,10 @@ class Queue:
         if taker not in self.takers:
             return
         del self.takers[taker]
+        if blind or taker.lost:
+            self.line.lose()
+        else:
+            self.line.end(taker)
         if taker.lost:
             self._lost -= 1
             self._swallowing -= taker.no_ack
@@ -172,10 +194,31 @@ class Queue:
     def there(self, copy: Copy, channel: Channel, since: int) -> bool:
         if 0 < copy.proof <= since:
             return True
-        if not self.semantics.same_channel_order or copy.entry == RELEASED or copy.entered >= since:
+        if copy.entry == RELEASED or copy.entered >= since:
             return False
         origin = copy.publisher if copy.entry == PUBLISHED else copy.holder and copy.holder.channel
-        return origin is channel
+        return origin is channel and (self.semantics.same_channel_order or (
+            copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer()
+        ))
+
+    def explains(self, copy: Copy, taker: Taker | None, since: int) -> bool | None:
+        """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
+        line = self.line
+        if (
+            taker is None or taker not in self.takers or copy.place != WAITING or copy.shaky or copy.doubtful
+            or copy.hidden or self.sweepers or self.opaque or self.unordered or self.lossy
+        ):
+            line.lose()
+        if line.lost or taker is None:
+            return None
+        return line.take(copy.id, taker, since, (other for other in self.takers if other is not taker))
+
+    def found_empty(self, taker: Taker | None, since: int) -> None:
+        """A get found nothing."""
+        if taker is None or taker not in self.takers or self.sweepers:
+            self.line.lose()
+        elif not self.line.lost:
+            self.line.found_empty(taker, since, (other for other in self.takers if other is not taker))
 
     # -- messages
 
@@ -188,8 +231,13 @@ class Queue:
             self._drop(namesake)
             copy.ambiguous = copy.doubtful = copy.shaky = True
         self.copies[copy.id] = copy
-        if self._swallowing:
+        if self._swallowing or self.purging:
             copy.doubtful = True
+        if self.line.lost and self._bare() and not self.opaque:
+            self.line.begin()
+        if copy.doubtful or copy.shaky or copy.entry != PUBLISHED:
+            self.line.lose()
+        self.line.enter(copy, returned=False)
         (self.aside if copy.doubtful or copy.shaky else self.fresh)[copy.id] = copy
 
     def announce(self, copy: Copy) -> None:
@@ -198,23 +246,59 @@ class Queue:
             copy.ambiguous = True
         else:
             copy.place = PROVISIONAL
+            self.line.lose()
             self.copies[copy.id] = copy
             self.announced += 1
 
     def back(self, copy: Copy, entry: str, at: int, settlement: Settlement | None = None) -> None:
         """A delivered message goes back, some time after the client sent what is to bring it back."""
         self._drop(copy)
+        copy.count(entry, settlement)
+        self.reentered = True
         copy.place, copy.entry, copy.entered, copy.proof = WAITING, entry, at, 0
         copy.settlement = settlement
-        copy.returns += 1
-        if self._swallowing or (copy.returns >= SAFE_RETURNS and self.kind != "classic"):
+        if self.limit is not None and self.counted(copy) > self.limit:
+            self._end_returns(copy, at)
+            return
+        if self._swallowing or self.purging or self.may_be_spent(copy):
             copy.doubtful = True
+        if copy.doubtful or copy.shaky or copy.hidden:
+            self.line.lose()
+        self.line.enter(copy, returned=True)
         (self.aside if copy.doubtful or copy.shaky else self.returned)[copy.id] = copy
+
+    def counted(self, copy: Copy) -> int:
+        """How many of its returns certainly count towards the delivery limit."""
+        return copy.returns if self.all_count else copy.failures
+
+    def may_be_spent(self, copy: Copy) -> bool:
+        """May it have been returned so often that the limit has ended that, unseen by the client?"""
+        if self.limit is None or copy.returns + MARGIN <= self.limit:
+            return False
+        return copy.miscounted or copy.unproven_return() or self.unseen(copy)
+
+    def _end_returns(self, copy: Copy, at: int) -> None:
+        """It was returned once more than the limit allows: gone, or handed on."""
+        copy.place, copy.spent = GONE, True
+        self.line.drop(copy.id)
+        if copy.holder is not None:
+            self.settled.append(copy.holder)
+        self.bury(copy, copy.settlement, at)
+
+    def bury(self, copy: Copy, settlement: Settlement | None, at: int) -> None:
+        """A message that was discarded appears where this queue sends such messages, some time later."""
+        target = self.dead_letters
+        if target is not None and not target.deleted:
+            dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
+            dead.fleeting = dead.doubtful = target.lossy or self.kind != "classic"
+            target.put(dead)
 
     def leave(self, copy: Copy, place: str) -> None:
         """A message is delivered, or settled."""
         self._drop(copy)
         copy.place = place
+        if place == GONE:
+            self.line.drop(copy.id)
         self.held += place == OUT
         copy.shaky = copy.ambiguous
         copy.doubtful = copy.ambiguous or copy.fleeting
@@ -222,6 +306,7 @@ class Queue:
     def doubt(self) -> None:
         """Whatever waits may be lost."""
         self.disturbed = True
+        self.line.lose()
         for copy in self.waiting():
             copy.doubtful = True
             self.aside[copy.id] = copy
@@ -232,6 +317,7 @@ class Queue:
         """Nobody owes this message any more; a shaky one may also turn up where it should not."""
         copy.doubtful = True
         copy.shaky = copy.shaky or shaky
+        self.line.lose()
         if copy.place == WAITING:
             self._drop(copy)
         if copy.place == WAITING or shaky:
@@ -240,7 +326,12 @@ class Queue:
     def waiting(self) -> Iterator[Copy]:
         """Messages that are certainly owed: fresh ones by publication, then returned ones by return."""
         yield from self.fresh.values()
-        yield from self.returned.values()
+        yield from (copy for copy in self.returned.values() if not self.may_be_spent(copy))
+
+    def _bare(self) -> bool:
+        """Is it certainly empty, and does nobody hold anything of it?"""
+        live = self.held or self.fresh or self.returned or self.aside or self.announced
+        return not (live or self._lost or self._swallowing or self.sweepers or self.unordered or self.lossy)
 
     def may_hold(self) -> bool:
         """May there be anything in it to deliver?"""

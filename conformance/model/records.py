@@ -56,6 +56,12 @@ class Copy:
     """Its last delivery that the client saw on a living channel."""
     seen: bool = False
     returns: int = 0
+    failures: int = 0
+    """Those of its returns that were a reject, or the end of a channel."""
+    miscounted: bool = False
+    """More of its returns may have been such."""
+    spent: bool = False
+    """It was returned more often than the delivery limit of its queue allows."""
     hidden: bool = False
     """It may have been delivered without the client counting it as seen."""
     fleeting: bool = False
@@ -67,6 +73,17 @@ class Copy:
     stale_settlement: Settlement | None = None
     """The client settled a delivery of it that had timed out before."""
     publication: Publication | None = None
+
+    def count(self, entry: str, settlement: Settlement | None) -> None:
+        """It is returned once more."""
+        self.returns += 1
+        self.failures += entry == RELEASED or (settlement is not None and settlement.method == "basic.reject")
+        self.miscounted = self.miscounted or self.hidden or self.unproven_return()
+
+    def unproven_return(self) -> bool:
+        """May the end of the channel have returned it, instead of what was sent before?"""
+        settlement = self.settlement
+        return settlement is not None and not settlement.accepted and not settlement.channel.alive()
 
     def older_than(self, other: Copy) -> bool:
         """Was this certainly put into the queue before the other: by the same channel, or confirmed before?"""

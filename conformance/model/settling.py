@@ -11,11 +11,9 @@ from conformance.events import Event
 from conformance.model import endings, races, timeouts, windows
 from conformance.model.channels import CANCELLING, DOOMED, Channel
 from conformance.model.records import (
-    DEAD,
     EITHER,
     GONE,
     RETURNED,
-    Copy,
     Delivery,
     Doom,
     Settlement,
@@ -163,13 +161,4 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
         copy.settlement = settlement
         queue.settled.append(delivery)
         if settlement.method != "basic.ack":
-            _dead_letter(copy, settlement, at)
-
-
-def _dead_letter(copy: Copy, settlement: Settlement, at: int) -> None:
-    """A rejected message appears where its queue sends such messages, some time later."""
-    target = copy.queue.dead_letters
-    if target is not None and not target.deleted:
-        dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
-        dead.fleeting = dead.doubtful = target.lossy or copy.queue.kind != "classic"
-        target.put(dead)
+            queue.bury(copy, settlement, at)

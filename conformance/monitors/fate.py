@@ -16,6 +16,8 @@ _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETU
 def of_settled(delivery: Delivery) -> tuple[str, ...]:
     """The rules by which this delivery's message is gone for good."""
     settlement = delivery.settlement
+    if delivery.copy.spent:
+        return ("RQ-013",)
     if settlement is None:
         if delivery.copy.returns and delivery.channel.alive():
             return ("RQ-011",)
@@ -88,6 +90,8 @@ def of_absent(copy: Copy) -> str:
         return "TMO-021"
     if copy.stale_settlement is not None:
         return "TMO-015"
+    if copy.queue.limit is not None and copy.returns >= copy.queue.limit > 0:
+        return "RQ-013"
     if copy.entry == PUBLISHED and copy.confirmed and publication is not None and len(publication.copies) > 1:
         return "CNF-010"
     if copy.entry in _ENTRY_RULES:

@@ -19,7 +19,7 @@ from conformance.monitors.table import judges
 def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     """What is settled is never delivered again from the same queue."""
     copy = fact.copy
-    if copy.place != GONE or copy.shaky or copy.holder is None:
+    if copy.place != GONE or copy.shaky or copy.holder is None or copy.spent:
         return
     held = copy.holder
     how = f"settled by {held.settlement}" if held.settlement else "delivered without need of acknowledgement"
@@ -59,7 +59,8 @@ def nothing_there(fact: FoundEmpty, notes: Notes) -> None:
     if queue.held:
         notes.exercise("MODE-001")
     for delivery in queue.settled:
-        notes.exercise(*fate.of_settled(delivery))
+        if not delivery.copy.spent:
+            notes.exercise(*fate.of_settled(delivery))
     for _ in queue.voided:
         notes.exercise("ERR-006")
     if queue.declared and not (queue.held or queue.fresh or queue.returned):

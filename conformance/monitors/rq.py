@@ -152,6 +152,8 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
     if queue.crowded(fact.taker):
         return
     for copy in [*islice(queue.fresh.values(), WINDOW), *islice(queue.returned.values(), WINDOW)]:
+        if queue.may_be_spent(copy):
+            continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.taker):
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
                        copy.published, copy.entered, fact.since)

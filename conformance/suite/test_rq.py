@@ -6,6 +6,8 @@ their return. Nobody loses a message by it, nobody gets one twice, and from its 
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.stage import Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import holding, reopen, restock, stocked
@@ -46,6 +48,32 @@ def test_requeue_in_order_of_return(stage: Stage) -> None:
 def test_a_returned_message_is_before_the_fresh(stage: Stage) -> None:
     """Returned messages, and messages that were ready all along, fetched together."""
     requeue_out_of_order(stage)
+
+
+@rule("RQ-005")
+def test_competing_consumers_see_a_lawful_order(stage: Stage) -> None:
+    """Two connections return 6, 3 and 2 of eight in turn and get what is ready; then they consume and return."""
+    queue = stocked(stage, 8)
+    first, second = stage.channel(), stage.channel(connection=stage.connect("other"))
+    for channel in (first, second):
+        channel.confirm()
+        stage.fetch(channel, queue, 3)
+    for channel, tags in ((second, (3,)), (first, (3, 2))):
+        for tag in tags:
+            channel.nack(tag)
+        channel.publish(queue)
+        stage.quiesce()
+    stage.fetch(second, queue, 2)
+    stage.fetch(first, queue, 2)
+    for channel in (first, second):
+        channel.ack(0, multiple=True)
+        channel.qos(2)
+        channel.consume(queue)
+        stage.quiesce()
+    for channel in (first, second, first):
+        for tag in channel.unacked[:1]:
+            channel.reject(tag)
+        stage.quiesce()
 
 
 @rule("RQ-006")
@@ -132,6 +160,50 @@ def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
     stage.quiesce()
 
 
+@rule("RQ-012", queue_types=("quorum",))
+def test_deliveries_are_counted(stage: Stage) -> None:
+    """A message returned by nack, reject, recover and the end of a channel, to two getters and a consumer."""
+    channel, queue = holding(stage, 1)
+    channel.nack(1)
+    stage.fetch(channel, queue)
+    channel.reject(2)
+    other = stage.channel()
+    stage.fetch(other, queue)
+    other.recover()
+    stage.quiesce()
+    stage.fetch(other, queue)
+    other.close()
+    stage.quiesce()
+    stage.fetch(channel, queue)
+    channel.nack(3)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("RQ-013", queue_types=("quorum",))
+@pytest.mark.parametrize("how", ["reject", "nack", "close"])
+def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
+    """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept."""
+    heir = stage.queue()
+    queue = stage.queue({
+        "x-delivery-limit": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir,
+    })
+    restock(stage, queue, 1)
+    channel = stage.channel()
+    for _ in range(6):
+        if not stage.judge.ready(queue):
+            break
+        tag = stage.fetch(channel, queue)[0]
+        if how == "close":
+            channel.close()
+            reopen(stage, channel)
+        else:
+            getattr(channel, how)(tag)
+            stage.barrier(channel)
+    channel.get(queue)
+    stage.quiesce()
+
+
 @rule("RQ-014")
 def test_recover_requeues_everything(stage: Stage) -> None:
     """A consumer's deliveries and a get's are recovered and come again; the old tags are spent."""
@@ -145,3 +217,19 @@ def test_recover_requeues_everything(stage: Stage) -> None:
     stage.fetch(channel, got)
     channel.ack(1)
     reopen(stage, channel)
+
+
+@rule("RQ-015")
+def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
+    """Two connections consume, one message at a time. Whoever has the only message returns it."""
+    queue = stocked(stage, 1)
+    channels = [stage.channel(), stage.channel(connection=stage.connect("other"))]
+    for channel in channels:
+        channel.qos(1)
+        channel.consume(queue)
+        stage.quiesce()
+    for how in ("nack", "reject", "nack"):
+        for channel in channels:
+            for tag in channel.unacked:
+                getattr(channel, how)(tag)
+        stage.quiesce()

@@ -96,13 +96,41 @@ def test_messages_of_one_id_are_not_told_apart() -> None:
     assert list(found.waiting()) == []
 
 
-def test_near_a_delivery_limit_nobody_owes_a_message() -> None:
+def test_near_a_delivery_limit_nobody_owes_a_message_that_may_have_been_returned_unseen() -> None:
     found = queue("quorum")
+    found.limit = 20
     copy = message(found, "m1", 3)
-    for at in range(30):
+    copy.hidden = True
+    for at in range(18):
+        assert list(found.waiting())
         found.back(copy, RETURNED, at)
     assert copy.doubtful
     assert not list(found.waiting())
+
+
+def test_a_message_is_gone_when_it_returns_once_more_than_the_limit_allows() -> None:
+    found = queue("quorum")
+    found.limit, found.all_count = 3, True
+    copy = message(found, "m1", 3)
+    for at in range(3):
+        found.back(copy, RETURNED, at)
+        assert list(found.waiting()) == [copy]
+    found.back(copy, RETURNED, 4)
+    assert copy.place == GONE
+    assert copy.spent
+
+
+def test_only_failures_count_where_the_profile_says_so() -> None:
+    found = queue("quorum")
+    found.limit, found.all_count = 3, False
+    copy = message(found, "m1", 3)
+    for at in range(30):
+        found.back(copy, RETURNED, at)
+    assert not copy.spent
+    for at in range(4):
+        assert not copy.spent
+        found.back(copy, RELEASED, at)
+    assert copy.spent
 
 
 @pytest.mark.parametrize(("arguments", "order"), [

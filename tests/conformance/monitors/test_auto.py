@@ -81,9 +81,12 @@ def test_a_client_that_does_not_confirm_the_close_may_keep_its_messages_from_oth
 
 
 def test_what_a_quorum_queue_gets_back_keeps_its_order_by_owner(play) -> None:
-    start = "@queue q quorum \n @stock q m1 m2 \n @hold 1 q m1 m2 \n @close 1 \n"
-    assert play(start + "@drain q m1 m2", "rabbitmq-4.0").broken == []
-    assert play(start + "@drain q m2 m1", "rabbitmq-4.0").broken == ["AUTO-001"]
+    start = "@queue q quorum \n @stock q m1 m2 \n"
+    consumed = start + "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q \n 1 > cancel c1 \n"
+    consumed += "1 < cancel-ok c1 \n @close 1 \n"
+    assert play(consumed + "@drain q m1 m2", "rabbitmq-4.0").broken == []
+    got = start + "@hold 1 q m1 m2 \n @close 1 \n"
+    assert play(got + "@drain q m2 m1", "rabbitmq-4.0").broken == [], "each get is a consumer of its own"
 
 
 def test_a_silent_client_that_goes_on_for_ever(play) -> None:

@@ -1,0 +1,237 @@
+"""The line of a queue: in which order its messages may be standing, as far as several clients can tell.
+
+Publishes and returns enter the line some time after they were sent, takers take the head some time before the client
+reads what they took. Every order of these steps that agrees with what was sent and seen is an *explanation*. A `Line`
+keeps all of them side by side and extends each with every delivery, just far enough (this is linearisation just in
+time). When none is left, no order explains what the clients saw.
+
+A step that could as well be made later is made later: an entry that nothing has called for is not made, and what a
+taker has taken unseen is in its hand until the client reads it. So explanations stay few. When they do not, or
+something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from conformance.model.records import RELEASED, Copy, Taker
+
+MOST_ENTERING = 24
+"""So many entries may be under way at once."""
+MOST_EXPLANATIONS = 64
+MOST_STEPS = 1500
+"""So many steps are tried to explain one delivery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A publish or a return that is on its way into the queue."""
+
+    number: int
+    copy: Copy
+    returned: bool
+    after: frozenset[int]
+    """Entries under way that come before it, because one channel sent both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One way in which the messages may be standing: the line, and what takers have taken unseen."""
+
+    ready: tuple[str, ...] = ()
+    returned: int = 0
+    """So many at the head of the line are returned ones, where these have a line of their own."""
+    rank: tuple[str, ...] = ()
+    """All messages in the order of their publication, where returned ones go back to their place."""
+    entered: frozenset[int] = frozenset()
+    """Entries under way that have been made here."""
+    hands: tuple[tuple[int, tuple[str, ...]], ...] = ()
+
+    def hand(self, taker: int) -> tuple[str, ...]:
+        return next((held for owner, held in self.hands if owner == taker), ())
+
+    def holding(self, taker: int, held: tuple[str, ...]) -> Explanation:
+        hands = [(owner, messages) for owner, messages in self.hands if owner != taker]
+        return replace(self, hands=tuple(sorted([*hands, (taker, held)] if held else hands)))
+
+    def beheaded(self) -> Explanation:
+        return replace(self, ready=self.ready[1:], returned=max(self.returned - 1, 0))
+
+    def with_entry(self, entry: Entry, order: str) -> Explanation:
+        """The line after this publish or return has come into it."""
+        message, ready, returned, rank = entry.copy.id, self.ready, self.returned, self.rank
+        if order == "original":
+            rank = rank if entry.returned else (*rank, message)
+            place = {one: at for at, one in enumerate(rank)}
+            ready = tuple(sorted((*ready, message), key=lambda one: place.get(one, -1)))
+        elif entry.returned and order == "returns-first":
+            ready, returned = (*ready[:returned], message, *ready[returned:]), returned + 1
+        else:
+            ready = (*ready, message)
+        return replace(self, ready=ready, returned=returned, rank=rank, entered=self.entered | {entry.number})
+
+
+class Lost(Exception):
+    """There are too many explanations to look at."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Line:
+    """All explanations of what was seen of one queue; none at all where it is lost."""
+
+    order: str
+    strict: bool
+    """One channel's publishes and returns come in the order they were sent; else each kind by itself."""
+    explanations: set[Explanation] = field(default_factory=lambda: {Explanation()})
+    entries: dict[int, Entry] = field(default_factory=dict)
+    owners: set[int] = field(default_factory=set)
+    """Channels that have taken something."""
+    _numbers: int = 0
+
+    def begin(self) -> None:
+        """The queue is certainly empty, and nobody holds anything of it."""
+        self.explanations = {Explanation()}
+        self.entries.clear()
+        self.owners.clear()
+
+    def lose(self) -> None:
+        self.explanations = set()
+        self.entries.clear()
+
+    @property
+    def lost(self) -> bool:
+        return not self.explanations
+
+    def enter(self, copy: Copy, *, returned: bool) -> None:
+        """The client has sent what brings the message into the line."""
+        if self.lost:
+            return
+        if len(self.entries) >= MOST_ENTERING:
+            self.lose()
+            return
+        self._numbers += 1
+        after = frozenset(one.number for one in self.entries.values() if self._before(one, copy, returned))
+        self.entries[self._numbers] = Entry(self._numbers, copy, returned, after)
+
+    def drop(self, message: str) -> None:
+        """The message is gone for good."""
+        if self.order == "original" and not self.lost:
+            self.explanations = {
+                replace(one, rank=tuple(rank for rank in one.rank if rank != message)) for one in self.explanations
+            }
+
+    def end(self, taker: Taker) -> None:
+        """It has shown all that it took."""
+        self.explanations = {one for one in self.explanations if not one.hand(taker.start)}
+
+    def take(self, message: str, taker: Taker, since: int, others: Iterable[Taker]) -> bool | None:
+        """A taker shows this message. Is there an explanation? None: the line is lost."""
+        return self._advance(message, taker, since, list(others))
+
+    def found_empty(self, taker: Taker, since: int, others: Iterable[Taker]) -> None:
+        """A taker found nothing. Other judges say whether it may; here it only leaves fewer explanations."""
+        self._advance("", taker, since, list(others))
+
+    # -- the search
+
+    def _advance(self, message: str, taker: Taker, since: int, others: list[Taker]) -> bool | None:
+        if self.lost:
+            return None
+        must = frozenset(one.number for one in self.entries.values() if 0 < one.copy.proof <= since)
+        found: set[Explanation] = set()
+        try:
+            for one in self.explanations:
+                hand = one.hand(taker.start)
+                if not hand:
+                    found.update(self._ways(one, message, must, others))
+                elif hand[0] == message:
+                    found.add(one.holding(taker.start, hand[1:]))
+                if len(found) > MOST_EXPLANATIONS:
+                    raise Lost
+        except Lost:
+            self.lose()
+            return None
+        self.explanations = found
+        self._forget()
+        return bool(found)
+
+    def _ways(
+        self, start: Explanation, message: str, must: frozenset[int], others: list[Taker],
+    ) -> Iterator[Explanation]:
+        """All ways to bring the message to the head; with no message, to empty the line."""
+        seen, front = {start}, [start]
+        while front:
+            if len(seen) > MOST_STEPS:
+                raise Lost
+            here = front.pop()
+            there = here.ready[0] == message if here.ready else not message
+            if there and must <= here.entered and self._needed(start, here, message, must):
+                yield here.beheaded() if message else here
+            for following in self._steps(here, message, others):
+                if following not in seen:
+                    seen.add(following)
+                    front.append(following)
+
+    def _steps(self, here: Explanation, message: str, others: list[Taker]) -> Iterator[Explanation]:
+        for entry in self.entries.values():
+            if entry.number not in here.entered and entry.after <= here.entered:
+                yield here.with_entry(entry, self.order)
+        if here.ready and here.ready[0] != message:
+            for taker in others:
+                hand = here.hand(taker.start)
+                if len(hand) < _reach(taker):
+                    yield here.beheaded().holding(taker.start, (*hand, here.ready[0]))
+
+    def _needed(self, start: Explanation, here: Explanation, message: str, must: frozenset[int]) -> bool:
+        """Is every entry made on the way for something? One that could be made later will be."""
+        made = here.entered - start.entered
+        if made <= must:
+            return True
+        called = frozenset[int]().union(*(self.entries[number].after for number in made | (must & here.entered)))
+        standing = set(here.ready) - {message}
+        return all(
+            number in must or number in called or self.entries[number].copy.id not in standing for number in made
+        )
+
+    def _forget(self) -> None:
+        """Entries that all explanations have made are no longer under way."""
+        if not self.explanations:
+            self.entries.clear()
+            return
+        made = frozenset.intersection(*(one.entered for one in self.explanations))
+        if made:
+            for number in made:
+                self.entries.pop(number, None)
+            self.explanations = {replace(one, entered=one.entered - made) for one in self.explanations}
+            self.entries = {
+                number: replace(entry, after=entry.after - made) for number, entry in self.entries.items()
+            }
+
+    def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
+        """Does this entry certainly come before one that the client sends now?"""
+        one = earlier.copy
+        if RELEASED in (one.entry, copy.entry):
+            return False
+        if earlier.returned and returned:
+            mine, its = copy.holder, one.holder
+            if mine is None or its is None or mine.channel is not its.channel:
+                return False
+            if one.entered == copy.entered:
+                return mine.owner == its.owner and its.tag < mine.tag
+            return True
+        if earlier.returned == returned:
+            return one.publisher is copy.publisher
+        if not self.strict:
+            return False
+        by = copy.holder and copy.holder.channel if returned else copy.publisher
+        its_by = one.holder and one.holder.channel if earlier.returned else one.publisher
+        return by is its_by and by is not None
+
+
+def _reach(taker: Taker) -> int:
+    """How many messages it may have taken unseen."""
+    consumer = taker.consumer
+    if taker.get or consumer is None:
+        return 1
+    return consumer.limit if consumer.limit and not consumer.limit_moved and not consumer.no_ack else MOST_ENTERING

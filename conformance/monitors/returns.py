@@ -1,0 +1,100 @@
+"""RQ, where it takes more than one look: several takers, counts of returns, and the limit that ends them.
+
+The order that several takers see is explained by `model/lines.py`; here the explanation is only asked for. Counts are
+compared where the history proves how often a message was returned, and a message is held to be gone for good where it
+was certainly returned once more than the limit allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.model.facts import Delivered, FoundEmpty
+from conformance.model.records import DEAD, RECOVERED, RETURNED, WAITING, Copy
+from conformance.monitors.notes import Notes
+from conformance.monitors.table import judges
+
+DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
+
+
+@judges(Delivered, "RQ-005")
+def explained(fact: Delivered, notes: Notes) -> None:
+    """Some order of takings and returns explains what all takers have seen."""
+    if fact.explained is None or len(fact.queue.line.owners) < 2 or not fact.queue.reentered:
+        return
+    notes.exercise("RQ-005")
+    if not fact.explained:
+        copy, waiting = fact.copy, [one.id for one in fact.queue.waiting() if one is not fact.copy][:5]
+        notes.find("RQ-005", fact.event, f"a message that is first in the queue in some order of what was sent and "
+                   f"seen, which {copy.id} cannot be", f"{copy.id} is delivered, not yet {', '.join(waiting)}",
+                   copy.published, copy.entered)
+
+
+@judges(Delivered, "RQ-015")
+def competes_at_once(fact: Delivered, notes: Notes) -> None:
+    """A returned message reaches one of several consumers that wait; that none gets it is judged as silence."""
+    consumer, copy = fact.delivery.consumer, fact.copy
+    if consumer is None or copy.entry not in (RETURNED, RECOVERED) or copy.place != WAITING:
+        return
+    if sum(taker.consumer is not None for taker in fact.queue.takers) > 1:
+        notes.exercise("RQ-015")
+
+
+@judges(Delivered, "RQ-012")
+def counters(fact: Delivered, notes: Notes) -> None:
+    """The headers of a redelivery tell how often the message was out before. Without any, there is nothing to hold."""
+    copy, queue = fact.copy, fact.queue
+    if queue.kind != "quorum" or copy.place != WAITING or copy.shaky or copy.ambiguous:
+        return
+    if copy.miscounted or copy.unproven_return() or queue.unseen(copy):
+        return
+    told, reading = _told(fact), notes.profile.choices.get("delivery_counters", "always")
+    when = "a redelivery" if copy.returns else "the first delivery"
+    notes.report("RQ-012", f"{when}: " + (", ".join(sorted(told)) or "no count"))
+    wanted = {ACQUIRED: copy.returns, DELIVERIES: copy.failures} if reading == "acquired" else {
+        DELIVERIES: copy.returns,
+    }
+    if copy.returns and told:
+        notes.exercise("RQ-012")
+    if told and any(told.get(name, 0) != count for name, count in wanted.items()):
+        notes.find("RQ-012", fact.event, f"headers that say {_words(wanted)} of {copy.id}", f"they say {_words(told)}",
+                   copy.published, copy.entered)
+
+
+def _told(fact: Delivered) -> dict[str, int]:
+    properties = fact.event.args.get("properties")
+    headers = properties.get("headers") if isinstance(properties, Mapping) else None
+    found: Mapping[str, Any] = headers if isinstance(headers, Mapping) else {}
+    return {name: found[name] for name in (DELIVERIES, ACQUIRED) if isinstance(found.get(name), int)}
+
+
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "nothing"
+
+
+@judges(Delivered, "RQ-013")
+def limit_ends_returns(fact: Delivered, notes: Notes) -> None:
+    """Returned more often than the limit allows, a message is gone; until then it comes again."""
+    copy, queue = fact.copy, fact.queue
+    if copy.entry == DEAD and '"reason": "delivery_limit"' in fact.event.arguments:
+        notes.report("RQ-013", "handed on to the dead letter queue")
+    if copy.spent and not copy.shaky and copy.place != WAITING:
+        held = copy.holder
+        notes.find("RQ-013", fact.event, f"{copy.id} is gone: {_count(copy)}, with a limit of {queue.limit}",
+                   f"{copy.id} is delivered again", copy.published, copy.entered, held.seq if held else 0)
+    elif queue.limit is not None and copy.returns >= queue.limit > 0 and copy.place == WAITING:
+        notes.exercise("RQ-013")
+
+
+@judges(FoundEmpty, "RQ-013")
+def spent_is_gone(fact: FoundEmpty, notes: Notes) -> None:
+    """An empty queue agrees with every message that was returned too often."""
+    for delivery in fact.queue.settled:
+        if delivery.copy.spent:
+            notes.exercise("RQ-013")
+
+
+def _count(copy: Copy) -> str:
+    counted = copy.queue.counted(copy)
+    return f"returned {counted} times" + ("" if copy.queue.all_count else " that count")
