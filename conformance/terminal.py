@@ -54,7 +54,7 @@ def _counts(results: Results) -> str:
 def frames(steps: Sequence[Step], at: int = 0) -> list[str]:
     """The frames of interest of an exchange, one line each, runs of like ones told as one, a cross at the event `at`
     which the rule is contradicted; all of it is in the report."""
-    shown = [asdict(step) for step in steps if step.interest or at and step.seq == at]
+    shown = [asdict(step) for step in steps if step.interest or (at and step.seq == at)]
     failing = frozenset(place for place, step in enumerate(shown) if at and step["seq"] == at)
     lines = [
         f"{'✕' if at and group[0]['seq'] == at else ' '} {_place(group[0]):<6} "

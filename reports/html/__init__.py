@@ -1,10 +1,11 @@
-"""The report: one self-contained page, made from results.json alone.
+"""The report: one self-contained page about one broker or many, made from their results.json alone.
 
 Everything is rendered here: text, squares, pictures, frames. The page needs no script to be read, since a permalink
-`#/RULE` is a plain fragment and the panel it opens is a `:target`; the script adds search, filters and keys. Nothing is
-loaded from anywhere. The content security policy allows exactly the one style sheet and the one script by their
-hashes, so that even markup smuggled through a broker's strings could do nothing; and no string gets that far, since
-control and direction characters are written out on the way in, and templates escape.
+`#/RULE` or `#/RULE/BROKER` is a plain fragment, and the panel and the side of it that it opens is, or has, the
+`:target`; the script adds search, filters and keys. Nothing is loaded from anywhere. The content security policy
+allows exactly the one style sheet and the one script by their hashes, so that even markup smuggled through a broker's
+strings could do nothing; and no string gets that far, since control and direction characters are written out on the
+way in, and templates escape.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports.html.view import page
-from reports.html.words import SIGNS, count, duration
+from reports.html.words import SIGNS, count, duration, told
 
-__all__ = ["render"]
+__all__ = ["render", "render_many"]
 
 FOLDER = Path(__file__).parent
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -30,11 +31,18 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 def render(results: Mapping[str, Any]) -> str:
     """The page for the results of one run. Equal results give an equal page."""
-    document = visible(results)
+    return render_many([results])
+
+
+def render_many(results: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The page for these runs side by side, one or more. `compare` is what compare.json lists: where a real broker
+    and the reference broker that imitates it differ."""
+    if not results:
+        raise ValueError("a page needs the results of at least one run")
+    documents, differences = visible(results), visible(compare)
     css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     return _environment().get_template("page.html.j2").render(
-        page=page(document), results=document, signs=SIGNS, css=Markup(css), js=Markup(js),
-        policy=policy(css, js),
+        page=page(documents, differences), signs=SIGNS, css=Markup(css), js=Markup(js), policy=policy(css, js),
     )
 
 
@@ -66,5 +74,5 @@ def _environment() -> Environment:
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )
-    environment.globals.update(count=count, duration=duration)
+    environment.globals.update(count=count, duration=duration, told=told)
     return environment

@@ -7,6 +7,7 @@ string is escaped here, since this is the one place that builds markup without a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ MARGIN = 70
 SPAN = {2: 500, 3: 760}
 """Width of the picture by number of lifelines."""
 WIDEST = 980
+_LONG = re.compile(r"\b[\w-]+\.[\w.-]{14,}(?<=\d)")
+"""Names as the suite gives them to queues: only their ends differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ def _note(rung: Rung, y: int, width: int) -> Markup:
 
 
 def _said(text: str, span: int) -> Markup:
-    """The step's words, its method in bold, cut to what fits over an arrow of this length."""
+    """The step's words, its method in bold, long names by their ends, cut to what fits over an arrow of this length."""
+    text = _LONG.sub(lambda name: "…" + name[0][-8:], text)
     room = max(12, span // 7)
     first, _, rest = text.partition(" ")
     short = rest if len(text) <= room else rest[: max(0, room - len(first) - 2)] + "…"

@@ -1,52 +1,86 @@
-"""From results.json to what the page shows, in the order in which it shows it.
+"""From results.json to what the page shows, in the order in which it shows it. One run or many, it is the same page.
 
 Reads the JSON alone; the catalogue adds what the results do not repeat (open points, mutants, known behaviours). A
-rule that one of the two does not know is still shown with what the other one says.
+rule that one of the two does not know is still shown with what the other one says. What is the same for all brokers
+(a rule's text) is said once; a `Side` is what one broker adds to a rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from conformance import rules as catalogue
 from conformance.rules import Family, Rule
-from reports.html.exchange import CaseView, case_view
-from reports.html.words import Share, Sign, gravity, headline, judged, severity, share, sign
+from reports.html.exchange import CaseView
+from reports.html.room import fitted
+from reports.html.runs import Run, columns, verdict
+from reports.html.words import Share, Sign, gravity, judged, severity, share, sign
 
 
 @dataclass(frozen=True)
-class RuleView:
-    """One rule: its square, its row and its panel."""
+class Side:
+    """One rule on one broker: its square, and what there is to see."""
 
+    run: Run
     data: Mapping[str, Any]
-    rule: Rule | None
-    family: str
     sign: Sign
-
-    @cached_property
-    def cases(self) -> list[CaseView]:
-        return [case_view(case) for case in self.data.get("cases") or ()]
+    cases: list[CaseView] = field(default_factory=list)
 
     @property
     def judged(self) -> bool:
         return judged(self.data)
 
     @property
-    def clause(self) -> str:
-        return self.rule.clause if self.rule else str(self.data.get("clause", ""))
-
-    @property
     def group(self) -> str:
-        """What the filters see: failing, open (judged, neither held nor failing), held or planned."""
+        """What the filters see: failing, other (judged, neither held nor failing), held or planned."""
         verdict = self.data["verdict"]
         if verdict in ("broken", "harness-error"):
             return "failing"
         if not self.judged:
             return "planned"
         return "held" if verdict == "held" else "other"
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """One rule on all brokers: its row and its panel."""
+
+    id: str
+    rule: Rule | None
+    family: str
+    sides: Sequence[Side]
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What a run says about the rule itself; the worst one, since its title and level may be needed beside it."""
+        return self.worst.data
+
+    @property
+    def worst(self) -> Side:
+        return min(self.sides, key=lambda side: severity(str(side.data["verdict"])))
+
+    @property
+    def clause(self) -> str:
+        return self.rule.clause if self.rule else str(self.data.get("clause", ""))
+
+    @property
+    def groups(self) -> list[str]:
+        return sorted({side.group for side in self.sides})
+
+    @property
+    def judged(self) -> bool:
+        return any(side.judged for side in self.sides)
+
+    @property
+    def differs(self) -> bool:
+        """Did the runs that judged it come to different verdicts?"""
+        return len({side.data["verdict"] for side in self.sides if side.judged}) > 1
+
+    @property
+    def tallies(self) -> list[tuple[Sign, int]]:
+        return tally(self.sides)
 
 
 @dataclass(frozen=True)
@@ -62,20 +96,37 @@ class FamilyView:
         first, dot, _ = self.family.about.partition(". ")
         return first + dot.strip()
 
-    @property
-    def tallies(self) -> list[tuple[Sign, int]]:
-        """How often each verdict occurs, worst first."""
-        return tally(self.rules)
+    def column(self, place: int) -> list[tuple[RuleView, Side]]:
+        """Its cell under one broker."""
+        return [(rule, rule.sides[place]) for rule in self.rules]
+
+    def tallies(self, place: int) -> list[tuple[Sign, int]]:
+        """How often each verdict occurs in a cell, worst first."""
+        return tally(rule.sides[place] for rule in self.rules)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A rule in a list: the words of each broker it is about. Brokers with the same words stand together."""
+
+    rule: RuleView
+    sign: Sign
+    lines: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Page:
     """Everything the template needs."""
 
-    results: Mapping[str, Any]
+    runs: Sequence[Run]
     families: Sequence[FamilyView]
     headline: tuple[str, str]
     shares: Sequence[Share]
+    compare: Sequence[Mapping[str, Any]]
+
+    @property
+    def many(self) -> bool:
+        return len(self.runs) > 1
 
     @property
     def rules(self) -> list[RuleView]:
@@ -86,65 +137,126 @@ class Page:
         return sum(rule.judged for rule in self.rules)
 
     @property
-    def failing(self) -> list[RuleView]:
+    def differing(self) -> int:
+        return sum(rule.differs for rule in self.rules)
+
+    @property
+    def failing(self) -> list[Entry]:
         """What is wrong, worst first."""
-        return sorted((rule for rule in self.rules if rule.group == "failing"), key=lambda rule: gravity(rule.data))
+        return sorted(self._entries(lambda side: side.group == "failing", _observed), key=_badness)
 
     @property
-    def deviating(self) -> list[RuleView]:
-        return [rule for rule in self.rules if rule.data["verdict"] == "deviates"]
+    def deviating(self) -> list[Entry]:
+        return self._entries(lambda side: side.data["verdict"] == "deviates", _noted)
 
     @property
-    def unsettled(self) -> list[RuleView]:
+    def unsettled(self) -> list[Entry]:
         """Judged, without a clear answer."""
-        return [rule for rule in self.rules if rule.data["verdict"] in ("under-tested", "inconclusive")]
+        return self._entries(lambda side: side.data["verdict"] in ("under-tested", "inconclusive"), _unclear)
 
     @property
-    def characterised(self) -> list[RuleView]:
-        """Rules that reported what the broker chose to do."""
-        return [rule for rule in self.rules if rule.data.get("reports")]
+    def characterised(self) -> list[Entry]:
+        """Rules that reported what the broker chose to do. How often is left out where brokers are compared."""
+        return self._entries(lambda side: bool(side.data.get("reports")), _listed if self.many else _counted)
 
     @property
     def tallies(self) -> list[tuple[Sign, int]]:
-        return tally(self.rules)
+        return tally(side for rule in self.rules for side in rule.sides)
+
+    @property
+    def troubles(self) -> list[tuple[Run, Mapping[str, Any]]]:
+        return [(run, trouble) for run in self.runs for trouble in run.results.get("troubles") or ()]
+
+    def _entries(self, wanted: Callable[[Side], bool], words: Callable[[Side], str]) -> list[Entry]:
+        found = []
+        for rule in self.rules:
+            sides = [side for side in rule.sides if wanted(side)]
+            if sides:
+                worst = min(sides, key=lambda side: severity(str(side.data["verdict"])))
+                found.append(Entry(rule, worst.sign, self._lines(sides, words)))
+        return found
+
+    def _lines(self, sides: Sequence[Side], words: Callable[[Side], str]) -> list[tuple[str, str]]:
+        said: dict[str, list[str]] = {}
+        for side in sides:
+            said.setdefault(words(side), []).append(side.run.name)
+        return [(", ".join(names) if self.many else "", text) for text, names in said.items()]
 
 
-def page(results: Mapping[str, Any]) -> Page:
-    """The view of one run."""
-    data = {str(rule["id"]): rule for rule in results["rules"]}
-    missing = [_absent(rule) for rule in catalogue.CATALOGUE.values() if rule.id not in data]
-    every = [*results["rules"], *missing]
-    return Page(results, _families(every), headline(results), _shares(every))
+def page(documents: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = ()) -> Page:
+    """The view of these runs."""
+    runs = columns(documents)
+    families = _families(runs)
+    sides = [side for family in families for rule in family.rules for side in rule.sides]
+    for side, cases in zip(sides, fitted([(side.run, side.data) for side in sides], len(runs)), strict=True):
+        side.cases.extend(cases)
+    return Page(runs, families, verdict(runs), _shares(runs), compare)
 
 
-def tally(rules: Sequence[RuleView]) -> list[tuple[Sign, int]]:
-    verdicts = [str(rule.data["verdict"]) for rule in rules]
+def tally(sides: Iterable[Side]) -> list[tuple[Sign, int]]:
+    verdicts = [str(side.data["verdict"]) for side in sides]
     return [(sign(verdict), verdicts.count(verdict)) for verdict in sorted(set(verdicts), key=severity)]
 
 
-def _families(every: Sequence[Mapping[str, Any]]) -> list[FamilyView]:
+def _families(runs: Sequence[Run]) -> list[FamilyView]:
+    known: dict[str, Mapping[str, Any]] = {name: _absent(rule) for name, rule in catalogue.CATALOGUE.items()}
+    for run in runs:
+        for name in sorted(set(run.rules) - set(known)):
+            known[name] = {**run.rules[name], **_SILENT}
     grouped: dict[str, list[RuleView]] = {}
-    order = {name: place for place, name in enumerate(catalogue.CATALOGUE)}
-    for data in sorted(every, key=lambda data: (order.get(data["id"], len(order)), data["id"])):
-        family = _family(str(data["family"]))
-        known = catalogue.CATALOGUE.get(data["id"])
-        grouped.setdefault(family.code, []).append(RuleView(data, known, family.title, sign(str(data["verdict"]))))
+    for name, absent in known.items():
+        sides = [_side(run, run.rules.get(name, absent)) for run in runs]
+        family = _family(str(sides[0].data["family"]))
+        grouped.setdefault(family.code, []).append(RuleView(name, catalogue.CATALOGUE.get(name), family.title, sides))
     return [FamilyView(_family(code), rules) for code, rules in grouped.items()]
+
+
+def _side(run: Run, data: Mapping[str, Any]) -> Side:
+    return Side(run, data, sign(str(data["verdict"])))
 
 
 def _family(code: str) -> Family:
     return catalogue.FAMILIES.get(code) or Family(code, code, "")
 
 
+_SILENT = {"verdict": "not-run", "exercised": 0, "selected": False, "reason": None, "cases": [], "reports": {},
+           "deviation": None}
+
+
 def _absent(rule: Rule) -> dict[str, Any]:
     """A rule of the catalogue that the results do not mention: nothing is claimed about it."""
     return {
         "id": rule.id, "family": rule.family, "title": rule.title, "level": rule.level, "status": rule.status,
-        "verdict": "not-run" if rule.judged else rule.status, "exercised": 0, "selected": False,
-        "reason": rule.reason or None,
-        "cases": [], "reports": {}, "deviation": None,
+        **_SILENT, "verdict": "not-run" if rule.judged else rule.status, "reason": rule.reason or None,
     }
 
 
-def _shares(every: Sequence[Mapping[str, Any]]) -> list[Share]:
-    return [found for level in ("must", "should", "may") if (found := share(level, every)).of]
+def _shares(runs: Sequence[Run]) -> list[Share]:
+    """The shares that stand on cards of their own where there is one broker."""
+    rules = runs[0].results["rules"]
+    return [found for level in ("must", "should", "may") if (found := share(level, rules)).of]
+
+
+def _badness(entry: Entry) -> tuple[int, ...]:
+    return min(gravity(side.data) for side in entry.rule.sides if side.group == "failing")
+
+
+def _observed(side: Side) -> str:
+    cases = side.data.get("cases")
+    return str(cases[0]["observed"] if cases else side.data.get("reason") or "")
+
+
+def _noted(side: Side) -> str:
+    return str((side.data.get("deviation") or {}).get("note", ""))
+
+
+def _unclear(side: Side) -> str:
+    return str(side.data.get("reason") or side.sign.meaning)
+
+
+def _listed(side: Side) -> str:
+    return ", ".join(sorted(side.data["reports"]))
+
+
+def _counted(side: Side) -> str:
+    return ", ".join(f"{what} × {times}" for what, times in sorted(side.data["reports"].items()))

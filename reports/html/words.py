@@ -140,3 +140,8 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} m {rest:02d} s"
+
+
+def told(value: object) -> str:
+    """What compare.json says of one side, whichever way it is said there."""
+    return ", ".join(told(item) for item in value.values()) if isinstance(value, Mapping) else str(value)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,56 @@ from reports.pipeline.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+
+
+class Tree(HTMLParser):
+    """Every element with its attributes, and the text outside of styles and scripts; fails on misnesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.raw: dict[str, str] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"<{tag}> repeats an attribute"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] in ("style", "script"):
+            self.raw[self._open[-1]] = self.raw.get(self._open[-1], "") + data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [
+            found for name, found in self.elements
+            if name == tag and all(found.get(key.strip("_")) == value for key, value in attributes.items())
+        ]
+
+
+@pytest.fixture
+def parse() -> Callable[[str], Tree]:
+    return Tree
 
 
 def step(n: int, direction: str, text: str, frames: bytes = b"", connection: str = "c1", channel: int = 1,

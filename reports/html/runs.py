@@ -1,0 +1,163 @@
+"""The columns of the page: which brokers it is about, what each is called, in which order they stand, how each did.
+
+Real brokers keep the order in which they were given. A reference broker that was held to the profile of a real one
+imitates it, so it stands right beside it; any other reference broker stands first, as the measure of the rest. The
+headline speaks of real brokers where there are any: a reference that fails is news of another kind, and said last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from reports.html.words import SIGNS, Share, count, gravity, headline, share
+
+OURS = "The conformance suite's own broker."
+"""How the reference broker tells what it is, in whatever dialect, in its server properties."""
+
+_NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on one broker. `key` names it in permalinks, `name` in sentences, `title` and `detail` atop a column."""
+
+    results: Mapping[str, Any]
+    key: str
+    title: str
+    detail: str
+    reference: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.title} {'as ' if self.reference else ''}{self.detail}".strip()
+
+    @cached_property
+    def rules(self) -> Mapping[str, Mapping[str, Any]]:
+        return {str(rule["id"]): rule for rule in self.results["rules"]}
+
+    @property
+    def open(self) -> bool:
+        return bool(self.results["gate"]["open"])
+
+    @property
+    def must(self) -> Share:
+        return share("must", self.results["rules"])
+
+    @property
+    def standing(self) -> str:
+        """What a reader asks after the gate: `2 broken, 1 known deviation`."""
+        seen = Counter(str(rule["verdict"]) for rule in self.results["rules"])
+        said = [f"{seen['broken'] or 'none'} broken"]
+        said += [count(seen["deviates"], "known deviation")] if seen["deviates"] else []
+        said += [f"{seen[one]} {SIGNS[one].word}" for one in ("harness-error", "inconclusive", "under-tested")
+                 if seen[one]]
+        return ", ".join(said)
+
+    @property
+    def broken(self) -> list[Mapping[str, Any]]:
+        return sorted((rule for rule in self.results["rules"] if rule["verdict"] == "broken"), key=gravity)
+
+
+def columns(documents: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """The runs in the order in which they stand on the page, no two with the same key."""
+    used: Counter[str] = Counter()
+    runs = []
+    for results in documents:
+        made = _run(results)
+        used[made.key] += 1
+        if used[made.key] > 1:
+            again = str(used[made.key])
+            made = Run(results, f"{made.key}-{again}", made.title, f"{made.detail} ({again})", made.reference)
+        runs.append(made)
+    return list(_ordered(runs))
+
+
+def _run(results: Mapping[str, Any]) -> Run:
+    broker, profile = results["broker"], str(results["profile"])
+    if _is_reference(broker):
+        return Run(results, _slug(f"reference-{profile}"), "Reference", profile, reference=True)
+    name, version = str(broker["name"]), str(broker.get("version", ""))
+    title = name.removesuffix(version).strip() if version else name
+    return Run(results, _slug(name), title or name, version if title else "", reference=False)
+
+
+def _is_reference(broker: Mapping[str, Any]) -> bool:
+    return (broker.get("server_properties") or {}).get("information") == OURS
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:40] or "broker"
+
+
+def _ordered(runs: Sequence[Run]) -> Iterator[Run]:
+    real = [run for run in runs if not run.reference]
+    imitated = {run.results["profile"] for run in real}
+    yield from (run for run in runs if run.reference and run.results["profile"] not in imitated)
+    told: set[str] = set()
+    for run in real:
+        yield run
+        last = not any(later.results["profile"] == run.results["profile"] for later in real[real.index(run) + 1:])
+        if last and run.results["profile"] not in told:
+            told.add(run.results["profile"])
+            yield from (one for one in runs if one.reference and one.results["profile"] == run.results["profile"])
+
+
+def verdict(runs: Sequence[Run]) -> tuple[str, str]:
+    """The verdict over all brokers in two sentences; the second is what is wrong, and may be empty."""
+    if len(runs) == 1:
+        return headline(runs[0].results)
+    real = [run for run in runs if not run.reference] or list(runs)
+    closed = [run for run in real if not run.open]
+    failing = [run.detail for run in runs if run not in real and not run.open]
+    wrong = " ".join(filter(None, [_wrong(closed), _imitations(failing)]))
+    return _passes(real, len(closed)), wrong
+
+
+def _passes(real: Sequence[Run], closed: int) -> str:
+    if len(real) == 1:
+        return f"{real[0].name} {'does not pass' if closed else 'passes'} the gate."
+    passing = len(real) - closed
+    whole = _number(len(real)).lower()
+    if not closed:
+        known = sum(any(rule["verdict"] == "deviates" for rule in run.results["rules"]) for run in real)
+        aside = ", each with known deviations" if known == len(real) else \
+            f", {_number(known).lower()} with known deviations" if known else ""
+        return f"All {whole} brokers pass the gate{aside}."
+    return f"{_number(passing)} of {whole} brokers {'passes' if passing < 2 else 'pass'} the gate."
+
+
+def _wrong(closed: Sequence[Run]) -> str:
+    """The broken rule that most of the closed brokers share, and who else is closed."""
+    broken = [rule for run in closed for rule in run.broken]
+    if not broken:
+        return f"{_listed([run.name for run in closed])}: nothing is broken, but the gate is closed." if closed else ""
+    times = Counter(str(rule["id"]) for rule in broken)
+    worst = min(broken, key=lambda rule: (gravity(rule)[0], -times[rule["id"]], gravity(rule)))
+    by = [run.name for run in closed if any(rule["id"] == worst["id"] for rule in run.broken)]
+    others = len(times) - 1
+    more = f", and {count(others, 'other rule')} {'is' if others == 1 else 'are'} broken" if others else ""
+    verb = "breaks" if len(by) == 1 else "break"
+    who = "All of them" if len(by) == len(closed) > 3 else _listed(by)
+    return f"{who} {verb} “{worst['title']}”{more}."
+
+
+def _imitations(failing: Sequence[str]) -> str:
+    if not failing:
+        return ""
+    what = "imitation by the reference broker fails" if len(failing) == 1 else "imitations by the reference broker fail"
+    return f"{_number(len(failing))} {what}: {', '.join(failing)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > 3:
+        return f"{_number(len(names))} of them"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _number(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
