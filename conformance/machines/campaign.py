@@ -74,8 +74,8 @@ class MachineOutcome:
 class Example:
     """One history, from first command to drain."""
 
-    def __init__(self, stage: Stage, queues: int) -> None:
-        self.stage, self.queues = stage, queues
+    def __init__(self, stage: Stage, queues: int, world: Callable[[Stage, int], World] = World) -> None:
+        self.stage, self.queues, self._make = stage, queues, world
         self.commands: list[tuple[Command, ...]] = []
         self.finding: Finding | None = None
         self.over = False
@@ -123,7 +123,7 @@ class Example:
 
     def _begin(self) -> World:
         if self._world is None:
-            self._world = World(self.stage, self.queues)
+            self._world = self._make(self.stage, self.queues)
         return self._world
 
 
@@ -132,10 +132,11 @@ class Campaign:
 
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
-        on_judgement: OnJudgement | None, deadline: float, machine: str,
+        on_judgement: OnJudgement | None, deadline: float, machine: str, world: type[World] = World,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
+        self.world = world
         self.name = f"{machine}-{queue_type}-{scheduler}"
         self.outcome = MachineOutcome()
         self.varied = 0
@@ -153,8 +154,8 @@ class Campaign:
         if self.trouble is not None or self._spent():
             raise Enough
         if self.first is not None:
-            return Example(self._stage(self._silent, self._impatience), queues)
-        return Example(self._stage(self.recorder, self.deadline), queues)
+            return Example(self._stage(self._silent, self._impatience), queues, self.world)
+        return Example(self._stage(self.recorder, self.deadline), queues, self.world)
 
     def step(self, example: Example, commands: Sequence[Command]) -> None:
         if example.over:
@@ -257,7 +258,7 @@ class Campaign:
         self, example: Example, deadline: float, batches: Sequence[tuple[Command, ...]] | None = None,
     ) -> Example:
         """The same commands, or these, in a history of their own."""
-        replay = Example(self._stage(self._silent, deadline), example.queues)
+        replay = Example(self._stage(self._silent, deadline), example.queues, self.world)
         try:
             with contextlib.suppress(RuleBroken):
                 for commands in example.commands if batches is None else batches:

@@ -23,6 +23,7 @@ from conformance.drivers.raw import Target
 from conformance.machines.alphabet import Command
 from conformance.machines.campaign import Campaign, Enough, Example, MachineOutcome, OnJudgement, Scheduler
 from conformance.machines.failures import RuleBroken
+from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
 
@@ -41,11 +42,12 @@ Commands = st.SearchStrategy[Command]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A name, the commands that make sense for a profile and a queue type, and how many queues there may be."""
+    """A name, the commands that make sense for a profile and a queue type, how many queues there may be, and where."""
 
     name: str
     commands: Callable[[Profile, str], Commands]
     queues: tuple[int, ...] = (1, 2)
+    world: type[World] = World
 
 
 class Play(RuleBasedStateMachine):
@@ -81,6 +83,7 @@ def run(
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on."""
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
+        machine.world,
     )
     for round_ in range(2 * examples):
         left = examples - campaign.varied

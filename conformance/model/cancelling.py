@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
+from conformance.model import endings
 from conformance.model.channels import CANCELLING, LIVE, TIMED, Channel, Consumer
 from conformance.model.connections import Connection
 from conformance.model.facts import Bereft, Fact, Notified, Rested
-from conformance.model.records import Request
+from conformance.model.records import Change, Request
 
 if TYPE_CHECKING:
     from conformance.model.queues import Queue
@@ -110,13 +111,18 @@ def _rule_of(channel: Channel, tag: str) -> str:
     return "CAN-006" if told else "CAN-008"
 
 
-def delete(connections: Iterable[Connection], queue: Queue) -> None:
-    """The deletion of a queue was sent: it crosses the cancels that are under way."""
+def delete(connections: Iterable[Connection], queue: Queue, deletion: Change) -> None:
+    """The deletion of a queue was sent: it crosses the cancels that are under way, and may fail who asks for it."""
     for connection in connections:
         for channel in connection.channels.values():
             for request in channel.pending():
-                if request.method == "basic.cancel" and request.source is queue:
+                if request.source is not queue:
+                    continue
+                if request.method == "basic.cancel":
                     request.rule = "CAN-008"
+                elif deletion.by is not channel:
+                    channel.risk = max(channel.risk, request.seq)
+                    endings.blur(channel)
 
 
 def contested(channel: Channel, tag: str) -> bool:

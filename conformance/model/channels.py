@@ -132,6 +132,8 @@ class Channel:
     """Consumers of which it is not yet proven that their queue knows them."""
     silent: list[Consumer] = field(default_factory=list)
     """Consumers that were cancelled without answer, and may still be there."""
+    risk: int = 0
+    """The last request that fails the channel if its queue is deleted before; until an answer shows that it did not."""
     end: str = ""
     """What ended it: close, connection.close, error, closed or aborted (the socket, by us), fin, reset, heartbeat."""
     requests: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)

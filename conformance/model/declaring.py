@@ -24,6 +24,8 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
     present = model.queues.get(name)
     if present is not None and present.declared and not present.deleted:
         return None
+    if present is not None and present.deletion is not None and not present.deletion.certain_for(channel):
+        return None  # nobody knows which of the two comes first, so nothing is claimed about either queue
     arguments = event.args.get("arguments") or {}
     kind = str(arguments.get("x-queue-type") or "classic")
     exchange = arguments.get("x-dead-letter-exchange")

@@ -28,6 +28,9 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             _clear(channel, event.seq)
     if channel.race is not None and channel.race.seq < sent:
         races.end(channel, event.seq)
+    if 0 < channel.risk <= sent:
+        channel.risk = 0
+        _clear(channel, event.seq)
     windows.change_answered(channel, sent, event.seq)
     yield from cancelling.rest(channel, sent, event)
     if channel.sent:

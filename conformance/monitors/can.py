@@ -29,7 +29,7 @@ from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
-INTERNAL_ERROR = 541
+NOT_ALLOWED, INTERNAL_ERROR = 530, 541
 CANCEL, CONSUME = (60, 30), (60, 20)
 
 
@@ -172,7 +172,7 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
 def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
     """The channel was closed over a cancel, or a consume, that had to be answered."""
     for request in fact.channel.pending():
-        if request.rule.startswith("CAN-") and ids_of(fact.event) == (request.class_id, request.method_id):
+        if request.rule.startswith("CAN-") and _names(fact, request):
             _refused(request, fact, notes)
             return
 
@@ -183,14 +183,20 @@ def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
     event = fact.event
     if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
         return
-    ids, failed = ids_of(event), int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0)
+    failed = int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0)
     pending = [request for channel in fact.connection.open_channels() for request in channel.pending()]
     for request in pending:
-        named = ids == (request.class_id, request.method_id)
+        named = _names(fact, request)
         alone = failed and (request.rule == "CAN-008" or len(pending) == 1)
         if request.rule.startswith("CAN-") and (named or alone):
             _refused(request, fact, notes)
             return
+
+
+def _names(fact: ClosedUnasked | ConnectionFailed, request: Request) -> bool:
+    """Does the close speak of this request? Of a consume only if it complains of the tag: queues come and go."""
+    ids, code = ids_of(fact.event), int(fact.event.args.get("reply_code", 0))
+    return ids == (request.class_id, request.method_id) and (ids != CONSUME or code == NOT_ALLOWED)
 
 
 def _refused(request: Request, fact: ClosedUnasked | ConnectionFailed, notes: Notes) -> None:

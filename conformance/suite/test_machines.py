@@ -10,6 +10,7 @@ from typing import Protocol
 
 import pytest
 
+from conformance.machines.cancellation import CANCELLATION
 from conformance.machines.search import Machine
 from conformance.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
 from conformance.suite.marks import rule
@@ -26,3 +27,10 @@ class Campaign(Protocol):
 def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
     """Publish, take and settle in every way, one command at a time and many in one write."""
     campaign.run(SETTLEMENT, scheduler)
+
+
+@rule()
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Consumers end in every way, under two clients of which one is notified, while queues go and come back."""
+    campaign.run(CANCELLATION, scheduler)
