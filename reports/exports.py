@@ -2,6 +2,7 @@
 
 JUnit: one test case for each rule, so that a rule keeps its place from run to run and its history can be followed. A
 broken rule is a failure, our own faults are errors; what says nothing about the broker is skipped, never passed.
+Markdown, the summary of a CI job, has a file of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
+
+from reports.summary import exchange, markdown
+
+__all__ = ["junit", "markdown", "xml_text"]
 
 _SKIPPED = {
     "not-offered": "not offered by this broker", "planned": "not judged by this version of the suite",
@@ -82,9 +87,7 @@ def _why(rule: Mapping[str, Any]) -> str:
 
 
 def _evidence(case: Mapping[str, Any]) -> str:
-    steps = [f"  {step['n']:>3} {step['direction']} {step['connection']}.{step['channel']} {step['text']}"
-             for step in case["steps"] if step["interest"]]
     return "\n".join([
         f"{case['id']} on a {case['queue_type']} queue", f"allowed:  {case['allowed']}",
-        f"observed: {case['observed']}", *steps, f"again:    {case['rerun']}",
+        f"observed: {case['observed']}", *exchange(case), f"again:    {case['rerun']}",
     ])

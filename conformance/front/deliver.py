@@ -14,7 +14,10 @@ def deliver(results: Results, directory: Path) -> list[Path]:
     """Write the report; tells what was written."""
     text = to_json(results)
     document = json.loads(text)
-    files = {"results.json": text, "index.html": html.render(document), "junit.xml": exports.junit(document)}
+    files = {
+        "results.json": text, "index.html": html.render(document), "junit.xml": exports.junit(document),
+        "summary.md": exports.markdown(document),
+    }
     for rule in results.rules:
         for case in rule.cases:
             content = {"schema": "amqp-conformance/case/1", "run": results.run, "broker": results.broker.name,

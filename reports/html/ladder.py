@@ -106,7 +106,7 @@ def _note(rung: Rung, y: int, width: int) -> Markup:
 
 def _said(text: str, span: int) -> Markup:
     """The step's words, its method in bold, long names by their ends, cut to what fits over an arrow of this length."""
-    text = _LONG.sub(lambda name: "…" + name[0][-8:], text)
+    text = _LONG.sub(lambda name: "…" + name[0][-8:].lstrip("."), text)
     room = max(12, span // 7)
     first, _, rest = text.partition(" ")
     short = rest if len(text) <= room else rest[: max(0, room - len(first) - 2)] + "…"

@@ -227,7 +227,8 @@ def test_a_planted_bug_closes_the_gate_with_the_right_rule_and_a_short_exchange(
         assert words in " ".join(said.split()), words
     assert "Traceback" not in said
     assert "site-packages" not in said
-    assert sorted(path.name for path in report.iterdir()) == ["cases", "index.html", "junit.xml", "results.json"]
+    files = ["cases", "index.html", "junit.xml", "results.json", "summary.md"]
+    assert sorted(path.name for path in report.iterdir()) == files
     case = json.loads((report / "cases" / "ACK-002-1.json").read_text())
     assert case["steps"] == rule["cases"][0]["steps"]
 

@@ -59,3 +59,13 @@ def test_what_xml_cannot_hold_is_written_out(results: dict[str, Any]) -> None:
     results["rules"][12]["cases"] = []
     suite = ElementTree.fromstring(junit(results))[0]
     assert "evil \\u0000\\u001b[31m \\ud800 ]]> <b>&amp;" in str(suite.get("name"))
+
+
+def test_an_exchange_marks_the_failing_step_and_folds_runs(results: dict[str, Any]) -> None:
+    rule = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")
+    first = rule["cases"][0]["steps"][0]
+    acks = [{**first, "n": n, "seq": 100 + n, "direction": ">", "connection": "c1", "channel": 1, "interest": True,
+             "text": f"basic.ack {n}"} for n in range(1, 41)]
+    rule["cases"][0].update(steps=acks, at=140)
+    failure = cases(junit(results))["ACK-010"][0]
+    assert "    1 > c1.1 basic.ack 1..39, 39 frames\n✕  40 > c1.1 basic.ack 40\n" in str(failure.text)

@@ -1,0 +1,137 @@
+"""The results as Markdown, for the summary page of a CI job: the verdict first, then what to do, then the evidence.
+
+What a broker or a file said is quoted, never interpreted: every character with a meaning in Markdown or HTML is
+escaped, line breaks become spaces, and exchanges stand in fences longer than any run of backticks inside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from reports.folding import runs, told
+from reports.html import visible
+from reports.html.words import LEVELS, SIGNS, count, duration, gravity, headline, share, sign
+
+_MEANS = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
+_LINES = 40
+"""Lines of one exchange at most; all of it is in the report."""
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The summary of one run."""
+    document = visible(results)
+    return "\n".join([*_head(document), *_table(document), *_gate(document), *_broken(document), *_known(document),
+                      *_foot(document)]) + "\n"
+
+
+def text(said: object) -> str:
+    """The words as Markdown that shows just these words."""
+    plain = " ".join(str(said).split()).replace("&", "&amp;").replace("<", "&lt;")
+    return _MEANS.sub(r"\\\1", plain)
+
+
+def fenced(lines: Sequence[str]) -> list[str]:
+    """The lines as they are, in a fence that none of them closes."""
+    longest = max((len(found) for line in lines for found in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence + "text", *lines, fence]
+
+
+def _head(results: Mapping[str, Any]) -> Iterator[str]:
+    verdict, wrong = headline(results)
+    is_open = results["gate"]["open"]
+    yield f"## {'✅' if is_open else '❌'} {text(results['broker']['name'])}: gate {'open' if is_open else 'closed'}"
+    yield ""
+    yield text(f"{verdict} {wrong}".strip())
+    if not results.get("complete", True):
+        yield ""
+        yield "**This run was cut short.** What follows rests on what was recorded until then."
+    yield ""
+
+
+def _table(results: Mapping[str, Any]) -> Iterator[str]:
+    """What became of the rules, by level; verdicts that did not occur have no column."""
+    rules = results["rules"]
+    present = [verdict for verdict in SIGNS if any(rule["verdict"] == verdict for rule in rules)]
+    heads = [f"{SIGNS[verdict].glyph} {SIGNS[verdict].word}" for verdict in present]
+    yield f"| level | share held | {' | '.join(heads)} |"
+    yield "|---|---:|" + "---:|" * len(present)
+    for level in LEVELS:
+        of_level = [rule for rule in rules if rule["level"] == level]
+        numbers = [sum(rule["verdict"] == verdict for rule in of_level) for verdict in present]
+        kept = share(level, rules)
+        yield f"| {level.upper()} | {f'{kept.percent} %' if kept.of else '–'} | " + " | ".join(map(str, numbers)) + " |"
+    yield ""
+
+
+def _gate(results: Mapping[str, Any]) -> Iterator[str]:
+    gate = results["gate"]
+    for title, said in (("What closes the gate", gate["reasons"]), ("Warnings", gate.get("warnings") or [])):
+        if said:
+            yield f"### {title}"
+            yield ""
+            yield from (f"- {text(one)}" for one in said)
+            yield ""
+
+
+def _broken(results: Mapping[str, Any]) -> Iterator[str]:
+    broken = sorted((rule for rule in results["rules"] if rule["verdict"] == "broken"), key=gravity)
+    if broken:
+        yield "### Broken"
+        yield ""
+    for rule in broken:
+        yield f"<details><summary>✕ <b>{rule['id']}</b> {rule['level'].upper()}: {_html(rule['title'])}</summary>"
+        yield ""
+        for case in rule["cases"]:
+            yield from _case(case)
+        yield "</details>"
+        yield ""
+
+
+def _case(case: Mapping[str, Any]) -> Iterator[str]:
+    yield f"- required: {text(case['allowed'])}"
+    yield f"- observed: **{text(case['observed'])}**, {text(case['queue_type'])} queue, {text(case['reproduced'])}"
+    yield ""
+    yield from fenced([*exchange(case), "", f"again: {case['rerun']}"])
+    yield ""
+
+
+def exchange(case: Mapping[str, Any]) -> list[str]:
+    """The steps of interest in words, runs of like ones folded, a cross at the one that contradicts the rule."""
+    failing = case["at"] or None
+    steps = [step for step in case["steps"] if step["interest"] or step.get("seq") == failing]
+    apart = frozenset(place for place, step in enumerate(steps) if step.get("seq") == failing)
+    lines = [
+        f"{'✕' if group[0].get('seq') == failing else ' '} {group[0]['n']:>3} {group[0]['direction']} "
+        f"{group[0]['connection']}.{group[0]['channel']} {told(group)}"
+        for group in runs(steps, apart)
+    ]
+    return lines if len(lines) <= _LINES else [*lines[:_LINES - 1], f"  ... and {len(lines) - _LINES + 1} more"]
+
+
+def _known(results: Mapping[str, Any]) -> Iterator[str]:
+    lists = (("Known deviations", "deviates"), ("No clear answer", "under-tested"), ("In doubt", "inconclusive"))
+    for title, verdict in lists:
+        rules = [rule for rule in results["rules"] if rule["verdict"] == verdict]
+        if rules:
+            yield f"### {title}"
+            yield ""
+            yield from (f"- **{rule['id']}** {text(rule['title'])}. {text(_words(rule))}".rstrip() for rule in rules)
+            yield ""
+
+
+def _words(rule: Mapping[str, Any]) -> str:
+    note = (rule.get("deviation") or {}).get("note")
+    return str(note or rule.get("reason") or sign(rule["verdict"]).meaning)
+
+
+def _foot(results: Mapping[str, Any]) -> Iterator[str]:
+    size = f"{count(results['histories'], 'history', 'histories')}, {count(results['events'], 'event')}"
+    yield text(f"Profile {results['profile']}, depth {results['depth']}, seed {results['seed']}; {size}, "
+               f"{duration(results['seconds'])}. Suite {results['suite']}.")
+
+
+def _html(said: str) -> str:
+    return said.replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
