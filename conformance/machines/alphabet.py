@@ -232,22 +232,22 @@ _kind = st.sampled_from(("double", "double", "auto", "future", "foreign", "stale
 _how = st.sampled_from(("ack", "nack", "reject"))
 
 
-def _weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any]) -> list[st.SearchStrategy[Command]]:
+def weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any]) -> list[st.SearchStrategy[Command]]:
     """So many branches of one choice: different objects, or Hypothesis takes them for one."""
     return [st.builds(kind, *arguments).map(lambda command: command) for _ in range(weight)]
 
 
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
-    *_weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
-    *_weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
-    *_weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
-    *_weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
-    *_weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
-    *_weighted(1, SettleAll, _channel, _how, st.booleans()),
-    *_weighted(2, Cancel, _channel, st.integers(0, 1)),
-    *_weighted(1, Recover, _channel),
-    *_weighted(1, SettleAndClose, _channel, _how),
-    *_weighted(1, Reopen, _channel, st.booleans()),
-    *_weighted(1, Confirm, _channel),
-    *_weighted(1, Barrier, _channel),
+    *weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
+    *weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
+    *weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
+    *weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
+    *weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
+    *weighted(1, SettleAll, _channel, _how, st.booleans()),
+    *weighted(2, Cancel, _channel, st.integers(0, 1)),
+    *weighted(1, Recover, _channel),
+    *weighted(1, SettleAndClose, _channel, _how),
+    *weighted(1, Reopen, _channel, st.booleans()),
+    *weighted(1, Confirm, _channel),
+    *weighted(1, Barrier, _channel),
 )

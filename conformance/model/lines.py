@@ -32,7 +32,7 @@ class Entry:
     copy: Copy
     returned: bool
     after: frozenset[int]
-    """Entries under way that come before it, because one channel sent both."""
+    """Entries that come before it, because they were proven before it was sent, or one channel sent both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +184,24 @@ class Line:
                     yield here.beheaded().holding(taker.start, (*hand, here.ready[0]))
 
     def _needed(self, start: Explanation, here: Explanation, message: str, must: frozenset[int]) -> bool:
-        """Is every entry made on the way for something? One that could be made later will be."""
+        """Is every entry made on the way for something? One that could as well be made next is left for later."""
         made = here.entered - start.entered
         if made <= must:
             return True
         called = frozenset[int]().union(*(self.entries[number].after for number in made | (must & here.entered)))
-        standing = set(here.ready) - {message}
-        return all(
-            number in must or number in called or self.entries[number].copy.id not in standing for number in made
-        )
+        free = {self.entries[number].copy.id: self.entries[number].returned for number in made - must - called}
+        return not any(lane and lane[-1] in free for lane in self._lanes(here, message, free))
+
+    def _lanes(self, here: Explanation, message: str, free: dict[str, bool]) -> list[tuple[str, ...]]:
+        """The sequences in which the place of an entry depends on what was made before it."""
+        if self.order == "original":
+            sorted_in: list[tuple[str, ...]] = [(one,) for one in here.ready if free.get(one) and one != message]
+            return [*sorted_in, here.rank] if here.rank and here.rank[-1] != message else sorted_in
+        standing = tuple(one for one in here.ready if one != message)
+        if self.order == "tail":
+            return [standing]
+        split = here.returned - (here.ready[:1] == (message,) and here.returned > 0)
+        return [standing[:split], standing[split:]]
 
     def _forget(self) -> None:
         """Entries that all explanations have made are no longer under way."""
@@ -211,6 +220,8 @@ class Line:
     def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
         """Does this entry certainly come before one that the client sends now?"""
         one = earlier.copy
+        if one.proof > 0:
+            return True
         if RELEASED in (one.entry, copy.entry):
             return False
         if earlier.returned and returned:

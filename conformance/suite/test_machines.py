@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from conformance.machines.cancellation import CANCELLATION
+from conformance.machines.requeueing import REQUEUEING
 from conformance.machines.search import Machine
 from conformance.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
 from conformance.suite.marks import rule
@@ -34,3 +35,10 @@ def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
     """Consumers end in every way, under two clients of which one is notified, while queues go and come back."""
     campaign.run(CANCELLATION, scheduler)
+
+
+@rule()
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_requeueing(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Three connections take and return, and one of them may consume: some order explains what all see."""
+    campaign.run(REQUEUEING, scheduler)

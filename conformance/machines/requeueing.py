@@ -1,0 +1,113 @@
+"""The requeueing machine: what several connections take from a queue and return to it, and the order that all see.
+
+Each channel has a connection of its own, so nothing but cause and effect orders what they do; all are in confirm mode,
+so a publish proves what was returned before it. Most of it is getting and returning, since with a consumer messages
+are taken unseen; there is one consumer at a time. On quorum queues the second queue has a small delivery limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from hypothesis import strategies as st
+
+from conformance.channel import Channel
+from conformance.machines import search
+from conformance.machines.alphabet import (
+    Barrier,
+    Cancel,
+    Command,
+    Get,
+    How,
+    Publish,
+    Recover,
+    Reopen,
+    SettleAll,
+    settle,
+    weighted,
+)
+from conformance.machines.world import World
+from conformance.profiles import Profile
+from conformance.stage import Stage
+
+LIMIT = 3
+
+
+class Rivals(World):
+    """Channels on connections of their own."""
+
+    def __init__(self, stage: Stage, queues: int) -> None:
+        super().__init__(stage, queues)
+        if stage.queue_type == "quorum" and queues > 1:
+            self._queues[1] = stage.queue({"x-delivery-limit": LIMIT})
+        self.channels[1:] = [self._alone() for _ in self.channels[1:]]
+
+    def _alone(self) -> Channel:
+        stage = self.stage
+        channel = stage.channel(connection=stage.connect(f"c{len(stage.connections) + 1}"))
+        channel.confirm()
+        stage.quiesce()
+        return channel
+
+    def _reconnect(self) -> None:
+        self.channels = [
+            channel if channel.connection.alive else self._alone() for channel in self.channels
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Starts a consumer with room for so many, unless one is there."""
+
+    channel: int
+    queue: int
+    prefetch: int
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        if not any(world.consumers(one) for one in world.channels):
+            channel.qos(self.prefetch)
+            channel.consume(world.queue(self.queue))
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Returns a delivery, or all up to it, on the first channel from this one on that holds any."""
+
+    channel: int
+    how: How
+    index: int
+    multiple: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.first(self.channel, lambda channel: channel.unacked)
+        if channel:
+            tags = channel.unacked
+            chosen = self.index % len(tags)
+            multiple = self.multiple and self.how == "nack"
+            covered = tags[: chosen + 1] if multiple else tags[chosen : chosen + 1]
+            how = self.how if world.may_return(channel, covered) else "ack"
+            settle(channel, how, tags[chosen], multiple, requeue=True)
+
+
+_channel, _queue, _index = st.integers(0, 2), st.sampled_from((0, 0, 1)), st.integers(0, 4)
+
+
+def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
+    return st.one_of(
+        *weighted(4, Publish, _channel, _queue, st.integers(1, 3)),
+        *weighted(8, Get, _channel, _queue, st.integers(1, 3), st.just(False)),
+        *weighted(9, Return, _channel, st.sampled_from(("nack", "nack", "reject")), _index, st.booleans()),
+        *weighted(1, Return, _channel, st.just("ack"), _index, st.just(False)),
+        *weighted(2, Watch, _channel, _queue, st.integers(1, 3)),
+        *weighted(1, Cancel, _channel, st.integers(0, 1)),
+        *weighted(1, SettleAll, _channel, st.just("nack"), st.just(True)),
+        *weighted(1, Recover, _channel),
+        *weighted(1, Reopen, _channel, st.just(True)),
+        *weighted(1, Barrier, _channel),
+    )
+
+
+REQUEUEING = search.Machine("requeueing", commands, world=Rivals)
+run_requeueing = partial(search.run, REQUEUEING)
