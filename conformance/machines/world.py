@@ -31,6 +31,7 @@ class World:
         self.stage = stage
         self._delivered: Counter[str] = Counter()
         self._highest: Counter[tuple[str, int]] = Counter()
+        self._props: dict[str, str] = {}
         stage.recorder.subscribe(self._count)
         self.channels = [stage.channel() for _ in range(CHANNELS)]
         self._queues = [stage.queue() for _ in range(queues)]
@@ -39,6 +40,16 @@ class World:
 
     def queue(self, index: int) -> str:
         return self._queues[index % len(self._queues)]
+
+    @property
+    def queues(self) -> list[str]:
+        return self._queues
+
+    def prop(self, name: str, make: Callable[[], str]) -> str:
+        """An exchange or a further queue that commands share, declared when it is first asked for."""
+        if name not in self._props:
+            self._props[name] = make()
+        return self._props[name]
 
     def channel(self, index: int) -> Channel:
         """This channel, open: opened again, where it was closed or is about to be."""

@@ -60,6 +60,8 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
 def enter(channel: Channel, publication: Publication, seq: int) -> None:
     """The broker may put the message into its queues from now on."""
     for copy in publication.copies:
+        if copy.seen:
+            continue
         copy.published = copy.entered = seq
         copy.queue.put(copy)
         channel.await_proof(copy, seq)

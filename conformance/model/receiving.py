@@ -102,6 +102,8 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         _consuming(channel, event, request)
     elif method == "basic.cancel":
         cancelling.answered(channel, event, request)
+    elif method == "queue.purge" and request.source is not None:
+        request.source.purging -= 1
     elif method == "confirm.select":
         next(one for one in channel.selects if one.seq == request.seq).answered = event.seq
     elif method == "queue.declare" and event.queue and event.queue not in model.queues:

@@ -275,7 +275,10 @@ def _purge(model: Model, channel: Channel, event: Event) -> None:
     if queue is not None:
         queue.doubt()
         queue.purged = event.seq
-    _request(model, channel, event)
+        queue.purging += "no_wait" not in event.flags
+    request = requests.request(channel, event)
+    if request is not None:
+        request.source = queue
 
 
 def _declare(model: Model, channel: Channel, event: Event) -> None:

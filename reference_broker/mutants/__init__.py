@@ -10,11 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from reference_broker.mutants import around, errors, hard, modes, nack, requeue, settle, tags
+from reference_broker.mutants import (
+    around,
+    cancel,
+    confirms,
+    ends,
+    errors,
+    hard,
+    modes,
+    nack,
+    requeue,
+    routes,
+    settle,
+    tags,
+    transactions,
+)
 from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
-FAMILIES = (tags, modes, settle, nack, around, errors, hard, requeue)
+FAMILIES = (tags, modes, settle, nack, around, errors, hard, requeue, cancel, ends, confirms, routes, transactions)
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 
 

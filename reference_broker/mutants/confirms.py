@@ -1,0 +1,284 @@
+"""Wrong confirms: how publishes are counted, when and how they are answered, and which mode a channel is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import codec
+from codec import methods as m
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.confirms import Confirms
+from reference_broker.connection import Connection
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import HANDLERS, Parts
+
+MUTANTS: list[Mutant] = []
+Answer = m.BasicAck | m.BasicNack
+Publish = Callable[[Channel, m.BasicPublish, codec.Header, bytes], None]
+
+
+# -- the mode
+
+
+@changes(MUTANTS, "confirms.select-ok-on-nowait", "confirm.select is answered even with nowait", "CNF-001")
+def _(parts: Parts) -> None:
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        basic.confirm_select(channel, m.ConfirmSelect(method.channel))
+
+    parts.handlers[m.ConfirmSelect] = select
+
+
+@changes(MUTANTS, "confirms.nowait-select-lost", "confirm.select with nowait has no effect", "CNF-001")
+def _(parts: Parts) -> None:
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        if not method.no_wait:
+            basic.confirm_select(channel, method)
+
+    parts.handlers[m.ConfirmSelect] = select
+
+
+@changes(MUTANTS, "confirms.second-select-restarts", "each confirm.select begins again at 1", "CNF-003")
+def _(parts: Parts) -> None:
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        basic.confirm_select(channel, method)
+        channel.confirms = parts.confirms()
+
+    parts.handlers[m.ConfirmSelect] = select
+
+
+@changes(
+    MUTANTS, "confirms.select-takes-a-round",
+    "a publish that arrives together with confirm.select is not counted", "CNF-022",
+)
+def _(parts: Parts) -> None:
+    def feed(self: Connection, data: bytes) -> None:
+        rounds = memory(self, "rounds", list)
+        rounds.append(None)
+        Connection.feed(self, data)
+
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        basic.confirm_select(channel, method)
+        memory(channel, "selected", lambda: len(memory(channel.connection, "rounds", list)))
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        confirms, now = channel.confirms, len(memory(channel.connection, "rounds", list))
+        if confirms is not None and vars(channel).get("mutant_selected") == now:
+            channel.confirms = None
+        basic.publish(channel, method, header, body)
+        channel.confirms = confirms
+
+    parts.override("connection", feed=feed)
+    parts.handlers[m.ConfirmSelect] = select
+    parts.publish = publish
+
+
+@changes(MUTANTS, "confirms.one-count-per-connection", "all channels of a connection count together", "CNF-023")
+def _(parts: Parts) -> None:
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        basic.confirm_select(channel, method)
+        channel.confirms = memory(channel.connection, "confirms", parts.confirms)
+
+    parts.handlers[m.ConfirmSelect] = select
+
+
+@changes(
+    MUTANTS, "confirms.mode-of-connection", "confirm.select on one channel holds for all of its connection", "CNF-023",
+)
+def _(parts: Parts) -> None:
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if channel.confirms is None and any(one.confirms for one in channel.connection.channels.values()):
+            channel.confirms = parts.confirms()
+        basic.publish(channel, method, header, body)
+
+    parts.publish = publish
+
+
+@changes(MUTANTS, "confirms.confirm-in-transaction", "a transactional channel may go into confirm mode", "CNF-016")
+def _(parts: Parts) -> None:
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        channel.transaction = None
+        basic.confirm_select(channel, method)
+
+    parts.handlers[m.ConfirmSelect] = select
+
+
+@changes(MUTANTS, "confirms.transaction-in-confirm-mode", "tx.select is fine in confirm mode", "CNF-016")
+def _(parts: Parts) -> None:
+    def select(channel: Channel, method: m.TxSelect) -> None:
+        channel.confirms = None
+        basic.tx_select(channel, method)
+
+    parts.handlers[m.TxSelect] = select
+
+
+# -- counting
+
+
+@changes(MUTANTS, "confirms.counts-from-channel-open", "publishes before confirm.select are counted too", "CNF-002")
+def _(parts: Parts) -> None:
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if channel.confirms is None:
+            memory(channel, "before", list).append(None)
+        basic.publish(channel, method, header, body)
+
+    def select(channel: Channel, method: m.ConfirmSelect) -> None:
+        new = channel.confirms is None
+        basic.confirm_select(channel, method)
+        if new and channel.confirms is not None:
+            channel.confirms.published = len(memory(channel, "before", list))
+
+    parts.publish = publish
+    parts.handlers[m.ConfirmSelect] = select
+
+
+def renumbered(answers: list[Answer], by: int) -> list[Answer]:
+    for answer in answers:
+        answer.delivery_tag += by
+    return answers
+
+
+@replaces("confirms.flush", MUTANTS, "confirms.counts-from-0", "the first publish has the number 0", "CNF-002")
+def _(self: Any, channel: int) -> list[Answer]:
+    return renumbered(honest(self, channel), -1)
+
+
+@replaces("confirms.flush", MUTANTS, "confirms.one-ahead", "the number of the next publish is confirmed", "CNF-006")
+def _(self: Any, channel: int) -> list[Answer]:
+    return renumbered(honest(self, channel), 1)
+
+
+def honest(confirms: Confirms, channel: int) -> list[Answer]:
+    """What a broker without this mutant would send."""
+    return Confirms.flush(confirms, channel)
+
+
+@changes(
+    MUTANTS, "confirms.before-the-body", "a publish is confirmed when its method has come", "CNF-006", "CNF-026",
+)
+def _(parts: Parts) -> None:
+    def serve(self: Connection, channel: Channel, method: codec.Method) -> None:
+        Connection.serve(self, channel, method)
+        if isinstance(method, m.BasicPublish) and channel.confirms is not None:
+            self.send(m.BasicAck(channel.number, channel.confirms.published + 1))
+
+    parts.override("connection", serve=serve)
+
+
+@changes(MUTANTS, "confirms.counts-body-frames", "each body frame of a publish counts", "CNF-026", "CNF-006")
+def _(parts: Parts) -> None:
+    def on_content(self: Connection, number: int, frame: codec.Header | codec.Body) -> None:
+        channel, assembly = self.channels.get(number), self.assemblies.get(number)
+        if channel and channel.confirms and assembly and assembly.bodies and isinstance(frame, codec.Body):
+            channel.confirms.published += 1
+        Connection.on_content(self, number, frame)
+
+    parts.override("connection", on_content=on_content)
+
+
+# -- answering
+
+
+def unanswered(parts: Parts, silent: Callable[[Channel, m.BasicPublish, bytes], object]) -> None:
+    """Some publishes take their number and are never heard of again."""
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        basic.publish(channel, method, header, body)
+        confirms = channel.confirms
+        if confirms is not None and silent(channel, method, body):
+            for numbers in (confirms.accepted, confirms.refused):
+                if confirms.published in numbers:
+                    numbers.remove(confirms.published)
+            confirms.pending[confirms.published] = None
+
+    parts.publish = publish
+
+
+@changes(MUTANTS, "confirms.empty-body-forgotten", "a publish with an empty body is never confirmed", "CNF-026")
+def _(parts: Parts) -> None:
+    unanswered(parts, lambda channel, method, body: not body)
+
+
+@changes(
+    MUTANTS, "confirms.third-of-a-burst-forgotten", "the third publish of a channel is never confirmed", "CNF-004",
+)
+def _(parts: Parts) -> None:
+    unanswered(parts, lambda channel, method, body: channel.confirms and channel.confirms.published == 3)
+
+
+@changes(
+    MUTANTS, "confirms.held-by-a-consumer", "a publish is not confirmed while a consumer holds its message",
+    "CNF-018",
+)
+def _(parts: Parts) -> None:
+    def held(channel: Channel, method: m.BasicPublish, body: bytes) -> bool:
+        queue = channel.vhost.queues.get(method.routing_key)
+        return queue is not None and any(not consumer.no_ack for consumer in queue.consumers)
+
+    unanswered(parts, held)
+
+
+@changes(
+    MUTANTS, "confirms.purged-forgotten", "what is purged before its confirm has left is never confirmed", "CNF-017",
+)
+def _(parts: Parts) -> None:
+    def purge(channel: Channel, method: m.QueuePurge) -> None:
+        if channel.confirms is not None:
+            channel.confirms.pending.update(dict.fromkeys(channel.confirms.accepted))
+            channel.confirms.accepted.clear()
+        HANDLERS[m.QueuePurge](channel, method)
+
+    parts.handlers[m.QueuePurge] = purge
+
+
+@replaces(
+    "confirms.flush", MUTANTS, "confirms.wait-for-the-next", "a publish is confirmed when the next one comes",
+    "CNF-020", "CNF-004",
+)
+def _(self: Any, channel: int) -> list[Answer]:
+    kept = [number for number in self.accepted if number == self.published]
+    self.accepted = [number for number in self.accepted if number != self.published]
+    answers = honest(self, channel)
+    self.accepted += kept
+    return answers
+
+
+@replaces(
+    "confirms.flush", MUTANTS, "confirms.single-after-multiple",
+    "the last number of a multiple is confirmed once more by itself", "CNF-004",
+)
+def _(self: Any, channel: int) -> list[Answer]:
+    answers = honest(self, channel)
+    return answers + [type(one)(channel, one.delivery_tag) for one in answers if one.multiple]
+
+
+@replaces("confirms.flush", MUTANTS, "confirms.ack-after-nack", "what is refused is confirmed afterwards", "CNF-005")
+def _(self: Any, channel: int) -> list[Answer]:
+    refused = list(self.refused)
+    return honest(self, channel) + [m.BasicAck(channel, number) for number in refused]
+
+
+@replaces(
+    "confirms.flush", MUTANTS, "confirms.multiple-over-refused",
+    "a multiple confirm covers numbers that are refused after it", "CNF-005",
+)
+def _(self: Any, channel: int) -> list[Answer]:
+    refused, answers = list(self.refused), honest(self, channel)
+    if not refused or not any(isinstance(one, m.BasicAck) for one in answers):
+        return answers
+    return [m.BasicAck(channel, self.published, True), *(m.BasicNack(channel, number) for number in refused)]
+
+
+@changes(
+    MUTANTS, "confirms.client-ack-resolves", "a client's acknowledgement takes the publish of its number for resolved",
+    "CNF-027",
+)
+def _(parts: Parts) -> None:
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        if channel.confirms is not None and method.delivery_tag in channel.confirms.accepted:
+            channel.confirms.accepted.remove(method.delivery_tag)
+            channel.confirms.pending[method.delivery_tag] = None
+        basic.ack(channel, method)
+
+    parts.handlers[m.BasicAck] = ack

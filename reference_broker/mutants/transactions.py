@@ -1,0 +1,109 @@
+"""Wrong transactions: what happens before the commit, what a rollback brings back, what is no transaction at all."""
+
+from __future__ import annotations
+
+import codec
+from codec import methods as m
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.errors import ChannelException
+from reference_broker.message import addressed
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.transaction import Transaction
+from reference_broker.unacked import Delivery
+
+MUTANTS: list[Mutant] = []
+
+
+@changes(
+    MUTANTS, "transactions.wrong-ack-at-commit", "a wrong acknowledgement is reported with the commit", "TX-001",
+)
+def _(parts: Parts) -> None:
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        try:
+            return Channel.collect(self, tag, multiple)
+        except ChannelException as error:
+            if self.transaction is None:
+                raise
+            memory(self, "errors", list).append(error)
+            return []
+
+    def commit(channel: Channel, method: m.TxCommit) -> None:
+        for error in memory(channel, "errors", list):
+            raise error
+        basic.tx_commit(channel, method)
+
+    parts.override("channel", collect=collect)
+    parts.handlers[m.TxCommit] = commit
+
+
+@replaces(
+    "transaction.rollback", MUTANTS, "transactions.rollback-requeues",
+    "a rollback returns what was acknowledged to its queue", "TX-002",
+)
+def _(self: Transaction, channel: Channel) -> None:
+    self.published.clear()
+    channel.requeue(self.take_settled())
+
+
+@replaces(
+    "transaction.rollback", MUTANTS, "transactions.rollback-forgets-tags",
+    "after a rollback the acknowledged tags are unknown", "TX-002",
+)
+def _(self: Transaction, channel: Channel) -> None:
+    self.published.clear()
+    memory(self, "forgotten", list).extend(self.take_settled())
+
+
+@changes(MUTANTS, "transactions.publishes-early", "a publish in a transaction is routed at once", "TX-003")
+def _(parts: Parts) -> None:
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if channel.transaction is None:
+            basic.publish(channel, method, header, body)
+        else:
+            message = addressed(method.exchange, method.routing_key, header, body)
+            channel.publish(method.exchange, message, method.mandatory)
+
+    parts.publish = publish
+
+
+@changes(MUTANTS, "transactions.commit-ok-before-returns", "tx.commit-ok comes before the returns", "TX-003")
+def _(parts: Parts) -> None:
+    def commit(channel: Channel, method: m.TxCommit) -> None:
+        if channel.transaction is None:
+            basic.tx_commit(channel, method)
+        else:
+            channel.connection.send(m.TxCommitOk(channel.number))
+            channel.transaction.commit(channel)
+
+    parts.handlers[m.TxCommit] = commit
+
+
+@changes(
+    MUTANTS, "transactions.ends-without-begin", "tx.commit and tx.rollback are answered on any channel", "TX-004",
+)
+def _(parts: Parts) -> None:
+    def commit(channel: Channel, method: m.TxCommit) -> None:
+        if channel.transaction is not None:
+            channel.transaction.commit(channel)
+        channel.connection.send(m.TxCommitOk(channel.number))
+
+    def rollback(channel: Channel, method: m.TxRollback) -> None:
+        if channel.transaction is not None:
+            channel.transaction.rollback(channel)
+        channel.connection.send(m.TxRollbackOk(channel.number))
+
+    parts.handlers[m.TxCommit] = commit
+    parts.handlers[m.TxRollback] = rollback
+
+
+@changes(MUTANTS, "transactions.commit-confirms", "a commit also confirms the publishes it carries out", "CNF-024")
+def _(parts: Parts) -> None:
+    def commit(channel: Channel, method: m.TxCommit) -> None:
+        count = len(channel.transaction.published) if channel.transaction is not None else 0
+        if count:
+            channel.connection.send(m.BasicAck(channel.number, count, count > 1))
+        basic.tx_commit(channel, method)
+
+    parts.handlers[m.TxCommit] = commit
