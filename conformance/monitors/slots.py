@@ -14,7 +14,7 @@ from conformance.model.records import PUBLISHED, Copy, Delivery, Settlement
 from conformance.model.windows import Window
 
 MIXED = 3
-"""From so many ways of giving slots back on, what is lost is lost by the mixture."""
+"""So many ways of giving slots back are a mixture."""
 
 
 def of_settlement(settlement: Settlement, channel: Channel) -> str:
@@ -154,10 +154,9 @@ def _of_leak(channel: Channel, window: Window) -> str:
     freed = window.freed
     if freed is None or not window.fills:
         return ""
-    if len(window.ways) >= MIXED or any(one.orphan for one in freed.settlement.covered):
+    if not freed.full or any(one.orphan for one in freed.settlement.covered):
         return "QOS-019"
-    unused = window.held == freed.held - freed.slots
-    return of_settlement(freed.settlement, channel) if freed.full or unused else "QOS-019"
+    return of_settlement(freed.settlement, channel)
 
 
 def _of_strangers(channel: Channel, window: Window, limit: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from codec import methods as m
 from conformance.channel import Channel
-from conformance.stage import Stage
+from conformance.stage import SceneOver, Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import restock, stocked
 
@@ -26,6 +26,14 @@ def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False) -> Ch
     channel.consume(queue)
     stage.quiesce()
     return channel
+
+
+def outstanding(channel: Channel, least: int = 1) -> list[int]:
+    """The tags that the channel holds, if there are enough of them to go on with."""
+    tags = channel.unacked
+    if len(tags) < least:
+        raise SceneOver(f"{channel} holds {len(tags)} deliveries, {least} are needed")
+    return tags
 
 
 def shares(stage: Stage) -> bool:
@@ -208,7 +216,7 @@ def test_a_slot_goes_back_to_its_own_consumer(stage: Stage) -> None:
     channel.consume(second)
     stage.quiesce()
     for _ in range(2):
-        channel.ack(channel.unacked[-1], multiple=True)
+        channel.ack(outstanding(channel)[-1], multiple=True)
         stage.quiesce()
     stage.barrier(channel)
 
@@ -266,7 +274,7 @@ def test_returning_frees_a_slot(stage: Stage) -> None:
     """A window of 1 over three messages, which come back again and again."""
     channel = limited(stage, stocked(stage, 3), 1)
     for turn in range(5):
-        tag = channel.unacked[-1]
+        tag = outstanding(channel)[-1]
         if turn % 2:
             channel.reject(tag)
         else:
@@ -286,7 +294,7 @@ def test_slots_are_never_lost(stage: Stage) -> None:
         lambda tags: channel.nack(0, multiple=True, requeue=False), lambda tags: channel.ack(0, multiple=True),
     )
     for settle in ways:
-        settle(channel.unacked)
+        settle(outstanding(channel, 4))
         stage.quiesce()
     if shares(stage):
         _outlived(stage, stocked(stage, 12))
@@ -301,7 +309,7 @@ def _outlived(stage: Stage, queue: str) -> None:
         stage.quiesce()
         channel.cancel(tag)
         stage.quiesce()
-        channel.ack(channel.unacked[0])
+        channel.ack(outstanding(channel)[0])
         channel.ack(0, multiple=True)
     channel.consume(queue)
     stage.quiesce()
@@ -391,7 +399,7 @@ def test_an_uncommitted_ack_frees_no_slot(stage: Stage) -> None:
     channel.consume(queue)
     stage.quiesce()
     for end in (channel.tx_commit, channel.tx_rollback, channel.tx_commit):
-        channel.ack(channel.unacked[0])
+        channel.ack(outstanding(channel)[0])
         stage.barrier(channel)
         end()
         stage.quiesce()

@@ -52,7 +52,7 @@ class Scene:
         for case in self.cases:
             stage = Stage(
                 Target.parse(url), profiles.load("documented"), Recorder("test", "reference"), self.name,
-                self.rules, "classic", deadline,
+                self.rules, self.queue_types[0], deadline,
             )
             try:
                 with contextlib.suppress(SceneOver):

@@ -1,0 +1,148 @@
+"""Wrong slots: freed too few or too many, too early or too late, or for somebody else."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer, Limit
+from reference_broker.queue import Queue
+from reference_broker.unacked import Delivery
+
+MUTANTS: list[Mutant] = []
+
+
+@replaces("limit.full", MUTANTS, "slots.refills-at-half",
+          "a limit that was reached lets nothing through until half of its slots are free", "QOS-010")
+def _(self: Limit) -> bool:
+    reached = memory(self, "reached", lambda: [False])
+    if Limit.full(self):
+        reached[0] = True
+    elif self.held <= self.count // 2:
+        reached[0] = False
+    return bool(reached[0])
+
+
+@changes(MUTANTS, "slots.slots-in-order",
+         "a slot is free only when the oldest delivery of its consumer is settled", "QOS-010")
+def _(parts: Parts) -> None:
+    def hold(self: Consumer) -> None:
+        Consumer.hold(self)
+        memory(self, "sent", list).append(self.channel.last_tag)
+
+    def release(self: Consumer) -> None:
+        self.shared.held -= 1
+        oldest = min((one.tag for one in self.channel.unacked.by_tag.values() if one.consumer is self), default=None)
+        sent: list[int] = memory(self, "sent", list)
+        self.own.held = 0 if oldest is None else sum(tag >= oldest for tag in sent)
+
+    parts.override("consumer", hold=hold, release=release)
+
+
+@changes(MUTANTS, "slots.reject-frees-nothing", "a rejected delivery keeps its slot", "QOS-010")
+def _(parts: Parts) -> None:
+    def reject(channel: Channel, method: m.BasicReject) -> None:
+        held = channel.unacked.by_tag.get(method.delivery_tag)
+        if held is not None and held.consumer is not None and not method.requeue:
+            held.consumer.hold()
+        basic.reject(channel, method)
+
+    parts.handlers[m.BasicReject] = reject
+
+
+@changes(MUTANTS, "slots.return-frees-nothing", "a returned delivery keeps its slot", "QOS-018")
+def _(parts: Parts) -> None:
+    def nack(channel: Channel, method: m.BasicNack) -> None:
+        held = channel.unacked.by_tag.get(method.delivery_tag)
+        if held is not None and held.consumer is not None and method.requeue:
+            held.consumer.hold()
+        basic.nack(channel, method)
+
+    parts.handlers[m.BasicNack] = nack
+
+
+@changes(MUTANTS, "slots.one-slot-per-frame", "a multiple settlement frees one slot of a consumer", "QOS-012")
+def _(parts: Parts) -> None:
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        found = Channel.collect(self, tag, multiple)
+        seen: set[int] = set()
+        for delivery in found:
+            if delivery.consumer is not None:
+                if id(delivery.consumer) in seen:
+                    delivery.consumer.hold()
+                seen.add(id(delivery.consumer))
+        return found
+
+    parts.override("channel", collect=collect)
+
+
+@replaces("channel.collect", MUTANTS, "slots.gap-counts-twice",
+          "a multiple settlement also frees slots for deliveries settled earlier", "QOS-012")
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    found = Channel.collect(self, tag, multiple)
+    if multiple and found and found[-1].consumer is not None:
+        found[-1].consumer.own.held -= found[-1].tag - found[0].tag + 1 - len(found)
+    return found
+
+
+@replaces("channel.collect", MUTANTS, "slots.slots-to-the-named",
+          "a multiple settlement frees all its slots for the consumer of the tag it names", "QOS-013")
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    found = Channel.collect(self, tag, multiple)
+    last = found[-1].consumer if found else None
+    for delivery in found:
+        if delivery.consumer is not None and last is not None and delivery.consumer is not last:
+            delivery.consumer.own.held += 1
+            last.own.held -= 1
+    return found
+
+
+@replaces("channel.collect", MUTANTS, "slots.settled-get-frees",
+          "settling a delivery of basic.get frees a slot of each consumer of the channel", "QOS-015")
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    found = Channel.collect(self, tag, multiple)
+    for _ in (one for one in found if one.consumer is None):
+        for consumer in list(self.consumers.values()):
+            consumer.own.held -= 1
+            consumer.wake()
+    return found
+
+
+@changes(MUTANTS, "slots.cancel-leaks",
+         "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
+def _(parts: Parts) -> None:
+    def release(self: Consumer) -> None:
+        if self.channel.consumers.get(self.tag) is self:
+            Consumer.release(self)
+
+    parts.override("consumer", release=release)
+
+
+@changes(MUTANTS, "slots.successor-inherits",
+         "a new consumer starts with the outstanding deliveries of those cancelled before", "QOS-020")
+def _(parts: Parts) -> None:
+    def started(
+        self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit
+    ) -> None:
+        Consumer.__init__(self, tag, channel, queue, no_ack, own)
+        living = list(channel.consumers.values())
+        own.held = sum(
+            one.queue is queue and one.consumer is not None and one.consumer not in living
+            for one in channel.unacked.by_tag.values()
+        )
+
+    parts.override("consumer", __init__=started)
+
+
+@changes(MUTANTS, "slots.uncommitted-frees", "an acknowledgement frees its slot before it is committed", "QOS-026")
+def _(parts: Parts) -> None:
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        held = channel.unacked.by_tag.get(method.delivery_tag)
+        basic.ack(channel, method)
+        if channel.transaction is not None and held is not None and held.consumer is not None:
+            held.consumer.release()
+            held.consumer.wake()
+
+    parts.handlers[m.BasicAck] = ack
