@@ -124,9 +124,14 @@ def checked(name: str, letter: str, value: Any, queue: str) -> Any:
     return value
 
 
-def number(name: str, letter: str, value: Any, queue: str) -> int:
+def integer(name: str, letter: str, value: Any, queue: str) -> int:
     if letter not in INTEGERS:
         raise invalid(name, queue, f'"expected integer, got {TYPE_NAMES[letter]}"')
+    return int(value)
+
+
+def number(name: str, letter: str, given: Any, queue: str) -> int:
+    value = integer(name, letter, given, queue)
     if value < 0:
         raise invalid(name, queue, f"{{value_negative,{value}}}")
     if name == "x-expires" and value == 0:
@@ -135,7 +140,7 @@ def number(name: str, letter: str, value: Any, queue: str) -> int:
         raise invalid(name, queue, f"{{value_too_large,{value}}}")
     if name == "x-max-priority" and value > MOST_PRIORITIES:
         raise invalid(name, queue, f"{{max_value_exceeded,{value}}}")
-    return int(value)
+    return value
 
 
 def choice(name: str, text: str, queue: str) -> str:

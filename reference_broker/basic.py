@@ -6,10 +6,11 @@ import re
 
 import codec
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker import channel as fates
-from reference_broker.arguments import LARGEST
+from reference_broker.arguments import LARGEST, integer
 from reference_broker.channel import Channel
-from reference_broker.errors import not_allowed, not_implemented, precondition, refused
+from reference_broker.errors import ConnectionException, not_allowed, not_implemented, precondition, refused
 from reference_broker.message import addressed
 from reference_broker.topology import named_queue
 
@@ -78,11 +79,21 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
     if queue.quorum is not None and channel.limit.count:
         raise not_implemented(f"queue '{queue.name}' in vhost '/' does not support global qos")
     tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
-    consumer = parts.consumer(tag, channel, queue, method.no_ack, parts.limit(queue.window(channel.prefetch)))
+    ranks = priority(method, queue.name)
+    window = parts.limit(queue.window(channel.prefetch))
+    consumer = parts.consumer(tag, channel, queue, method.no_ack, window)
+    consumer.priority = ranks
     channel.consumers[tag] = consumer
     if not method.no_wait:
         connection.send(m.BasicConsumeOk(channel.number, tag))
     queue.join(consumer, method.exclusive)
+
+
+def priority(method: m.BasicConsume, queue: str) -> int:
+    for name, letter, value in method.arguments:
+        if name == "x-priority":
+            return integer(name, letter, value, queue)
+    return 0
 
 
 def cancel(channel: Channel, method: m.BasicCancel) -> None:
@@ -92,14 +103,27 @@ def cancel(channel: Channel, method: m.BasicCancel) -> None:
         channel.connection.send(m.BasicCancelOk(channel.number, method.consumer_tag))
 
 
+def cancel_ok(channel: Channel, method: m.BasicCancelOk) -> None:
+    """Nobody asked: the broker's own basic.cancel wants no answer."""
+    code = channel.vhost.dialect.client_cancel_ok
+    if code is ReplyCode.INTERNAL_ERROR:
+        raise ConnectionException(code, offender=(0, 0))
+    raise ConnectionException(code, "unimplemented method")
+
+
 def qos(channel: Channel, method: m.BasicQos) -> None:
     if method.prefetch_size:
         raise not_implemented(f"prefetch_size!=0 ({method.prefetch_size})")
     channel.connection.send(m.BasicQosOk(channel.number))
-    if method.global_:
+    dialect = channel.vhost.dialect
+    if method.global_ and dialect.channel_limit:
+        if dialect.gets_fill_channel_limit and not channel.limit.count:
+            channel.limit.held = len(channel.unacked)
         channel.limit.change(method.prefetch_count)
     else:
         channel.prefetch = method.prefetch_count
+        if dialect.consumer_limit_clears_channel_limit:
+            channel.limit.change(0)
 
 
 # -- settling

@@ -21,6 +21,7 @@ CAPABILITIES = {
     "exchange_exchange_bindings": True,
     "basic.nack": True,
     "consumer_cancel_notify": True,
+    "consumer_priorities": True,
     "authentication_failure_close": True,
     "per_consumer_qos": True,
 }

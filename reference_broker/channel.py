@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from codec import methods as m
 from reference_broker.errors import precondition
 from reference_broker.message import Entry, Message
+from reference_broker.pipeline import Pipeline
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
@@ -22,6 +23,7 @@ from reference_broker.unacked import Delivery
 if TYPE_CHECKING:
     from reference_broker.confirms import Confirms
     from reference_broker.connection import Connection
+    from reference_broker.vhost import VirtualHost
 
 Fate: TypeAlias = Callable[[Delivery], None]
 
@@ -30,7 +32,7 @@ class Channel:
     def __init__(self, connection: Connection, number: int) -> None:
         parts = connection.broker.parts
         self.connection = connection
-        self.vhost = connection.vhost
+        self.vhost: VirtualHost = connection.vhost
         self.number = number
         self.closing = False
         self.last_tag = 0
@@ -39,6 +41,8 @@ class Channel:
         self.limit: Limit = parts.limit()
         self.unacked = parts.unacked()
         self.consumers: dict[str, Consumer] = {}
+        soft_limit = self.vhost.dialect.soft_limit
+        self.pipeline = Pipeline(soft_limit) if soft_limit is not None else None
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
 
@@ -85,8 +89,11 @@ class Channel:
     def settle(self, deliveries: list[Delivery], fate: Fate) -> None:
         if self.transaction is not None:
             self.transaction.settle(deliveries, fate)
-        else:
+        elif self.pipeline is None:
             self.finish(deliveries, fate)
+        else:
+            self.finish(self.pipeline.admit(deliveries, fate), fate)
+            self.connection.confirm(self)
 
     def finish(self, deliveries: list[Delivery], fate: Fate) -> None:
         """Apply the fate to all of them before anybody is served: a requeue is seen as a whole."""
@@ -114,7 +121,13 @@ class Channel:
         self.connection.send_content(method, message)
 
     def flush(self) -> None:
-        """End of the tick: what was confirmed since the last one leaves together."""
+        """End of the tick: what was held up goes on, what was confirmed since the last one leaves together."""
+        if self.pipeline is not None:
+            for deliveries, fate in self.pipeline.take():
+                self.finish(deliveries, fate)
+        self.flush_confirms()
+
+    def flush_confirms(self) -> None:
         if self.confirms is not None:
             for confirm in self.confirms.flush(self.number):
                 self.connection.send(confirm)
@@ -136,13 +149,37 @@ class Channel:
 
     def end(self) -> None:
         """However the channel ends, everything unsettled goes back, acks not yet committed included."""
-        self.flush()
+        self.stop()
+        self.finish(self.unacked.everything(), failed)
+
+    def fail(self) -> None:
+        """An exception ends the channel, but not for everybody before the peer has said close-ok.
+
+        A dialect may keep the messages of quorum queues until then ("classic"), and those of classic
+        queues on which the channel had no consumer ("consuming").
+        """
+        dialect, consuming = self.vhost.dialect, {consumer.queue for consumer in self.consumers.values()}
+        if dialect.exception_requeues == "all":
+            self.end()
+            return
+        self.stop()
+        soon = dialect.exception_requeues == "classic"
+        returning = self.unacked.those(
+            lambda delivery: delivery.queue.quorum is None and (soon or delivery.queue in consuming)
+        )
+        self.finish(returning, failed)
+
+    def stop(self) -> None:
+        """No more deliveries; what was on its way to be settled is as if never sent."""
+        self.flush_confirms()
+        self.closing = True
         consumers, self.consumers = self.consumers, {}
         for consumer in consumers.values():
             consumer.queue.leave(consumer)
         if self.transaction is not None:
             self.unacked.restore(self.transaction.take_settled())
-        self.finish(self.unacked.everything(), failed)
+        if self.pipeline is not None:
+            self.unacked.restore(delivery for held_up, _ in self.pipeline.take() for delivery in held_up)
 
     def requeue(self, deliveries: list[Delivery]) -> None:
         self.finish(deliveries, requeued)

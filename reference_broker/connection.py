@@ -4,8 +4,8 @@
 encoded by `take`, once per tick, so that many small answers leave as one write. `finished` says that
 the transport is to be closed once the outbox is empty. The connection does not know what carries it.
 
-An exception closes the channel or the connection: everything unsettled is requeued at once, then the
-close is sent, and from then on only the peer's close and close-ok count.
+An exception closes the channel or the connection: what is unsettled is requeued, the close is sent,
+and from then on only the peer's close and close-ok count.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Connection:
         if handler is not None:
             handler(channel, method)
         elif method.HAS_CONTENT:
-            self.assemblies[channel.number] = Assembly(method)
+            self.assemblies[channel.number] = Assembly(method, self.broker.dialect.max_message)
         else:
             action = channel_step(ChannelPhase.OPEN, type(method))
             if action is None:
@@ -276,14 +276,15 @@ class Connection:
         self.send(m.ChannelCloseOk(method.channel))
 
     def forget_channel(self, method: m.ChannelCloseOk) -> None:
-        del self.channels[method.channel]
+        channel = self.channels.pop(method.channel)
+        if channel.unacked:
+            channel.end()
 
     # -- the ends
 
     def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         self.assemblies.pop(channel.number, None)
-        channel.end()
-        channel.closing = True
+        channel.fail()
         self.send(m.ChannelClose(channel.number, error.code, error.reply_text, *(error.offender or offender)))
 
     def close(self, error: AmqpException, offender: tuple[int, int]) -> None:
@@ -306,7 +307,7 @@ class Connection:
         self.outgoing.stalled = True
         channels, self.channels = self.channels, {}
         for channel in channels.values():
-            if not channel.closing:
+            if channel.unacked or not channel.closing:
                 channel.end()
         self.assemblies.clear()
         for queue in list(self.exclusive):

@@ -11,14 +11,13 @@ import codec
 from codec.errors import ReplyCode
 from reference_broker.errors import ConnectionException, precondition
 
-MAX_MESSAGE = 134_217_728
-
 
 class Assembly:
-    __slots__ = ("bodies", "header", "method", "missing")
+    __slots__ = ("bodies", "header", "max_message", "method", "missing")
 
-    def __init__(self, method: codec.Method) -> None:
+    def __init__(self, method: codec.Method, max_message: int) -> None:
         self.method = method
+        self.max_message = max_message
         self.header: codec.Header | None = None
         self.bodies: list[bytes] = []
         self.missing = 0
@@ -44,8 +43,10 @@ class Assembly:
             raise self._no_header("non content header frame")
         if frame.class_id != self.method.CLASS_ID:
             raise self._no_header(f"one for class {frame.class_id}")
-        if frame.body_size > MAX_MESSAGE:
-            raise precondition(f"message size {frame.body_size} is larger than configured max size {MAX_MESSAGE}")
+        if frame.body_size > self.max_message:
+            raise precondition(
+                f"message size {frame.body_size} is larger than configured max size {self.max_message}"
+            )
         self.header = frame
         self.missing = frame.body_size
 

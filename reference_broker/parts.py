@@ -41,6 +41,7 @@ HANDLERS: dict[type[codec.Method], Handler] = {
     m.BasicQos: basic.qos,
     m.BasicConsume: basic.consume,
     m.BasicCancel: basic.cancel,
+    m.BasicCancelOk: basic.cancel_ok,
     m.BasicGet: basic.get,
     m.BasicAck: basic.ack,
     m.BasicNack: basic.nack,

@@ -3,7 +3,7 @@
 A `Limit` counts what is held and knows who waits for room. Every consumer has one of its own, fixed
 when it starts, and shares its channel's; both bind at once and neither knows of the other, so the
 order of the basic.qos calls does not matter. Deliveries of basic.get and of no-ack consumers hold
-nothing. A count of 0 means no limit.
+nothing. A count of 0 means no limit. A channel's limit does not reach into quorum queues.
 
 A consumer that cannot take a message is *parked* with the limit that stops it and leaves its queue's
 ring; it costs nothing until that limit has room again. Nobody ever scans consumers that cannot take.
@@ -56,7 +56,7 @@ class Outgoing(Limit):
 
 
 class Consumer:
-    __slots__ = ("channel", "no_ack", "own", "queue", "shared", "tag")
+    __slots__ = ("channel", "no_ack", "own", "priority", "queue", "shared", "tag", "waits_with_others")
 
     def __init__(self, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         self.tag = tag
@@ -64,17 +64,19 @@ class Consumer:
         self.queue = queue
         self.no_ack = no_ack
         self.own = own
-        self.shared = channel.limit
+        self.priority = 0
+        self.shared = channel.limit if queue.quorum is None else Limit()
+        self.waits_with_others = channel.vhost.dialect.channel_limit_stops_auto_ack
 
     def obstacle(self) -> Limit | None:
         """The limit that keeps this consumer from taking one more message, if any."""
         if self.channel.connection.outgoing.full():
             return self.channel.connection.outgoing
-        if self.no_ack:
-            return None
-        if self.own.full():
+        if self.own.full() and not self.no_ack:
             return self.own
-        return self.shared if self.shared.full() else None
+        if self.shared.full() and (self.waits_with_others or not self.no_ack):
+            return self.shared
+        return None
 
     def hold(self) -> None:
         self.own.held += 1

@@ -2,8 +2,11 @@
 
 `ring` holds the consumers that may be able to take a message, in turn; `pump` hands out ready
 messages until one of the two runs out. A consumer found at its limit leaves the ring (see
-`prefetch.py`). Messages that leave other than by delivery (expired, over the length limit,
-rejected) go to `dead`, which the virtual host turns into dead-lettering.
+`prefetch.py`). Of consumers with different priorities the highest in the ring comes first; of a queue
+with a single active consumer only that one is ever in it.
+
+Messages that leave other than by delivery (expired, over the length limit, rejected) go to `dead`,
+which the virtual host turns into dead-lettering.
 
 A quorum queue is one with a `quorum`, which see: it orders and counts what is returned.
 
@@ -52,6 +55,8 @@ class Queue:
         self.consumers: dict[Consumer, None] = {}
         self.exclusive_consumer = False
         self.ring: deque[Consumer] = deque()
+        self.ranked = False
+        self.active: Consumer | None = None
         self.published = 0
         self.deleted = False
         self.expiring = settings.message_ttl is not None
@@ -90,6 +95,8 @@ class Queue:
         return entry.message if self.quorum is None else self.quorum.shown(entry)
 
     def nothing(self) -> Ready:
+        if self.settings.max_priority:
+            return self.vhost.parts.ready("by-priority", self.settings.max_priority)
         return self.vhost.parts.ready("original" if self.quorum is None else self.quorum.order)
 
     def serve(self) -> None:
@@ -101,13 +108,20 @@ class Queue:
     def pump(self) -> None:
         ring, ready = self.ring, self.ready
         while ring and ready:
-            consumer = ring.popleft()
+            consumer = self.next_in_turn()
             obstacle = consumer.obstacle()
             if obstacle is not None:
                 obstacle.parked[consumer] = None
                 continue
             ring.append(consumer)
             consumer.channel.deliver(consumer, ready.pop())
+
+    def next_in_turn(self) -> Consumer:
+        if not self.ranked:
+            return self.ring.popleft()
+        first = max(self.ring, key=lambda consumer: consumer.priority)
+        self.ring.remove(first)
+        return first
 
     def get(self) -> Entry | None:
         self.used_at = self.vhost.clock.now
@@ -184,8 +198,20 @@ class Queue:
     def join(self, consumer: Consumer, exclusive: bool) -> None:
         self.consumers[consumer] = None
         self.exclusive_consumer = exclusive
-        self.ring.append(consumer)
+        self.ranked = self.ranked or consumer.priority != 0
+        if self.settings.single_active_consumer:
+            self.activate_one()
+        else:
+            self.ring.append(consumer)
         self.serve()
+
+    def activate_one(self) -> None:
+        """Of all its consumers a queue with a single active one serves that one until it leaves."""
+        if self.active is None:
+            staying = [consumer for consumer in self.consumers if not consumer.channel.closing]
+            self.active = max(staying, key=lambda consumer: consumer.priority, default=None)
+            if self.active is not None:
+                self.ring.append(self.active)
 
     def leave(self, consumer: Consumer) -> None:
         del self.consumers[consumer]
@@ -197,3 +223,7 @@ class Queue:
             self.ring.remove(consumer)
         if not self.consumers and self.auto_delete and not self.deleted:
             self.vhost.delete_queue(self)
+        elif consumer is self.active:
+            self.active = None
+            self.activate_one()
+            self.serve()

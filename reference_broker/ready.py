@@ -8,13 +8,15 @@ does costs a logarithm of how many are back at the same time.
 What the rank is depends on the queue's order of returns. "original": its position, so that it
 re-enters at exactly its original place, whatever the order in which several are returned.
 "returns-first": a number below all positions that grows with each return, so that returned messages
-stand in line before the fresh ones. "tail": there is none, it is appended like a fresh one.
+stand in line before the fresh ones. "tail": there is none, it is appended like a fresh one. A queue
+with priorities keeps everything in the heap, the position within the priority being the rank.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
+from typing import Literal
 
 from reference_broker.dialects import Order
 from reference_broker.message import Entry
@@ -23,10 +25,11 @@ BEFORE_ALL_POSITIONS = -(2**62)
 
 
 class Ready:
-    __slots__ = ("fresh", "last_return", "octets", "order", "returned")
+    __slots__ = ("fresh", "last_return", "max_priority", "octets", "order", "returned")
 
-    def __init__(self, order: Order = "original") -> None:
+    def __init__(self, order: Order | Literal["by-priority"] = "original", max_priority: int = 0) -> None:
         self.order = order
+        self.max_priority = max_priority
         self.last_return = BEFORE_ALL_POSITIONS
         self.fresh: deque[Entry] = deque()
         self.returned: list[tuple[float, Entry]] = []
@@ -36,7 +39,10 @@ class Ready:
         return len(self.fresh) + len(self.returned)
 
     def push(self, entry: Entry) -> None:
-        self.fresh.append(entry)
+        if self.max_priority:
+            heappush(self.returned, (self.rank(entry), entry))
+        else:
+            self.fresh.append(entry)
         self.octets += len(entry.message.body)
 
     def put_back(self, entry: Entry) -> None:
@@ -47,8 +53,12 @@ class Ready:
         self.octets += len(entry.message.body)
 
     def rank(self, entry: Entry) -> float:
+        """Smaller is sooner."""
         if self.order == "original":
             return entry.position
+        if self.order == "by-priority":
+            priority = min(entry.message.header.priority or 0, self.max_priority)
+            return entry.position + priority * BEFORE_ALL_POSITIONS
         self.last_return += 1
         return self.last_return
 

@@ -11,7 +11,7 @@ a multiple must hit an outstanding tag exactly, lower outstanding tags do not ex
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,12 @@ class Unacked:
     def everything(self) -> list[Delivery]:
         taken = list(self.by_tag.values())
         self.by_tag.clear()
+        return taken
+
+    def those(self, wanted: Callable[[Delivery], bool]) -> list[Delivery]:
+        taken = [delivery for delivery in self.by_tag.values() if wanted(delivery)]
+        for delivery in taken:
+            del self.by_tag[delivery.tag]
         return taken
 
     def restore(self, deliveries: Iterable[Delivery]) -> None:
