@@ -155,6 +155,8 @@ class Channel:
     """Publishes in confirm mode that came after a mistake."""
     plain: int = 0
     """Publishes outside of confirm mode."""
+    numbered: int = 0
+    """Those of them that the broker counts nevertheless."""
     oversize: int = 0
     """By how much the body frames of publishes in confirm mode exceed their number; and how many had none."""
     bodiless: int = 0

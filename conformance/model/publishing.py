@@ -42,6 +42,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         channel.unconfirmed[publication.number] = publication
     else:
         channel.plain += 1
+        channel.numbered += publication.mandatory and model.profile.choices.get("confirm_numbers") == "mandatory-too"
     queues = _queues(model, event, way)
     if isinstance(way, list):
         publication.routed = bool(way)
@@ -143,6 +144,8 @@ def confirm_select(model: Model, channel: Channel, event: Event) -> None:
     if channel.transactional:
         requests.soft(channel, event, "CNF-016", PRECONDITION_FAILED, "confirm.select on a transactional channel")
         return
+    if not channel.confirm:
+        channel.published = channel.numbered
     channel.confirm = True
     channel.selects.append(Select(event.seq, channel.published, not event.has("no_wait")))
     requests.request(channel, event)

@@ -68,7 +68,7 @@ def _again(fact: Confirmed, notes: Notes) -> None:
 def _restarted(channel: Channel, number: int) -> bool:
     """Does the number fit what was published since the latest of several selects, all of which is unresolved?"""
     last = channel.selects[-1] if channel.selects else None
-    if last is None or not last.published or not channel.unconfirmed:
+    if last is None or len(channel.selects) == 1 or not last.published or not channel.unconfirmed:
         return False
     first = next(iter(channel.unconfirmed))
     return first == last.published + 1 and number <= channel.published - last.published
@@ -80,6 +80,10 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
     """Each publish that is resolved bears out the rules that speak of its kind."""
     channel = fact.channel
     for publication in fact.resolved:
+        if publication.number == channel.numbered + 1 and channel.numbered:
+            notes.find("CNF-002", fact.event, f"number 1 for {publication.message}, the first publish after the select",
+                       f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
+                       publication.seq)
         notes.exercise("CNF-004", *_borne_out(publication, channel))
     if fact.resolved and channel.refused and channel.accepted:
         notes.exercise("CNF-005")
@@ -94,7 +98,7 @@ def _borne_out(publication: Publication, channel: Channel) -> Iterator[str]:
     number = publication.number
     if number == 1 and channel.plain:
         yield "CNF-002"
-    if any(select.published and select.seq < publication.seq for select in channel.selects[1:]):
+    if any(select.published > channel.numbered and select.seq < publication.seq for select in channel.selects[1:]):
         yield "CNF-003"
     if number == channel.published:
         yield "CNF-020"

@@ -44,15 +44,16 @@ def test_select_with_and_without_nowait(stage: Stage) -> None:
 
 @rule("CNF-002")
 def test_numbers_begin_at_the_first_select(stage: Stage) -> None:
-    """Two publishes before the select, two after it."""
+    """Two publishes before the select, two after it; and the same with mandatory ones."""
     queue = stage.queue()
-    channel = stage.channel()
-    channel.publish(queue, 2)
-    channel.confirm()
-    channel.publish(queue)
-    stage.quiesce()
-    channel.publish(queue)
-    stage.quiesce()
+    for mandatory in (False, True):
+        channel = stage.channel()
+        channel.publish(queue, 2, mandatory=mandatory)
+        channel.confirm()
+        channel.publish(queue)
+        stage.quiesce()
+        channel.publish(queue)
+        stage.quiesce()
 
 
 @rule("CNF-003")

@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from conformance.machines.cancellation import CANCELLATION
+from conformance.machines.confirms import CONFIRMS
 from conformance.machines.requeueing import REQUEUEING
 from conformance.machines.search import Machine
 from conformance.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
@@ -42,3 +43,10 @@ def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_requeueing(campaign: Campaign, scheduler: Scheduler) -> None:
     """Three connections take and return, and one of them may consume: some order explains what all see."""
     campaign.run(REQUEUEING, scheduler)
+
+
+@rule()
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Publishes that go somewhere, nowhere, and to full queues, in confirm mode, in transactions and in neither."""
+    campaign.run(CONFIRMS, scheduler)

@@ -20,6 +20,7 @@ CONSUME, CONSUME_OK, CANCEL, CANCEL_OK = (60, 20), (60, 21), (60, 30), (60, 31)
 PUBLISH, DELIVER, GET, GET_OK, GET_EMPTY = (60, 40), (60, 60), (60, 70), (60, 71), (60, 72)
 ACK, REJECT, NACK, CONFIRM, CONFIRM_OK = (60, 80), (60, 90), (60, 120), (85, 10), (85, 11)
 FLOW, FLOW_OK = (20, 20), (20, 21)
+QOS, QOS_OK = (60, 10), (60, 11)
 
 
 def short(text: str) -> bytes:
@@ -46,15 +47,20 @@ def method(channel: int, name: tuple[int, int], arguments: bytes = b"") -> bytes
     return frame(1, channel, struct.pack(">HH", *name) + arguments)
 
 
-def publish(channel: int, queue: str, body: str) -> bytes:
+def publish(channel: int, queue: str, body: str, mandatory: bool = False) -> bytes:
     raw = body.encode()
     header = struct.pack(">HHQHB", 60, 0, len(raw), 0x1000, 2)  # delivery-mode 2: persistent
-    start = method(channel, PUBLISH, bytes(2) + short("") + short(queue) + bytes(1))
+    start = method(channel, PUBLISH, bytes(2) + short("") + short(queue) + bytes([mandatory]))
     return start + frame(2, channel, header) + frame(3, channel, raw)
 
 
 def consume(channel: int, queue: str, tag: str = "c", no_ack: bool = False) -> bytes:
     return method(channel, CONSUME, bytes(2) + short(queue) + short(tag) + bytes([2 * no_ack]) + table())
+
+
+def qos(channel: int, count: int, shared: bool = False) -> bytes:
+    """`shared` is the bit called global."""
+    return method(channel, QOS, struct.pack(">IHB", 0, count, shared))
 
 
 def cancel(channel: int, tag: str = "c") -> bytes:

@@ -19,16 +19,21 @@ from reference_broker.mutants import (
     hard,
     modes,
     nack,
+    prefetch,
     requeue,
     routes,
     settle,
+    slots,
     tags,
     transactions,
 )
 from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
-FAMILIES = (tags, modes, settle, nack, around, errors, hard, requeue, cancel, ends, confirms, routes, transactions)
+FAMILIES = (
+    tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, cancel, ends, confirms, routes,
+    transactions,
+)
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 
 
