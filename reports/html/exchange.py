@@ -45,15 +45,20 @@ class CaseView:
     complete: bool = True
 
     def size(self, part: str) -> int:
-        """How many characters of the page the picture or the octets take, roughly."""
+        """How many characters of the page the steps in words, the picture or the octets take, roughly."""
         if part == "ladder":
             return len(self.ladder)
+        if part == "steps":
+            return sum(150 + 2 * len(step.anchor) + len(step.text) for step in self.steps)
         return sum(_weight(frame) for step in self.steps for frame in step.frames)
 
     def without(self, part: str) -> CaseView:
-        """The same case without its picture (ladder), its octets (frames), or the octets of its set-up (quiet)."""
+        """The same case without its steps, its picture (ladder), its octets (frames), or those of its set-up (quiet).
+        Nothing can be without its steps and have the others."""
         if part == "ladder":
             return replace(self, ladder=Markup(""), complete=False)
+        if part == "steps":
+            return replace(self, ladder=Markup(""), steps=(), complete=False)
         steps = tuple(
             replace(step, frames=()) if part == "frames" or step.kind == part else step for step in self.steps
         )

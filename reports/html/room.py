@@ -1,22 +1,24 @@
 """How much of the evidence fits on one page.
 
-One broker shows everything. Pages about many brokers stay sendable: each case shows its two sides and its steps in
-words; pictures, and then octets, set-up aside, are given to the cases in order, worst first, as long as there is
-room. The first broker that shows a rule broken comes before all others that do, because theirs is mostly the same
-exchange again. What had no room is in the results of its broker, and the page says so. Equal input gives equal pages.
+One broker shows everything. Pages about many brokers stay sendable: each case shows its two sides; its steps in words,
+their picture, and the octets of what is of interest are given to the cases, worst first, as long as there is room.
+The first broker that shows a rule broken comes before all others that do, because theirs is mostly the same exchange
+again. What had no room is in the results of its broker, and the page says so. Equal input gives equal pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reports.html.exchange import CaseView, case_view
 from reports.html.runs import Run
 from reports.html.words import gravity
 
-ROOM = 420_000
-"""Characters of pictures and octets on a page about many brokers."""
+ROOM = 430_000
+"""Characters of steps, pictures and octets on a page about many brokers."""
+
+PARTS = ("steps", "ladder", "frames")
 
 
 def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list[list[CaseView]]:
@@ -25,28 +27,25 @@ def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list
     if brokers < 2:
         return made
     made = [[case.without("quiet") for case in cases] for cases in made]
-    wanted = sorted(_ranked(sides, made))
     left = ROOM
-    for part in ("ladder", "frames"):
-        for *_, place, number in wanted:
-            case = made[place][number]
-            size = case.size(part)
-            if size <= left:
-                left -= size
-            else:
-                made[place][number] = case.without(part)
+    for _, part, *_, place, number in sorted(_wishes(sides, made)):
+        case = made[place][number]
+        size = case.size(PARTS[part])
+        if size <= left:
+            left -= size
+        else:
+            made[place][number] = case.without(PARTS[part])
     return made
 
 
-def _ranked(
+def _wishes(
     sides: Sequence[tuple[Run, Mapping[str, Any]]], made: Sequence[Sequence[CaseView]],
-) -> list[tuple[int, int, int, int, int, int]]:
-    """(how often the rule was shown before, how bad it is, where the case stands)"""
+) -> Iterator[tuple[int, ...]]:
+    """(was the rule shown before, part, how often it was shown, how bad it is, where the case stands)"""
     before: dict[str, int] = {}
-    ranked = []
     for place, (_, data) in enumerate(sides):
-        for number, _ in enumerate(made[place]):
+        for number in range(len(made[place])):
             times = before.get(data["id"], 0)
             before[data["id"]] = times + 1
-            ranked.append((times, *gravity(data), place, number))
-    return ranked
+            for part in range(len(PARTS)):
+                yield min(times, 1), part, times, *gravity(data), place, number

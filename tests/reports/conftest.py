@@ -6,10 +6,18 @@ deviation, a rule that was tested too little, one in doubt, one not offered, one
 
 from __future__ import annotations
 
+import base64
 import copy
 import itertools
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -292,3 +300,89 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     made = session(log, master="local[2]", settings={"spark.sql.shuffle.partitions": "2"})
     yield made
     made.stop()
+
+
+CHROME = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+class Chrome:
+    """A headless browser, driven through a pipe by its own protocol; no library between."""
+
+    def __init__(self, folder: Path) -> None:
+        read, self._out = os.pipe()
+        self._in, write = os.pipe()
+        dup = f"import os, sys; os.dup2({read}, 3); os.dup2({write}, 4); os.execv(sys.argv[1], sys.argv[1:])"
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", dup, str(CHROME), *flags, f"--user-data-dir={folder}", "about:blank"],
+            pass_fds=(read, write), stderr=subprocess.DEVNULL,
+        )
+        os.close(read)
+        os.close(write)
+        self._number, self._rest, self._session = 0, b"", ""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.call("Page.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        message |= {"sessionId": self._session} if self._session else {}
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while (answer := self._read()).get("id") != self._number:
+            pass
+        assert "error" not in answer, answer
+        return dict(answer["result"])
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            assert select.select([self._in], [], [], 60)[0], "the browser says nothing"
+            got = os.read(self._in, 1 << 20)
+            assert got, "the browser is gone"
+            self._rest += got
+        line, _, self._rest = self._rest.partition(b"\0")
+        return dict(json.loads(line))
+
+    def open(self, url: str, *, width: int = 1440, height: int = 1000, scripted: bool = True) -> None:
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=url)
+        while self._read().get("method") != "Page.loadEventFired" or self.js("location.href") == "about:blank":
+            pass
+        if scripted:
+            self.settled()
+
+    def settled(self) -> None:
+        """Comes back after the page has been laid out and its pending events have run."""
+        self.js("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+
+    def js(self, expression: str) -> Any:
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def key(self, name: str, text: str = "") -> None:
+        for kind in ("keyDown", "keyUp"):
+            code = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
+                    "ArrowDown": 40}.get(name, 0)
+            said = {"text": text} if text and kind == "keyDown" else {}
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, **said)
+        self.settled()
+
+    def picture(self, path: Path) -> None:
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+
+    def close(self) -> None:
+        os.close(self._out)
+        self._process.kill()
+        self._process.wait()
+        os.close(self._in)
+
+
+@pytest.fixture(scope="session")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    if CHROME is None:
+        pytest.skip("no Chromium on this machine")
+    browser = Chrome(tmp_path_factory.mktemp("chrome"))
+    yield browser
+    browser.close()
