@@ -84,6 +84,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     stage = Stage(
         opened.target, opened.profile, opened.recorder, made.name, made.check.rules, made.queue_type, opened.deadline,
     )
+    stage.around = opened.around
     yield stage
     stage.cleanup()
 

@@ -48,7 +48,7 @@ class Recorder:
         clock: Callable[[], int] = time.time_ns, names: _Names | None = None,
     ) -> None:
         self.run, self.broker, self.history = run, broker, history
-        self._sink, self._clock = sink, clock
+        self._sink, self._clock, self._skew = sink, clock, 0
         self._names = names or _Names(worker or worker_name())
         self._seq = itertools.count(1)
         self._subscribers: list[Sink] = []
@@ -70,8 +70,16 @@ class Recorder:
     def builder(self, connection: str) -> EventBuilder:
         """What turns frames of this connection into events of this history."""
         return EventBuilder(
-            Labels(self.run, self.broker, self.history, connection), self._seq.__next__, self._clock,
+            Labels(self.run, self.broker, self.history, connection), self._seq.__next__, self.now,
         )
+
+    def now(self) -> int:
+        """The time of the history, in nanoseconds."""
+        return self._clock() + self._skew
+
+    def shift(self, ahead: int) -> None:
+        """Time has been made to pass at the broker, by so many nanoseconds: the history keeps up."""
+        self._skew += ahead
 
     def emit(self, event: Event) -> None:
         for receiver in self._subscribers:

@@ -22,6 +22,7 @@ from typing import Any
 
 from codec import methods as m
 from conformance import events
+from conformance.around import Around
 from conformance.channel import Channel
 from conformance.drivers.raw import ConnectionLost, Item, RawConnection, Target
 from conformance.drivers.sweep import sweep
@@ -59,6 +60,7 @@ class Stage:
         self.target, self.profile, self.name, self.rules = target, profile, name, tuple(rules)
         self.queue_type, self.deadline = queue_type, deadline
         self.judge = Judge(profile)
+        self.around = Around()
         self.recorder = recorder.begin(name)
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
@@ -119,10 +121,13 @@ class Stage:
         channel.open()
         self._need(lambda: channel.state == "open", f"{channel} does not open")
 
-    def queue(self, arguments: Mapping[str, Any] | None = None, durable: bool | None = None, **declare: Any) -> str:
-        """Declares a fresh private queue of the stage's type and waits for declare-ok."""
-        name = self.recorder.private_name()
-        connection = self.connection
+    def queue(
+        self, arguments: Mapping[str, Any] | None = None, durable: bool | None = None, *, name: str | None = None,
+        **declare: Any,
+    ) -> str:
+        """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
+        name = name or self.recorder.private_name()
+        connection = self.connection if self.connection.alive else self._home(name)
         channel, seen = self._backstage(connection), len(self.events)
         self._queues[name] = connection
         channel.declare(
@@ -195,9 +200,9 @@ class Stage:
 
     def quiesce(self, deadline: float | None = None) -> bool:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
-        if self._settles(lambda: not self.judge.owed(), deadline):
+        if self.settles(lambda: not self.judge.owed(), deadline):
             return True
-        self._give_up("replies")
+        self.give_up("replies")
         return False
 
     def ends(self, connection: RawConnection, patience: float) -> bool:
@@ -206,7 +211,7 @@ class Stage:
         while connection.alive and time.monotonic() < until:
             self.pump(until - time.monotonic())
         if connection.alive:
-            self._give_up("end", connection=connection.name)
+            self.give_up("end", connection=connection.name)
         return not connection.alive
 
     def barrier(self, channel: Channel) -> None:
@@ -214,10 +219,21 @@ class Stage:
         channel.flow()
         self.quiesce()
 
+    def rounds(self) -> None:
+        """A round trip on each connection: whatever the broker had said before has been read then."""
+        for connection in [one for one in self.connections.values() if one.alive]:
+            with contextlib.suppress(SceneOver):
+                self._backstage(connection).flow()
+        self.quiesce()
+
+    def note(self, kind: str, **about: object) -> None:
+        """Something beside the wire that the judge must know."""
+        self.recorder.emit(self._local.local(kind, **about))
+
     def confirmed(self, channel: Channel) -> bool:
         """Waits until none of the channel's publishes is unconfirmed."""
         view = channel.view
-        return self._settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
+        return self.settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
 
     def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
         """Gets n messages, one after the other, and tells their tags."""
@@ -265,8 +281,8 @@ class Stage:
         for connection in self.connections.values():
             if connection.alive:
                 connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
-        if not self._settles(lambda: not any(link.alive for link in self.connections.values())):
-            self._give_up("replies")
+        if not self.settles(lambda: not any(link.alive for link in self.connections.values())):
+            self.give_up("replies")
         return self._end()
 
     def cut(self) -> Judgement:
@@ -282,6 +298,7 @@ class Stage:
         """Leaves nothing behind, however the scene ended. Safe to call at any time, and more than once."""
         for connection in self.connections.values():
             connection.abort()
+        self.around.clean()
         if self._queues or self._exchanges:
             sweep(self.target, self._queues, self._exchanges, self.deadline)
             self._queues.clear()
@@ -313,7 +330,7 @@ class Stage:
         elif event.method in ("queue.delete", "exchange.delete"):
             self._deleting[key] = event.queue or event.exchange or ""
 
-    def _settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
+    def settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
         """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
         deadline = self.deadline if deadline is None else deadline
         begin = last = time.monotonic()
@@ -328,12 +345,12 @@ class Stage:
 
     def _need(self, done: Callable[[], bool], otherwise: str, on: Channel | None = None) -> None:
         """Waits until `done`; in vain where the channel that it happens on is closed."""
-        if not self._settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
-            self._give_up("replies")
+        if not self.settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
+            self.give_up("replies")
         if not done():
             raise SceneOver(otherwise)
 
-    def _give_up(self, what: str, **about: object) -> None:
+    def give_up(self, what: str, **about: object) -> None:
         waited = round(self.deadline * 1000)
         self.recorder.emit(self._local.local(events.DEADLINE, **{"for": what, "waited_ms": waited, **about}))
 
@@ -372,7 +389,7 @@ class Stage:
             if left < wanted:
                 wanted, until, pause = left, time.monotonic() + self.deadline, SOON
             elif time.monotonic() > until:
-                self._give_up("drain", queue=queue)
+                self.give_up("drain", queue=queue)
                 return
             elif got is None:
                 self.pump(pause)

@@ -19,7 +19,8 @@ OURS = ("codec", "conformance", "reference_broker", "reports", "tests", "benchma
 
 DATA = ("conformance.rules", "conformance.profiles", "conformance.deviations")
 PURE = ("codec", "conformance.events", "conformance.verdicts", "conformance.model", "conformance.monitors", *DATA)
-DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", "conformance.stage", "conformance.channel")
+DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", "conformance.stage", "conformance.channel",
+           "conformance.around")
 
 VERSION = "conformance.__version__"
 
@@ -43,6 +44,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "conformance.drivers": ("codec", "conformance.events", "conformance.recorder"),
     "conformance.channel": DRIVING,
     "conformance.stage": DRIVING,
+    "conformance.around": DRIVING,
     "conformance.machines": (*DRIVING, "conformance.evidence"),
     "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.profiles"),
     "conformance.suite": (*DRIVING, "conformance.machines", "conformance.brokers", "conformance.evidence"),

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance import __version__, brokers, deviations
+from conformance.around import Around
+from conformance.drivers.admin import Admin, AdminRefused
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.target import BadUrl, Target
 from conformance.events import Event
@@ -88,7 +90,7 @@ class Session:
         tally = Tally(self._sink(broker, profile))
         return Opened(
             patient(under_test.target), broker, profile, known, under_test.deadline, detected=fixed is None,
-            tally=tally,
+            tally=tally, around=around(options, under_test),
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
 
@@ -115,6 +117,7 @@ class Opened:
     detected: bool
     recorder: Recorder
     tally: Tally
+    around: Around
 
     def line(self) -> str:
         """What is examined, for the top of the output."""
@@ -126,6 +129,21 @@ class Opened:
 def patient(target: Target) -> Target:
     """Once a broker was there, a slow answer is no reason to call it gone."""
     return replace(target, options={"connection_timeout": PATIENCE_MS, **target.options})
+
+
+def around(options: Options, under_test: brokers.BrokerUnderTest) -> Around:
+    """The broker's management API and clock, where we have them."""
+    patient, embedded = options.depth == "deep", under_test.embedded
+    if embedded is not None:
+        return Around(patient=patient)
+    if options.admin is None:
+        return Around(patient=patient)
+    admin = Admin(options.admin, under_test.target.vhost)
+    try:
+        admin.check()
+    except AdminRefused as refused:
+        raise Refused(WRONG_USE, f"--broker-admin cannot be used: {refused}.") from None
+    return Around(admin, patient=patient)
 
 
 def profile_of(name: str) -> Profile:

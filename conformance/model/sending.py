@@ -266,7 +266,7 @@ def _delete(model: Model, channel: Channel, event: Event) -> None:
         queue.doubt()
         queue.deleted = event.seq
         change = queue.deletion = queue.deletion or Change(channel, event.seq)
-        cancelling.delete(model.connections.values(), queue)
+        cancelling.delete(model.connections.values(), queue, change)
     _change(channel, event, change)
 
 
@@ -288,6 +288,7 @@ def _declare(model: Model, channel: Channel, event: Event) -> None:
     if refusal:
         requests.soft(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
         return
+    model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
     new = "passive" not in event.flags and event.queue
     _change(channel, event, declaring.declare(model, event.queue, event, channel) if new and event.queue else None)
 

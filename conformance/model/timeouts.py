@@ -315,8 +315,8 @@ def running(connections: Iterable[Connection]) -> Iterator[tuple[int, Channel, D
         for channel in connection.channels.values() if not connection.ended else ():
             for delivery in channel.unacked.values() if channel.state == OPEN else ():
                 timer = delivery.timer
-                due = timer.due() if timer is not None and not timer.stale and not timer.overdue else None
-                if due is not None:
+                due = timer.due() if timer is not None and not (timer.stale or timer.overdue) else None
+                if due is not None and not delivery.shaky:
                     yield due, channel, delivery
 
 

@@ -1,0 +1,108 @@
+"""What is around a stage beside its connections: time, and settings that no frame carries.
+
+Both go into the history, so that monitors need nothing else: a change of policy or setting as an event, once it is in
+force; the passing of time in the times of the events. Where the broker's clock is ours (the embedded reference
+broker), time passes in steps up to just before and just after each deadline, and thirty minutes take no time. Else we
+wait for what must come, and only when it is well overdue does an event say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance import events
+from conformance.drivers.admin import Admin, AdminRefused
+
+if TYPE_CHECKING:
+    from conformance.stage import Stage
+
+SECOND = 1_000_000_000
+MARGIN = SECOND // 20
+"""So close to a deadline time is stopped, on either side."""
+OVERDUE = 2 * SECOND
+SHORTLY = 10.0
+"""Deadlines further ahead than so many seconds are nobody's business."""
+
+
+@dataclass
+class Around:
+    """Of one broker in one process."""
+
+    admin: Admin | None = None
+    advance: Callable[[float], None] | None = None
+    patient: bool = False
+    """Time enough for what takes a minute."""
+    _policies: dict[str, str] = field(default_factory=dict)
+    _changed: bool = False
+
+    @property
+    def adjustable(self) -> bool:
+        """Can the broker's own settings be changed?"""
+        return self.admin is not None and self.admin.settings() is not None
+
+    def policy(self, stage: Stage, queue: str, timeout: int | None) -> None:
+        """Gives the queue a consumer timeout by policy, or takes it away, and notes it."""
+        admin = self.admin
+        assert admin is not None
+        name = self._policies.setdefault(queue, f"{queue}.policy")
+        admin.policy(name, queue, None if timeout is None else {"consumer-timeout": timeout})
+        until = time.monotonic() + stage.deadline
+        while (admin.policy_of(queue) == name) != (timeout is not None) and time.monotonic() < until:
+            stage.pump(0.01)
+        stage.note(events.POLICY, queue=queue, consumer_timeout=timeout)
+
+    def setting(self, stage: Stage, timeout: int | None) -> None:
+        """Sets the broker's own consumer timeout, or its default, and notes it."""
+        assert self.admin is not None
+        self._changed = True
+        self.admin.set(consumer_timeout=timeout)
+        stage.note(events.SETTINGS, consumer_timeout=timeout)
+
+    def clean(self) -> None:
+        """Leaves the broker as it was."""
+        with contextlib.suppress(AdminRefused):
+            for queue, name in self._policies.items():
+                assert self.admin is not None
+                self.admin.policy(name, queue, None)
+            if self._changed and self.admin is not None:
+                self.admin.set(consumer_timeout=None)
+        self._policies.clear()
+        self._changed = False
+
+
+def expire(stage: Stage, within: float = SHORTLY) -> None:
+    """Lets time pass until every delivery whose time ends within so many seconds has timed out, or should have."""
+    until = stage.recorder.now() + int(within * SECOND)
+    while (due := _next(stage)) <= until:
+        if stage.around.advance is None:
+            left = max(0, due - stage.recorder.now()) / SECOND
+            heard = stage.settles(lambda due=due: _next(stage) > due, left + stage.deadline)  # type: ignore[misc]
+        else:
+            heard = _leap(stage, due)
+        if not heard:
+            stage.give_up("timeouts")
+            if _next(stage) <= due:
+                return
+    stage.quiesce()
+
+
+def _next(stage: Stage) -> int:
+    """When the next deadline is over; far away without one."""
+    return next(iter(stage.judge.clocks()), 1 << 63)
+
+
+def _leap(stage: Stage, due: int) -> bool:
+    """Time passes to just before the deadline, to just after it, and, if nothing has come, to well after it."""
+    for moment in (due - MARGIN, due + MARGIN, due + OVERDUE):
+        ahead = moment - stage.recorder.now()
+        if ahead > 0 and stage.around.advance is not None:
+            stage.around.advance(ahead / SECOND)
+            stage.recorder.shift(ahead)
+        stage.rounds()
+        if _next(stage) > due:
+            return True
+    return False
