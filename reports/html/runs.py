@@ -107,6 +107,16 @@ def _ordered(runs: Sequence[Run]) -> Iterator[Run]:
             yield from (one for one in runs if one.reference and one.results["profile"] == run.results["profile"])
 
 
+def together(some: Sequence[Run], every: Sequence[Run]) -> str:
+    """These columns in words: `RabbitMQ 3.8.9, 3.10.8; Reference as documented`."""
+    if len(some) == len(every):
+        return "All"
+    titles: dict[str, list[str]] = {}
+    for run in some:
+        titles.setdefault(f"{run.title} as" if run.reference else run.title, []).append(run.detail)
+    return "; ".join(f"{title} {', '.join(details)}".strip() for title, details in titles.items())
+
+
 def verdict(runs: Sequence[Run]) -> tuple[str, str]:
     """The verdict over all brokers in two sentences; the second is what is wrong, and may be empty."""
     if len(runs) == 1:

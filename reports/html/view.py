@@ -15,7 +15,7 @@ from conformance import rules as catalogue
 from conformance.rules import Family, Rule
 from reports.html.exchange import CaseView
 from reports.html.room import fitted
-from reports.html.runs import Run, columns, verdict
+from reports.html.runs import Run, columns, together, verdict
 from reports.html.words import Share, Sign, gravity, judged, severity, share, sign
 
 
@@ -177,10 +177,10 @@ class Page:
         return found
 
     def _lines(self, sides: Sequence[Side], words: Callable[[Side], str]) -> list[tuple[str, str]]:
-        said: dict[str, list[str]] = {}
+        said: dict[str, list[Run]] = {}
         for side in sides:
-            said.setdefault(words(side), []).append(side.run.name)
-        return [(", ".join(names) if self.many else "", text) for text, names in said.items()]
+            said.setdefault(words(side), []).append(side.run)
+        return [(together(runs, self.runs) if self.many else "", text) for text, runs in said.items()]
 
 
 def page(documents: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = ()) -> Page:

@@ -116,11 +116,14 @@ def test_rows_know_where_brokers_differ(four: list[Results], parse: Callable[[st
 
 
 def test_a_rule_s_text_is_said_once_and_brokers_that_say_the_same_stand_together(
-    results: Results, parse: Callable[[str], Any],
+    results: Results, clean_results: Results, parse: Callable[[str], Any],
 ) -> None:
-    text = parse(render_many([named(results, "Alder", "4"), named(results, "Birch", "2")])).text
+    birches = [named(results, "Birch", version) for version in ("2.8", "2.9")]
+    others = [imitation(results, "documented"), named(clean_results, "Alder", "4")]
+    text = parse(render_many([*birches, *others])).text
     assert text.count(rules.get("ACK-010").clause.strip()) == 1
-    assert "Alder 4, Birch 2 : Returned messages go to the tail of the log." in text
+    assert "Birch 2.8, 2.9; Reference as documented : Returned messages go to the tail of the log." in text
+    assert "All : Returned messages go" in parse(render_many(birches)).text
 
 
 def test_differences_of_an_imitation_are_listed_when_given(four: list[Results], parse: Callable[[str], Any]) -> None:
