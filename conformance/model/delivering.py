@@ -83,7 +83,7 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     queue, taker = request.source, request.taker
     yield from _answer(channel, request, event)
     yield FoundEmpty(event, channel, queue, taker, request.seq)
-    queue.found_empty(taker, request.seq)
+    queue.found_empty(taker, channel, request.seq)
     if taker is not None:
         queue.end(taker, event.seq, blind=False)
     queue.settled.clear()
@@ -145,7 +145,7 @@ def _delivered(
         queue.line.lose()
         _overtaken(channel, delivery)
         return
-    explained = queue.explains(copy, taker, since)
+    explained = queue.explains(copy, taker, channel, since)
     queue.line.owners.add(channel.opened)
     yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
     channel.deliveries[tag] = delivery

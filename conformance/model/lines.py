@@ -12,11 +12,12 @@ something happens that may move messages unseen, the line is lost, and nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from conformance.model.records import RELEASED, Copy, Taker
 
+There = Callable[[Copy], bool]
 MOST_ENTERING = 24
 """So many entries may be under way at once."""
 MOST_EXPLANATIONS = 64
@@ -125,20 +126,20 @@ class Line:
         """It has shown all that it took."""
         self.explanations = {one for one in self.explanations if not one.hand(taker.start)}
 
-    def take(self, message: str, taker: Taker, since: int, others: Iterable[Taker]) -> bool | None:
-        """A taker shows this message. Is there an explanation? None: the line is lost."""
-        return self._advance(message, taker, since, list(others))
+    def take(self, message: str, taker: Taker, there: There, others: Iterable[Taker]) -> bool | None:
+        """A taker shows this message; what is `there` had entered before. None: the line is lost."""
+        return self._advance(message, taker, there, list(others))
 
-    def found_empty(self, taker: Taker, since: int, others: Iterable[Taker]) -> None:
+    def found_empty(self, taker: Taker, there: There, others: Iterable[Taker]) -> None:
         """A taker found nothing. Other judges say whether it may; here it only leaves fewer explanations."""
-        self._advance("", taker, since, list(others))
+        self._advance("", taker, there, list(others))
 
     # -- the search
 
-    def _advance(self, message: str, taker: Taker, since: int, others: list[Taker]) -> bool | None:
+    def _advance(self, message: str, taker: Taker, there: There, others: list[Taker]) -> bool | None:
         if self.lost:
             return None
-        must = frozenset(one.number for one in self.entries.values() if 0 < one.copy.proof <= since)
+        must = frozenset(one.number for one in self.entries.values() if there(one.copy))
         found: set[Explanation] = set()
         try:
             for one in self.explanations:

@@ -129,6 +129,10 @@ class Queue:
         self.takers[taker] = None
         return taker
 
+    def haunt(self, at: int) -> None:
+        """It has the name of a deleted one whose consumers may still be there: a quorum queue may take them for its own."""
+        self.lose(self.taken_by(Taker(at, no_ack=True, get=False)))
+
     def lose(self, taker: Taker) -> None:
         """The taker's channel has ended or failed, by our own doing or not."""
         if taker not in self.takers or taker.lost:
@@ -201,7 +205,7 @@ class Queue:
             copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer()
         ))
 
-    def explains(self, copy: Copy, taker: Taker | None, since: int) -> bool | None:
+    def explains(self, copy: Copy, taker: Taker | None, channel: Channel, since: int) -> bool | None:
         """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
         line = self.line
         if (
@@ -211,14 +215,16 @@ class Queue:
             line.lose()
         if line.lost or taker is None:
             return None
-        return line.take(copy.id, taker, since, (other for other in self.takers if other is not taker))
+        others = (other for other in self.takers if other is not taker)
+        return line.take(copy.id, taker, lambda one: self.there(one, channel, since), others)
 
-    def found_empty(self, taker: Taker | None, since: int) -> None:
+    def found_empty(self, taker: Taker | None, channel: Channel, since: int) -> None:
         """A get found nothing."""
         if taker is None or taker not in self.takers or self.sweepers:
             self.line.lose()
         elif not self.line.lost:
-            self.line.found_empty(taker, since, (other for other in self.takers if other is not taker))
+            others = (other for other in self.takers if other is not taker)
+            self.line.found_empty(taker, lambda one: self.there(one, channel, since), others)
 
     # -- messages
 

@@ -66,7 +66,7 @@ def _fresh(fact: Delivered, notes: Notes) -> None:
     for waiting in islice(queue.returned.values(), WINDOW):
         ranked = queue.order != "original" or waiting.older_than(copy)
         if ranked and _certainly_there(fact, waiting):
-            rules = ("RQ-004", "RQ-001") if queue.order == "original" else ("RQ-004",)
+            rules = ("RQ-004", "RQ-001" if queue.order == "original" else "RQ-003")
             _passed_over(fact, waiting, rules, notes)
             break
 

@@ -21,6 +21,7 @@ from reference_broker.mutants import (
     nack,
     prefetch,
     requeue,
+    returning,
     routes,
     settle,
     slots,
@@ -32,7 +33,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, cancel, ends, confirms, routes,
-    transactions,
+    transactions, returning,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

@@ -501,6 +501,25 @@ def slots_before_commit(client):
     client.send(m.BasicAck(1, 1), FLOW, m.TxCommit(1))
 
 
+def returns_to_a_quorum_queue(client):
+    client.open(2)
+    client.queue("qq", durable=True, arguments={"x-queue-type": "quorum"})
+    client.publish(*"123456", queue="qq")
+    client.gets(4, "qq")
+    client.send(requeue(3), m.BasicReject(1, 2, True), FLOW)
+    client.gets(3, "qq", 2)
+
+
+def returns_beyond_the_limit(client):
+    client.queue("qq", durable=True, arguments={"x-queue-type": "quorum", "x-delivery-limit": 2})
+    for give_back in (lambda tag: m.BasicReject(1, tag, True), requeue):
+        client.publish("1", queue="qq")
+        for _ in range(4):
+            delivery = client.get("qq")
+            if delivery is not None:
+                client.send(give_back(delivery[0]), FLOW)
+
+
 SCRIPTS = [
     script for name, script in list(globals().items())
     if callable(script) and getattr(script, "__module__", None) == __name__ and name not in ("requeue", "reopen", "limit")

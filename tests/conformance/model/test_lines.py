@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -24,6 +25,11 @@ ORDERS = ("original", "returns-first", "tail")
 
 def queue() -> Queue:
     return queue_of(profiles.load("documented"), "q", "classic", 1, {}, opaque=False)
+
+
+def proven(taker: Taker) -> Callable[[Copy], bool]:
+    """What was certainly in the queue when this taker began."""
+    return lambda copy: 0 < copy.proof <= taker.start
 
 
 @dataclass
@@ -121,14 +127,14 @@ class World:
         if taker is None or not self.hands[at]:
             return True
         others = [other for other in self.takers if other is not None and other is not taker]
-        copy, since = self.hands[at].popleft(), taker.start
+        copy = self.hands[at].popleft()
         if taker.get:
             self.takers[at] = None
         if copy is None:
-            self.line.found_empty(taker, since, others)
+            self.line.found_empty(taker, proven(taker), others)
             self.line.end(taker)
             return not self.line.lost or None
-        told = self.line.take(copy.id, taker, since, others)
+        told = self.line.take(copy.id, taker, proven(taker), others)
         copy.holder = Delivery(1, copy.id, "q", None, False, self.tick(), False, self.clients[at], copy)
         copy.proof = 0
         self.unacked[at].append(copy)
@@ -162,7 +168,7 @@ def returned_by_two(order: str, *messages: str) -> list[bool | None]:
         copy.proof = world.tick()
     for at, message in enumerate(("m1", "m2", "m3", "m4")):
         get, copy = Taker(world.tick(), no_ack=False, get=True), copies[message]
-        assert world.line.take(message, get, get.start, [])
+        assert world.line.take(message, get, proven(get), [])
         copy.holder = Delivery(1, message, "q", None, False, world.tick(), False, world.clients[at % 2], copy)
         copy.proof = 0
     for message in ("m3", "m2"):
@@ -170,7 +176,7 @@ def returned_by_two(order: str, *messages: str) -> list[bool | None]:
         world.line.enter(copies[message], returned=True)
         copies[message].proof = world.tick()
     gets = [Taker(world.tick(), no_ack=False, get=True) for _ in messages]
-    return [world.line.take(message, get, get.start, []) for message, get in zip(messages, gets, strict=True)]
+    return [world.line.take(message, get, proven(get), []) for message, get in zip(messages, gets, strict=True)]
 
 
 @pytest.mark.parametrize(("order", "lawful", "unlawful"), [
@@ -189,11 +195,11 @@ def test_what_another_may_have_taken_is_passed_over() -> None:
     for entry in world.line.entries.values():
         entry.copy.proof = world.tick()
     rival, get = Taker(world.tick(), no_ack=False, get=True), Taker(world.tick(), no_ack=False, get=True)
-    assert world.line.take("m2", get, get.start, [rival])
+    assert world.line.take("m2", get, proven(get), [rival])
     world.line.end(get)
     again = Taker(world.tick(), no_ack=False, get=True)
-    assert world.line.take("m3", again, again.start, [rival])
-    assert world.line.take("m1", rival, rival.start, [])
+    assert world.line.take("m3", again, proven(again), [rival])
+    assert world.line.take("m1", rival, proven(rival), [])
 
 
 def test_too_many_entries_lose_the_line_and_nothing_is_claimed() -> None:
@@ -202,6 +208,6 @@ def test_too_many_entries_lose_the_line_and_nothing_is_claimed() -> None:
         world.publish(0)
     assert world.line.lost
     get = Taker(world.tick(), no_ack=False, get=True)
-    assert world.line.take("m50", get, get.start, []) is None
+    assert world.line.take("m50", get, proven(get), []) is None
     world.line.begin()
     assert not world.line.lost

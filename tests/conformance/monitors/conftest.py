@@ -2,6 +2,7 @@
 
     c:1 > ack 2 multiple        what the client sends on channel 1 of connection c (`1 >` is connection c)
     1 < closed 406 60 80 unknown delivery tag 2
+    1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     - deadline replies          what the driver notes
 
 Shorthands begin with @ and stand for exchanges that go well:
@@ -12,6 +13,8 @@ Shorthands begin with @ and stand for exchanges that go well:
     @hold 1 q m1 m2             got by channel 1, to be settled; marked redelivered where they came before
     @consume 1 q c1             a consumer, started
     @drain q m1 m2              a fresh channel gets these with no_ack, then get-empty
+    @exchange x q1 q2           a fanout exchange that leads to these, declared on channel 90
+    @confirming 1               a channel in confirm mode
 """
 
 from __future__ import annotations
@@ -81,7 +84,10 @@ SENT: dict[str, Maker] = {
     "closed-ok": lambda c, w: m.ChannelCloseOk(c), "flow": lambda c, w: m.ChannelFlow(c, True),
     "declare": lambda c, w: m.QueueDeclare(c, queue=w.text(0), passive=w.has("passive"), arguments=_arguments(w)),
     "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0)), "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0)),
-    "confirm": lambda c, w: m.ConfirmSelect(c), "select": lambda c, w: m.TxSelect(c),
+    "exchange": lambda c, w: m.ExchangeDeclare(c, exchange=w.text(0), type=w.text(1, "fanout")),
+    "unexchange": lambda c, w: m.ExchangeDelete(c, exchange=w.text(0)),
+    "bind": lambda c, w: m.QueueBind(c, queue=w.text(0), exchange=w.text(1), routing_key=w.text(2)),
+    "confirm": lambda c, w: m.ConfirmSelect(c, w.has("no_wait")), "select": lambda c, w: m.TxSelect(c),
     "commit": lambda c, w: m.TxCommit(c), "rollback": lambda c, w: m.TxRollback(c),
     "qos": lambda c, w: m.BasicQos(c, int(w.pairs.get("size", 0)), w.number(0), w.has("global")),
     "consume": lambda c, w: m.BasicConsume(c, queue=w.text(0), consumer_tag=w.text(1), no_ack=w.has("no_ack"),
@@ -97,7 +103,7 @@ SENT: dict[str, Maker] = {
     "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple"), w.has("requeue")),
     "reject": lambda c, w: m.BasicReject(c, w.number(0), w.has("requeue")),
     "publish": lambda c, w: m.BasicPublish(c, routing_key=w.text(0), immediate=w.has("immediate"),
-                                           exchange=w.pairs.get("exchange", "")),
+                                           mandatory=w.has("mandatory"), exchange=w.pairs.get("exchange", "")),
     "bye": lambda c, w: m.ConnectionClose(0, 200),
 }
 RECEIVED: dict[str, Maker] = {
@@ -112,13 +118,16 @@ RECEIVED: dict[str, Maker] = {
     "start": lambda c, w: m.ConnectionStart(c, 0, 9, _announced(w)),
     "recover-ok": lambda c, w: m.BasicRecoverOk(c), "get-empty": lambda c, w: m.BasicGetEmpty(c),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
-    "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple")),
+    "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple"), w.has("requeue")),
+    "exchange-ok": lambda c, w: m.ExchangeDeclareOk(c), "unexchange-ok": lambda c, w: m.ExchangeDeleteOk(c),
+    "bind-ok": lambda c, w: m.QueueBindOk(c),
+    "return": lambda c, w: m.BasicReturn(c, int(w.pairs.get("code", 312)), "", w.pairs.get("exchange", ""), w.text(0)),
     "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), "", w.text(2)),
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
     "closed": lambda c, w: _blame(m.ChannelClose, c, w), "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
 }
-MESSAGE_AT = {"publish": 1, "get-ok": 1, "deliver": 2}
+MESSAGE_AT = {"publish": 1, "get-ok": 1, "deliver": 2, "return": 1}
 
 
 @dataclass
@@ -197,7 +206,12 @@ class Playbook:
             message = words.text(MESSAGE_AT[verb])
             if direction == "<":
                 self._seen.add(message)
-            frames += [codec.header(channel, 1, message_id=message), codec.Body(channel, b"x")]
+            counts = {name: int(count) for name, count in words.pairs.items() if name.endswith("-count")}
+            headers = {"headers": values.table(counts)} if counts else {}
+            bodies = int(words.pairs.get("bodies", 1))
+            more = {"expiration": words.pairs["expiration"]} if "expiration" in words.pairs else {}
+            frames.append(codec.header(channel, bodies, message_id=message or None, **headers, **more))
+            frames += [codec.Body(channel, b"x")] * bodies
         for frame in frames:
             event = builder.frame(direction, frame, frame.encode())
             if event is not None:
@@ -227,6 +241,19 @@ class Playbook:
         yield from self._once("90")
         yield f"90 > declare {name} {' '.join(more)}"
         yield f"90 < declare-ok {name}"
+
+    def _at_exchange(self, name: str, *queues: str) -> Iterator[str]:
+        yield from self._once("90")
+        yield f"90 > exchange {name}"
+        yield "90 < exchange-ok"
+        for queue in queues:
+            yield f"90 > bind {queue} {name}"
+            yield "90 < bind-ok"
+
+    def _at_confirming(self, channel: str) -> Iterator[str]:
+        yield from self._once(channel)
+        yield f"{channel} > confirm"
+        yield f"{channel} < confirm-ok"
 
     def _at_stock(self, queue: str, *messages: str) -> Iterator[str]:
         if 80 not in self._opened:

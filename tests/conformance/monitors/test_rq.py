@@ -35,6 +35,26 @@ BROKEN = {
 }
 
 
+RIVALS = "@queue q \n @stock q m1 m2 m3 m4 \n @hold 1 q m1 m2 \n @open 2 \n"
+COUNTED = "@queue q quorum \n @stock q m1 \n @hold 1 q m1 \n 1 > nack 1 requeue \n 1 > get q \n"
+LIMITED = "@queue q quorum x-delivery-limit=1 \n @stock q m1 \n @hold 1 q m1 \n"
+WAITING = "@consume 2 q c2 \n 1 > qos 1 \n 1 < qos-ok \n @open 3 \n @consume 3 q c3 \n"
+SOUND |= {
+    "RQ-005": RIVALS + "1 > nack 1 requeue \n @stock q m5 \n @hold 1 q m1 \n @hold 2 q m3",
+    "RQ-012": COUNTED + "1 < get-ok 2 m1 q redelivered x-acquired-count=1",
+    "RQ-013": LIMITED + "1 > reject 1 requeue \n @hold 1 q m1 \n 1 > reject 2 requeue \n 1 > get q \n 1 < get-empty",
+    "RQ-015": "@queue q \n @stock q m1 \n @hold 1 q m1 \n" + WAITING + "1 > nack 1 requeue \n"
+              "3 < deliver c3 1 m1 q redelivered",
+}
+BROKEN |= {
+    "RQ-005": RIVALS + "@hold 2 q m3 \n @consume 3 q c3 \n 3 < deliver c3 1 m4 q \n 1 > nack 2 requeue \n"
+              "1 > get q \n 1 < get-empty \n 2 > nack 1 requeue \n 3 < deliver c3 2 m3 q redelivered",
+    "RQ-012": COUNTED + "1 < get-ok 2 m1 q redelivered x-acquired-count=2",
+    "RQ-013": LIMITED + "1 > reject 1 requeue \n @hold 1 q m1 \n 1 > reject 2 requeue \n @hold 1 q m1",
+    "RQ-015": "@queue q \n @stock q m1 \n @hold 1 q m1 \n" + WAITING + "1 > nack 1 requeue \n - deadline replies",
+}
+
+
 @pytest.mark.parametrize("rule", SOUND)
 def test_sound(play, rule: str) -> None:
     book = play(SOUND[rule])
@@ -86,3 +106,29 @@ def test_redelivered_after_close_on_another_channel(play) -> None:
 def test_a_neighbour_of_a_returned_message_is_flagged(play) -> None:
     history = EIGHT + "1 > nack 5 requeue \n @hold 1 q m5 \n 1 > get q \n 1 < get-ok 7 m6 q redelivered"
     assert play(history).broken == ["RQ-009"]
+
+
+@pytest.mark.parametrize(("profile", "lawful"), [("documented", True), ("rabbitmq-4.0", False)])
+def test_whether_a_nack_counts_is_the_profiles_choice(play, profile: str, lawful: bool) -> None:
+    history = LIMITED + "1 > nack 1 requeue \n @hold 1 q m1 \n 1 > nack 2 requeue \n @hold 1 q m1"
+    assert play(history, profile).broken == ([] if lawful else ["RQ-013"])
+    empty = LIMITED + "1 > nack 1 requeue \n @hold 1 q m1 \n 1 > nack 2 requeue \n 1 > get q \n 1 < get-empty"
+    assert play(empty, profile).broken == (["RQ-013"] if lawful else [])
+
+
+def test_a_message_that_is_dropped_too_early_breaks_the_limit(play) -> None:
+    assert play(LIMITED + "1 > reject 1 requeue \n 1 > get q \n 1 < get-empty").broken == ["RQ-013"]
+
+
+def test_a_returned_message_may_be_with_another_unseen(play) -> None:
+    rival = RIVALS + "@consume 3 q c3 \n 1 > nack 1 requeue \n @hold 2 q m4"
+    assert play(rival).broken == []
+    assert play(rival + "\n 3 < deliver c3 1 m3 q \n 3 < deliver c3 2 m1 q redelivered").broken == []
+
+
+def test_counts_are_asked_for_only_where_there_are_any(play) -> None:
+    book = play(COUNTED + "1 < get-ok 2 m1 q redelivered")
+    assert book.broken == []
+    assert book.judge.judgement.reports["RQ-012"]["a redelivery: no count"] == 1
+    assert play(COUNTED + "1 < get-ok 2 m1 q redelivered x-delivery-count=1", "rabbitmq-4.0").broken == []
+    assert play(COUNTED + "1 < get-ok 2 m1 q redelivered x-delivery-count=1").broken == ["RQ-012"]

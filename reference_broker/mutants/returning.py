@@ -1,0 +1,134 @@
+"""Wrong returns where several are there to see it: who gets a returned message, and how often it may come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_broker.channel import RETURNS, Channel, Fate
+from reference_broker.message import Entry
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+from reference_broker.quorum import Counted, Quorum
+from reference_broker.ready import Ready
+from reference_broker.unacked import Delivery
+
+MUTANTS: list[Mutant] = []
+
+
+# -- competition
+
+
+@changes(MUTANTS, "returning.to-former-only", "a returned message is kept for the channel that returned it", "RQ-005")
+def _(parts: Parts) -> None:
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        if fate in RETURNS:
+            for delivery in deliveries:
+                memory(delivery.queue, "former", dict)[delivery.entry] = self
+        Channel.finish(self, deliveries, fate)
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        former, returned = memory(queue, "former", dict), queue.ready.returned
+        kept = [item for item in returned if former.get(item[1], self) is not self]
+        queue.ready.returned = [item for item in returned if item not in kept]
+        Channel.get(self, queue, no_ack)
+        for _, entry in kept:
+            queue.ready.put_back(entry)
+
+    parts.override("channel", finish=finish, get=get)
+
+
+@replaces(
+    "channel.finish",
+    MUTANTS,
+    "returning.waits-for-publish",
+    "a returned message reaches no waiting consumer before the next one is published",
+    "RQ-015",
+    "RQ-007",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    if fate not in RETURNS:
+        Channel.finish(self, deliveries, fate)
+        return
+    for delivery in deliveries:
+        fate(delivery)
+        if delivery.consumer is not None:
+            delivery.consumer.release()
+
+
+# -- the order of a quorum queue
+
+
+def in_order(parts: Parts, order: Any) -> None:
+    def nothing(self: Queue) -> Ready:
+        return Queue.nothing(self) if self.quorum is None else self.vhost.parts.ready(order)
+
+    parts.override("queue", nothing=nothing)
+
+
+@changes(MUTANTS, "returning.quorum-sorts", "a quorum queue sorts returned messages by publication", "RQ-003")
+def _(parts: Parts) -> None:
+    in_order(parts, "original")
+
+
+@changes(MUTANTS, "returning.quorum-tail", "a quorum queue serves returned messages last", "RQ-003", "RQ-004")
+def _(parts: Parts) -> None:
+    in_order(parts, "tail")
+
+
+# -- counts and limits
+
+
+@changes(MUTANTS, "returning.counted-per-channel", "each channel counts deliveries for itself", "RQ-012")
+def _(parts: Parts) -> None:
+    def count(channel: Channel, queue: Queue, entry: Entry) -> None:
+        if queue.quorum is not None:
+            assert isinstance(entry, Counted)
+            counts = memory(channel, "counts", dict)
+            entry.returns = counts.get(entry, 0)
+            counts[entry] = entry.returns + 1
+
+    def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
+        count(self, consumer.queue, entry)
+        Channel.deliver(self, consumer, entry)
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        if queue.ready:
+            count(self, queue, queue.ready.head())
+        Channel.get(self, queue, no_ack)
+
+    parts.override("channel", deliver=deliver, get=get)
+
+
+def with_keeps(parts: Parts, keeps: Any) -> None:
+    wrong = type("Quorum", (Quorum,), {"keeps": keeps})
+
+    def begin(self: Queue, *arguments: Any) -> None:
+        Queue.__init__(self, *arguments)
+        if self.quorum is not None:
+            self.quorum = wrong(self.vhost.dialect, self.settings.delivery_limit)
+
+    parts.override("queue", __init__=begin)
+
+
+@changes(MUTANTS, "returning.limit-one-early", "a delivery limit allows one return less", "RQ-013")
+def _(parts: Parts) -> None:
+    def keeps(self: Quorum, entry: Counted, failed: bool) -> bool:
+        kept = Quorum.keeps(self, entry, failed)
+        return kept and (self.limit is None or entry.failures < self.limit)
+
+    with_keeps(parts, keeps)
+
+
+@changes(MUTANTS, "returning.limit-one-late", "a delivery limit allows one return more", "RQ-013")
+def _(parts: Parts) -> None:
+    def keeps(self: Quorum, entry: Counted, failed: bool) -> bool:
+        return Quorum.keeps(self, entry, failed) or entry.failures - 1 == self.limit
+
+    with_keeps(parts, keeps)
+
+
+@changes(MUTANTS, "returning.limit-counts-all", "a nack counts towards the delivery limit like a failure", "RQ-013")
+def _(parts: Parts) -> None:
+    with_keeps(parts, lambda self, entry, failed: Quorum.keeps(self, entry, True))

@@ -1,0 +1,66 @@
+"""The requeueing machine: its world, what it exercises, and the broker that keeps returns for one client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance import profiles
+from conformance.drivers.raw import Target
+from conformance.machines import campaign
+from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
+from conformance.machines.requeueing import Return, Rivals, Watch, run_requeueing
+from conformance.recorder import Recorder
+from conformance.stage import Stage
+from reference_broker import ReferenceBroker
+
+DOCUMENTED = profiles.load("documented")
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with ReferenceBroker() as broker:
+        yield Target.parse(broker.url)
+
+
+def run(target: Target, queue_type: str, scheduler: Scheduler, examples: int = 10) -> MachineOutcome:
+    return run_requeueing(
+        target, DOCUMENTED, lambda: Recorder("run", "reference"), queue_type, scheduler, examples, 30, 1, deadline=2.0,
+    )
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("queue_type", ["classic", "quorum"])
+def test_a_right_broker_is_explained(target: Target, queue_type: str, scheduler: Scheduler) -> None:
+    outcome = run(target, queue_type, scheduler)
+    assert outcome.judgement.findings == []
+    assert outcome.judgement.exercised["RQ-005"] > 5
+
+
+def test_returns_that_are_kept_for_one_client_have_no_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_SECONDS", 1.0)
+    with ReferenceBroker(mutants=("returning.to-former-only",)) as broker:
+        assert "RQ-005" in run(Target.parse(broker.url), "classic", "lockstep", 30).broken
+
+
+@pytest.mark.parametrize("queue_type", ["classic", "quorum"])
+def test_the_world_has_a_connection_for_each_channel(target: Target, queue_type: str) -> None:
+    stage = Stage(target, DOCUMENTED, Recorder("run", "reference"), "machine", queue_type=queue_type)
+    world = Rivals(stage, 2)
+    assert len({channel.connection.name for channel in world.channels}) == len(world.channels)
+    world.channels[0].publish(world.queue(0), 2)
+    stage.quiesce()
+    for channel in (0, 1):
+        Watch(channel, 0, 1).perform(world)
+        stage.quiesce()
+    assert [world.consumers(channel) for channel in world.channels] == [1, 0, 0], "one at a time"
+    world.channels[1].get(world.queue(0))
+    stage.quiesce()
+    Return(1, "nack", 0, False).perform(world)
+    assert not world.channels[1].unacked
+    world.channels[2].connection.abort()
+    again = world.channel(2)
+    assert again.connection.alive
+    assert stage.finish().findings == []
+    stage.cleanup()
