@@ -167,6 +167,10 @@ class Page:
     def troubles(self) -> list[tuple[Run, Mapping[str, Any]]]:
         return [(run, trouble) for run in self.runs for trouble in run.results.get("troubles") or ()]
 
+    def title(self, name: str) -> str:
+        """The title of the rule of this name, if there is one."""
+        return next((str(rule.data["title"]) for rule in self.rules if rule.id == name), "")
+
     def _entries(self, wanted: Callable[[Side], bool], words: Callable[[Side], str]) -> list[Entry]:
         found = []
         for rule in self.rules:

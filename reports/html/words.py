@@ -143,5 +143,7 @@ def duration(seconds: float) -> str:
 
 
 def told(value: object) -> str:
-    """What compare.json says of one side, whichever way it is said there."""
-    return ", ".join(told(item) for item in value.values()) if isinstance(value, Mapping) else str(value)
+    """A verdict, or whatever else compare.json says of one side, in words."""
+    if isinstance(value, Mapping):
+        return ", ".join(told(item) for item in value.values())
+    return SIGNS[value].word if isinstance(value, str) and value in SIGNS else str(value)

@@ -128,13 +128,13 @@ def test_a_rule_s_text_is_said_once_and_brokers_that_say_the_same_stand_together
 
 def test_differences_of_an_imitation_are_listed_when_given(four: list[Results], parse: Callable[[str], Any]) -> None:
     differences = [
-        {"rule": "ACK-010", "real": "broken", "reference": "held", "explained": "a race"},
+        {"rule": "ACK-010", "broker": "r38", "real": "deviates", "reference": "held", "observed": "", "explained": "So."},
         {"rule": "ACK-004", "real": {"broker": "R", "verdict": "broken"}, "reference": "held", "explained": None},
     ]
     tree = parse(render_many(four, differences))
     assert "2 differences; each is either explained" in tree.text
-    assert "ACK-010 broken / held explained a race" in tree.text
-    assert "ACK-004 R, broken / held not explained" in tree.text
+    assert "explained r38 : known deviation; reference broker: held. So." in tree.text
+    assert "not explained The real broker : R, broken; reference broker: held." in tree.text
     assert not parse(render_many(four)).all("section", id="compare")
 
 
