@@ -21,7 +21,10 @@ def sweep(target: Target, queues: Iterable[str], exchanges: Iterable[str], deadl
     """Deletes these. What is not there, or cannot be deleted, does not keep the others."""
     with contextlib.suppress(Unreachable, ConnectionLost):
         connection = unrecorded(target)
-        deletes = [m.QueueDelete(0, queue=name) for name in queues], [m.ExchangeDelete(0, exchange=name) for name in exchanges]
+        deletes = (
+            [m.QueueDelete(0, queue=name) for name in queues],
+            [m.ExchangeDelete(0, exchange=name) for name in exchanges],
+        )
         try:
             for number, delete in enumerate(chain(*deletes), 1):
                 delete.channel = number
