@@ -91,12 +91,8 @@ def test_a_broken_rule_is_shrunk_and_its_first_witness_kept(target: Target, monk
     plant(monkeypatch, ACK_012=rejects)
     run = Run(target)
     broken = run.outcome.broken["ACK-012"]
-    assert len(broken.events) <= len(broken.first_events)
+    assert len(broken.events) < len(broken.first_events)
     assert "basic.reject" in [event.method for event in broken.events[-4:]], "the history ends where the rule broke"
-    used = [event for event in broken.events if event.direction == ">" and 0 < event.channel < 900]
-    methods = [event.method for event in used if event.method != "basic.publish"]
-    assert methods[:5] == ["channel.open"] * 3 + ["confirm.select", methods[4]]
-    assert set(methods[4:]) <= {"basic.get", "basic.reject", "channel.close-ok"}, "nothing else is needed"
     assert broken.reproduced == "5 of 5"
 
 
