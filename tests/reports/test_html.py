@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codec import methods as m
 from conformance import rules
 from reports.html import render, render_many, visible
 
@@ -116,6 +117,36 @@ def test_the_picture_has_words_and_marks_the_failing_step(tree: Any) -> None:
     assert [found["class"] for found in tree.all("g") if "bad" in str(found["class"])] == [
         "rung bad", "rung bad vain",
     ]
+
+
+def test_the_failing_step_is_the_one_at_which_the_finding_arose(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    case = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
+    for step in case["steps"]:
+        step["seq"] = 100 + step["n"]
+    case["at"] = 113
+    tree = parse(render(results))
+    assert "Step 13, basic.get-ok 2 m2, contradicts ACK-010." in tree.text
+    assert [found["id"] for found in tree.all("li", class_="bad")] == [
+        "case-birch-2.9-ACK-004-1-18", "case-birch-2.9-ACK-010-1-13",
+    ]
+
+
+def test_a_run_of_like_frames_is_one_step_with_its_first_and_last_octets(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    case = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
+    acks = [m.BasicAck(1, tag, False).encode() for tag in range(34, 91)]
+    case["steps"][-1:-1] = [
+        {**case["steps"][8], "n": 100 + n, "direction": ">", "text": f"basic.ack {34 + n}", "raw": raw.hex()}
+        for n, raw in enumerate(acks)
+    ]
+    tree = parse(render(results))
+    assert tree.text.count("basic.ack 34..90, 57 frames") == 2, "in the picture and in the list"
+    assert "delivery-tag 34" in tree.text
+    assert "delivery-tag 90" in tree.text
+    assert "delivery-tag 50" not in tree.text
 
 
 def test_a_deviation_shows_its_note_and_evidence(tree: Any) -> None:
