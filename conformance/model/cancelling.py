@@ -178,6 +178,7 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
     if consumer.source.deleted:
         if consumer.state != CANCELLING:
             end(channel, consumer, NOTIFIED, event.seq)
+            consumer.source.end(consumer.taker, event.seq, blind=False)
     elif not again:
         _timed_out(channel, consumer)
 

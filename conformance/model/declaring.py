@@ -38,6 +38,8 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
     queue.declaration = Change(channel, event.seq)
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
+    if present is not None and present.takers and present.kind != "classic":
+        queue.haunt(event.seq)
     model.queues[name] = queue
     return queue.declaration
 

@@ -187,7 +187,7 @@ def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
     pending = [request for channel in fact.connection.open_channels() for request in channel.pending()]
     for request in pending:
         named = _names(fact, request)
-        alone = failed and (request.rule == "CAN-008" or len(pending) == 1)
+        alone = failed and request.rule in ("CAN-006", "CAN-008") and (request.rule == "CAN-008" or len(pending) == 1)
         if request.rule.startswith("CAN-") and (named or alone):
             _refused(request, fact, notes)
             return
