@@ -1,0 +1,55 @@
+"""A real broker beside the reference broker that imitates it: which rules got different verdicts, and why.
+
+The reference broker in the dialect of a version is our reading of that version. Where the two differ, one of the
+readings, or the reference broker, is wrong; or the difference has a reason that is written down here. The reasons are
+data: profile, rule, the sentence that explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conformance.results import Results, RuleResult
+
+UNCLEAR = ("planned", "not-judgeable")
+"""Verdicts that say something of this suite, not of a broker."""
+
+RACES = (
+    "A race inside RabbitMQ: the reference broker does one thing after the other and does not imitate it, as its "
+    "dialects say."
+)
+EXPLAINED: Mapping[tuple[str, str], str] = {
+    ("rabbitmq-3.8", rule): (
+        "Quorum queues of 3.8 lose count of deliveries that a cancellation meets (rabbitmq-server issue 3729). The "
+        "reference broker does not imitate it."
+    )
+    for rule in ("CAN-009", "MODE-001", "MODE-002", "MODE-003", "ACK-001", "ACK-011", "ACK-019")
+} | {(profile, "CAN-008"): RACES for profile in ("rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two verdicts on one rule, with what was observed where one is a contradiction, and the reason if there is one."""
+
+    rule: str
+    broker: str
+    real: str
+    reference: str
+    observed: str
+    explained: str | None
+
+
+def compare(name: str, real: Results, reference: Results) -> list[Difference]:
+    """The rules on which these two differ, in the order of the catalogue."""
+    others = {rule.id: rule for rule in reference.rules}
+    return [
+        Difference(rule.id, name, rule.verdict, others[rule.id].verdict, _observed(rule, others[rule.id]),
+                   EXPLAINED.get((real.profile, rule.id)))
+        for rule in real.rules
+        if rule.id in others and rule.verdict not in UNCLEAR and rule.verdict != others[rule.id].verdict
+    ]
+
+
+def _observed(*rules: RuleResult) -> str:
+    return next((case.observed for rule in rules for case in rule.cases), "")
