@@ -58,7 +58,7 @@ def resolve(url: str | None, profile: Profile | None = None, name: str | None = 
     """
     if url is not None:
         return _meet(Target.parse(url), profile, name)
-    embedded = ReferenceBroker().start()
+    embedded = ReferenceBroker(clock="elastic", http_port=0).start()
     try:
         broker = _meet(Target.parse(embedded.url), profile, name)
     except BaseException:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reference_broker.embedded import installed_version, make_core
 from reference_broker.mutants import MUTANTS, UnknownMutant
@@ -29,19 +30,25 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
     )
+    parser.add_argument("--http", type=int, metavar="PORT", help="serve the management interface here, too")
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
     parser.add_argument("--version", action="version", version=installed_version())
     return parser.parse_args(argv)
 
 
-async def serve(host: str, port: int, mutants: Sequence[str], dialect: str) -> None:
-    server = Server(make_core(mutants=mutants, dialect=dialect, seed=None))
+async def serve(host: str, port: int, mutants: Sequence[str], dialect: str, http: int | None) -> None:
+    server = Server(make_core(mutants=mutants, dialect=dialect, seed=None), "elastic" if http is not None else "real")
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     taken = await server.listen(host, port)
+    control = Control(server) if http is not None else None
+    if control is not None and http is not None:
+        print(f"management on http://guest:guest@{host}:{await control.listen(host, http)}", flush=True)
     print(f"listening on amqp://guest:guest@{host}:{taken}/%2F", flush=True)
     await stop.wait()
+    if control is not None:
+        await control.close()
     await server.close()
 
 
@@ -54,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
     try:
-        asyncio.run(serve(options.host, options.port, options.mutant, options.dialect))
+        asyncio.run(serve(options.host, options.port, options.mutant, options.dialect, options.http))
     except UnknownMutant as error:
         print(f"reference-broker: {error}", file=sys.stderr)
         return CANNOT_LISTEN

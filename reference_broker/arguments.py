@@ -81,13 +81,11 @@ class QueueArguments:
 
 
 def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
-    found = {name: checked(name, letter, value, queue) for name, letter, value in table}
+    found = {name: checked(name, letter, value, queue, dialect) for name, letter, value in table}
     queue_type = found.get("x-queue-type", "classic")
     for name in found:
         if name in FOREIGN[queue_type] and not ignored(name, dialect):
-            raise precondition(
-                f"invalid arg '{name}' for queue '{queue}' in vhost '/' of queue type rabbit_{queue_type}_queue"
-            )
+            raise foreign(name, queue, queue_type)
     if DEAD_LETTERS[1] in found and DEAD_LETTERS[0] not in found:
         raise invalid(DEAD_LETTERS[1], queue, "routing_key_but_no_dlx_defined")
     limit = found.get("x-delivery-limit")
@@ -111,12 +109,14 @@ def ignored(name: str, dialect: Dialect) -> bool:
     return name == "x-consumer-timeout" and dialect.consumer_timeout != "queue"
 
 
-def checked(name: str, letter: str, value: Any, queue: str) -> Any:
+def checked(name: str, letter: str, value: Any, queue: str, dialect: Dialect) -> Any:
     """The value of one argument, or the exception that refuses it."""
     if name in TIMES or name in COUNTS or name == "x-max-priority":
         return number(name, letter, value, queue)
     if name == "x-single-active-consumer" and letter != "t":
         raise wrong_type(name, letter, queue)
+    if name == "x-consumer-timeout" and not ignored(name, dialect):
+        return number(name, letter, value, queue)
     if name in TEXTS:
         if letter != "S":
             raise wrong_type(name, letter, queue)
@@ -149,6 +149,11 @@ def choice(name: str, text: str, queue: str) -> str:
     if name == "x-queue-type" and text not in QUEUE_TYPES:
         raise invalid(name, queue, f"\"unsupported queue type '{text}'\"")
     return text
+
+
+def foreign(name: str, queue: str, queue_type: str) -> ChannelException:
+    kind = f"rabbit_{queue_type}_queue"
+    return precondition(f"invalid arg '{name}' for queue '{queue}' in vhost '/' of queue type {kind}")
 
 
 def wrong_type(name: str, letter: str, queue: str) -> ChannelException:

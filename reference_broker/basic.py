@@ -8,10 +8,11 @@ import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import channel as fates
-from reference_broker.arguments import LARGEST, integer
+from reference_broker.arguments import LARGEST, foreign, integer, number
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException, not_allowed, not_implemented, precondition, refused
 from reference_broker.message import addressed
+from reference_broker.queue import Queue
 from reference_broker.topology import named_queue
 
 # -- publishing
@@ -79,13 +80,14 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
     if queue.quorum is not None and channel.limit.count:
         raise not_implemented(f"queue '{queue.name}' in vhost '/' does not support global qos")
     tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
-    ranks = priority(method, queue.name)
+    ranks, timeout = priority(method, queue.name), consumer_timeout(channel, method, queue)
     window = parts.limit(queue.window(channel.prefetch))
     consumer = parts.consumer(tag, channel, queue, method.no_ack, window)
     consumer.priority = ranks
     channel.consumers[tag] = consumer
     if not method.no_wait:
         connection.send(m.BasicConsumeOk(channel.number, tag))
+    channel.timeouts.join(consumer, timeout)
     queue.join(consumer, method.exclusive)
 
 
@@ -96,6 +98,16 @@ def priority(method: m.BasicConsume, queue: str) -> int:
     return 0
 
 
+def consumer_timeout(channel: Channel, method: m.BasicConsume, queue: Queue) -> int | None:
+    """Milliseconds; where queues do not watch their deliveries, nobody looks at the argument."""
+    for name, letter, value in method.arguments:
+        if name == "x-consumer-timeout" and channel.vhost.dialect.consumer_timeout == "queue":
+            if queue.quorum is None:
+                raise foreign(name, queue.name, "classic")
+            return number(name, letter, value, queue.name)
+    return None
+
+
 def cancel(channel: Channel, method: m.BasicCancel) -> None:
     """A tag nobody uses is answered like any other: the consumer may have ended a moment ago."""
     channel.cancel(method.consumer_tag)
@@ -104,7 +116,11 @@ def cancel(channel: Channel, method: m.BasicCancel) -> None:
 
 
 def cancel_ok(channel: Channel, method: m.BasicCancelOk) -> None:
-    """Nobody asked: the broker's own basic.cancel wants no answer."""
+    """Nobody asked: the broker's own basic.cancel wants no answer. One that has timed out it ends."""
+    consumer = channel.consumers.get(method.consumer_tag)
+    if consumer is not None and consumer.pause.held:
+        channel.cancel(method.consumer_tag)
+        return
     code = channel.vhost.dialect.client_cancel_ok
     if code is ReplyCode.INTERNAL_ERROR:
         raise ConnectionException(code, offender=(0, 0))

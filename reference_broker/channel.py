@@ -40,6 +40,7 @@ class Channel:
         self.prefetch = 0
         self.limit: Limit = parts.limit()
         self.unacked = parts.unacked()
+        self.timeouts = parts.timeouts(self)
         self.consumers: dict[str, Consumer] = {}
         soft_limit = self.vhost.dialect.soft_limit
         self.pipeline = Pipeline(soft_limit) if soft_limit is not None else None
@@ -56,7 +57,7 @@ class Channel:
         tag, message = self.next_tag(), consumer.queue.shown(entry)
         if not consumer.no_ack:
             consumer.hold()
-            self.unacked.add(Delivery(tag, entry, consumer.queue, consumer))
+            self.hold(Delivery(tag, entry, consumer.queue, consumer))
         method = m.BasicDeliver(
             self.number, consumer.tag, tag, entry.redelivered, message.exchange, message.routing_key
         )
@@ -69,11 +70,15 @@ class Channel:
             return
         tag, message = self.next_tag(), queue.shown(entry)
         if not no_ack:
-            self.unacked.add(Delivery(tag, entry, queue, None))
+            self.hold(Delivery(tag, entry, queue, None))
         method = m.BasicGetOk(
             self.number, tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready)
         )
         self.connection.send_content(method, message)
+
+    def hold(self, delivery: Delivery) -> None:
+        self.unacked.add(delivery)
+        self.timeouts.began_with(delivery)
 
     # -- settlement
 
@@ -98,6 +103,9 @@ class Channel:
     def finish(self, deliveries: list[Delivery], fate: Fate) -> None:
         """Apply the fate to all of them before anybody is served: a requeue is seen as a whole."""
         for delivery in deliveries:
+            if delivery.stale:
+                self.timeouts.settled(delivery)
+                continue
             fate(delivery)
             if delivery.consumer is not None:
                 delivery.consumer.release()

@@ -23,6 +23,7 @@ from typing import Self
 
 from reference_broker import dialects
 from reference_broker.broker import Broker
+from reference_broker.control import Control
 from reference_broker.dialects import DOCUMENTED
 from reference_broker.mutants import parts_with
 from reference_broker.server import ClockKind, Server
@@ -74,14 +75,17 @@ class ReferenceBroker:
         product: str | None = None,
         version: str | None = None,
         seed: int = 0,
+        http_port: int | None = None,
     ) -> None:
+        """`http_port`: also serve the management interface there; 0 for a free port."""
         self.host = host
+        self.http_port = http_port
         self.port = port
         self.clock = clock
         mutants = tuple(mutants)
         parts_with(mutants)
         dialects.dialect(dialect)
-        heartbeat = 60 if clock == "real" else 0
+        heartbeat = 0 if clock == "virtual" else 60
         self._core = partial(
             make_core, mutants=mutants, dialect=dialect, product=product, version=version, seed=seed,
             heartbeat=heartbeat,
@@ -94,6 +98,10 @@ class ReferenceBroker:
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@{self.host}:{self.port}/%2F"
+
+    @property
+    def admin_url(self) -> str:
+        return f"http://guest:guest@{self.host}:{self.http_port}"
 
     def start(self) -> Self:
         """An empty broker, listening when this returns; an address that cannot be had raises OSError."""
@@ -122,9 +130,9 @@ class ReferenceBroker:
         self._thread = None
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass; what is due has been sent when this returns."""
-        if self.clock != "virtual":
-            raise ValueError("only a virtual clock can be advanced")
+        """Let time pass; what is due has been sent when this returns."""
+        if self.clock == "real":
+            raise ValueError("only a clock that is virtual or elastic can be advanced")
         if self._loop is None or self._server is None:
             raise RuntimeError("the broker is not running")
         passed: Future[None] = Future()
@@ -157,9 +165,19 @@ class ReferenceBroker:
         self._server = Server(core, self.clock)
         try:
             port = await self._server.listen(self.host, self.port)
+            control = await self._control()
         except OSError as error:
             listening.set_exception(error)
             return
         listening.set_result(port)
         await self._stop.wait()
+        if control is not None:
+            await control.close()
         await self._server.close()
+
+    async def _control(self) -> Control | None:
+        if self.http_port is None or self._server is None:
+            return None
+        control = Control(self._server)
+        self.http_port = await control.listen(self.host, self.http_port)
+        return control

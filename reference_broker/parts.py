@@ -20,6 +20,7 @@ from reference_broker.connection import Connection
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 from reference_broker.ready import Ready
+from reference_broker.timeouts import Timeouts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Unacked
 from reference_broker.vhost import VirtualHost
@@ -64,6 +65,7 @@ class Parts:
     limit: type[Limit] = Limit
     queue: type[Queue] = Queue
     ready: type[Ready] = Ready
+    timeouts: type[Timeouts] = Timeouts
     transaction: type[Transaction] = Transaction
     unacked: type[Unacked] = Unacked
     vhost: type[VirtualHost] = VirtualHost

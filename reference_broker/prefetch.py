@@ -56,7 +56,7 @@ class Outgoing(Limit):
 
 
 class Consumer:
-    __slots__ = ("channel", "no_ack", "own", "priority", "queue", "shared", "tag", "waits_with_others")
+    __slots__ = ("channel", "no_ack", "own", "pause", "priority", "queue", "shared", "tag", "waits_with_others")
 
     def __init__(self, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         self.tag = tag
@@ -65,6 +65,8 @@ class Consumer:
         self.no_ack = no_ack
         self.own = own
         self.priority = 0
+        self.pause = Limit(1)
+        """What it holds here has timed out and is not settled; meanwhile it gets nothing."""
         self.shared = channel.limit if queue.quorum is None else Limit()
         self.waits_with_others = channel.vhost.dialect.channel_limit_stops_auto_ack
 
@@ -72,6 +74,8 @@ class Consumer:
         """The limit that keeps this consumer from taking one more message, if any."""
         if self.channel.connection.outgoing.full():
             return self.channel.connection.outgoing
+        if self.pause.held:
+            return self.pause
         if self.own.full() and not self.no_ack:
             return self.own
         if self.shared.full() and (self.waits_with_others or not self.no_ack):

@@ -217,7 +217,7 @@ class Queue:
         del self.consumers[consumer]
         self.exclusive_consumer = False
         self.used_at = self.vhost.clock.now
-        for limit in (consumer.own, consumer.shared, consumer.channel.connection.outgoing):
+        for limit in (consumer.own, consumer.shared, consumer.pause, consumer.channel.connection.outgoing):
             limit.parked.pop(consumer, None)
         if consumer in self.ring:
             self.ring.remove(consumer)

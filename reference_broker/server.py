@@ -17,7 +17,8 @@ from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
 
 logger = logging.getLogger(__name__)
-ClockKind = Literal["real", "virtual"]
+ClockKind = Literal["real", "virtual", "elastic"]
+"""Elastic is real time that can be made to pass faster."""
 
 
 class Peer(asyncio.Protocol):
@@ -73,6 +74,7 @@ class Server:
     def __init__(self, broker: Broker, clock: ClockKind = "real") -> None:
         self.broker = broker
         self.clock = clock
+        self.ahead = 0.0
         self.loop = asyncio.get_running_loop()
         self.peers: dict[Connection, Peer] = {}
         self.listener: asyncio.Server | None = None
@@ -100,17 +102,22 @@ class Server:
     # -- time
 
     def move(self) -> None:
-        if self.clock == "real":
-            self.broker.move_to(self.loop.time())
+        if self.clock != "virtual":
+            self.broker.move_to(self.loop.time() + self.ahead)
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass."""
+        """Let time pass at once."""
+        if self.clock == "elastic":
+            self.move()
+            self.ahead += seconds
         self.broker.move_to(self.broker.clock.now + seconds)
         self.flush()
 
     def watch(self) -> None:
         """Keep one timer at the time the core wants to be called next."""
-        due = self.broker.next_due() if self.clock == "real" else None
+        due = self.broker.next_due() if self.clock != "virtual" else None
+        if due is not None:
+            due -= self.ahead
         if self.timer is not None:
             if self.timer.when() == due:
                 return

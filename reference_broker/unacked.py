@@ -30,6 +30,10 @@ class Delivery:
     entry: Entry
     queue: Queue
     consumer: Consumer | None
+    stale: bool = False
+    """It has timed out: its message is back, its tag can still be settled."""
+    since: float = 0.0
+    """When it left, where the channel watches its deliveries."""
 
 
 class Unacked:

@@ -20,6 +20,7 @@ from reference_broker.message import Message
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.routing import Binding, Destination, Exchange
+from reference_broker.settings import Settings
 
 if TYPE_CHECKING:
     from reference_broker.connection import Connection
@@ -32,6 +33,7 @@ class VirtualHost:
         self.dialect = dialect
         self.clock = clock
         self.unique = unique
+        self.settings = Settings()
         self.queues: dict[str, Queue] = {}
         self.exchanges: dict[str, Exchange] = {
             name: kind(name) for name, kind in routing.PREDECLARED.items()

@@ -135,7 +135,7 @@ def around(options: Options, under_test: brokers.BrokerUnderTest) -> Around:
     """The broker's management API and clock, where we have them."""
     patient, embedded = options.depth == "deep", under_test.embedded
     if embedded is not None:
-        return Around(patient=patient)
+        return Around(Admin(embedded.admin_url), embedded.advance, patient)
     if options.admin is None:
         return Around(patient=patient)
     admin = Admin(options.admin, under_test.target.vhost)
