@@ -268,8 +268,8 @@ class Queue:
             return
         if self._swallowing or self.purging or self.may_be_spent(copy):
             copy.doubtful = True
-        if copy.doubtful or copy.shaky or copy.hidden:
-            self.line.lose()
+        if copy.doubtful or copy.shaky or copy.hidden or (entry == RELEASED and self.order == "tail"):
+            self.line.lose()  # what a channel's end gives back goes to the front even there
         self.line.enter(copy, returned=True)
         (self.aside if copy.doubtful or copy.shaky else self.returned)[copy.id] = copy
 

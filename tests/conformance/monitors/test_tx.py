@@ -1,0 +1,72 @@
+"""TX: sound and broken histories, and what a transaction leaves open."""
+
+from __future__ import annotations
+
+import pytest
+
+BEGUN = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 1 > select \n 1 < select-ok \n"
+ROLLED_BACK = BEGUN + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n"
+TEXT = "PRECONDITION_FAILED - unknown delivery tag 1"
+EMPTY = "@queue q \n @exchange x \n @open 1 \n 1 > select \n 1 < select-ok \n"
+SOUND = {
+    "TX-001": BEGUN + f"1 > ack 1 \n 1 > ack 1 \n 1 < closed 406 60 80 {TEXT}",
+    "TX-002": ROLLED_BACK + "1 > ack 1 \n 1 > commit \n 1 < commit-ok",
+    "TX-003": EMPTY + "1 > publish q m1 \n 1 > publish any m2 exchange=x mandatory \n @barrier 1 \n @drain q \n"
+                      "1 > commit \n 1 < return any m2 exchange=x \n 1 < commit-ok \n @drain q m1",
+    "TX-004": "@open 1 \n 1 > commit \n 1 < closed 406 90 20 channel is not transactional",
+}
+BROKEN = [
+    ("TX-001", BEGUN + "1 > ack 1 \n 1 > ack 1 \n - deadline replies"),
+    ("TX-001", BEGUN + f"1 > ack 9 \n 1 > commit \n 1 < commit-ok \n 1 < closed 404 60 80 {TEXT}"),
+    ("TX-002", ROLLED_BACK + "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered"),
+    ("TX-002", ROLLED_BACK + f"1 > ack 1 \n 1 < closed 406 60 80 {TEXT}"),
+    ("TX-002", ROLLED_BACK + "@close 1 \n @drain q m2 \n - deadline drain q"),
+    ("TX-003", EMPTY + "1 > publish q m1 \n @drain q m1"),
+    ("TX-003", EMPTY + "1 > publish q m1 \n 1 > rollback \n 1 < rollback-ok \n @drain q m1"),
+    ("TX-003", EMPTY + "1 > publish any m2 exchange=x mandatory \n 1 > commit \n 1 < commit-ok"),
+    ("TX-004", "@open 1 \n 1 > commit \n 1 < commit-ok"),
+    ("TX-004", "@open 1 \n 1 > rollback \n 1 < rollback-ok"),
+    ("TX-004", "@open 1 \n 1 > rollback \n - deadline replies"),
+]
+LAWFUL = {
+    "a route that changes before the commit":
+        EMPTY + "1 > publish any m2 exchange=x mandatory \n 1 > bind q x \n 1 < bind-ok \n 1 > commit \n 1 < commit-ok",
+    "what was acknowledged but not committed comes back with the close":
+        BEGUN + "1 > ack 1 \n @close 1 \n @drain q m1 m2",
+    "an acknowledgement frees its slot with the commit": """
+        @queue q
+        @stock q m1 m2
+        @open 1
+        1 > qos 1
+        1 < qos-ok
+        @consume 1 q c1
+        1 < deliver c1 1 m1 q
+        1 > select
+        1 < select-ok
+        1 > ack 1
+        - deadline replies
+        1 > commit
+        1 < commit-ok
+        1 < deliver c1 2 m2 q
+    """,
+    "a get that was sent before the commit of a return does not find it":
+        BEGUN + "1 > nack 1 requeue \n 1 > get q no_ack \n 1 > get q no_ack \n 1 > commit \n 1 < get-ok 2 m2 q \n"
+        "1 < get-empty \n 1 < commit-ok \n @drain q m1",
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_sound(play, rule: str) -> None:
+    book = play(SOUND[rule])
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize(("rule", "history"), BROKEN)
+def test_broken(play, rule: str, history: str) -> None:
+    assert rule in play(history).broken
+
+
+@pytest.mark.parametrize("name", LAWFUL)
+def test_lawful(play, name: str) -> None:
+    assert play(LAWFUL[name]).broken == []
