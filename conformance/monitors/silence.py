@@ -57,7 +57,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     notes.find(rule, fact.event, owed.what, "nothing", owed.since_seq, certain=certain)
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
+@judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
 def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     """A message waits, and so does a consumer that may have it."""
     consumer = fact.consumer
