@@ -14,7 +14,7 @@ from reports.folding import runs, told
 from reports.html import visible
 from reports.html.words import LEVELS, SIGNS, count, duration, gravity, headline, share, sign
 
-_MEANS = re.compile(r"([\\`*_{}\[\]()#+!|~>$-])")
+_MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
 _LINES = 40
 """Lines of one exchange at most; all of it is in the report."""
 
@@ -105,10 +105,14 @@ def exchange(case: Mapping[str, Any]) -> list[str]:
     apart = frozenset(place for place, step in enumerate(steps) if step.get("seq") == failing)
     lines = [
         f"{'✕' if group[0].get('seq') == failing else ' '} {group[0]['n']:>3} {group[0]['direction']} "
-        f"{group[0]['connection']}.{group[0]['channel']} {told(group)}"
+        f"{_place(group[0])}{told(group)}"
         for group in runs(steps, apart)
     ]
     return lines if len(lines) <= _LINES else [*lines[:_LINES - 1], f"  ... and {len(lines) - _LINES + 1} more"]
+
+
+def _place(step: Mapping[str, Any]) -> str:
+    return f"{step['connection']}.{step['channel']} " if step["connection"] else ""
 
 
 def _known(results: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Events in words: the one way in which an exchange is shown, on the terminal, in results and on pages.
 
 Each event is one line: who spoke on which channel, the method, and of its arguments those that a reader of a
-settlement dispute asks for. The handshake of a connection is folded into one line, because it is never in dispute.
+dispute asks for. The handshake of a connection is folded into one line, because it is never in dispute.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ _ARROWS = {ev.TO_BROKER: "→ ", ev.TO_CLIENT: " ←", ev.LOCAL: " ·"}
 _SETTLES = frozenset({"basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async"})
 _CONTENT = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})
 _CLOSES = frozenset({"channel.close", "connection.close"})
+_ASKED = frozenset({"basic.qos", "basic.cancel", "tx.select", "tx.commit", "tx.rollback"})
+_TOLD = frozenset({"basic.ack", "basic.nack", "basic.cancel", "basic.cancel-ok", *_CLOSES})
 _QUIET = frozenset({"multiple", "durable", "exclusive", "auto_delete", "internal"})
 
 
 def interest(event: Event) -> bool:
-    """Is this a frame that a settlement dispute is about: content, a settlement, an error; not set-up or clean-up?"""
+    """Is this a frame that disputes are about: content, a settlement or a confirm, a limit, the end of a consumer or of
+    a transaction, an error; not set-up or clean-up?"""
     if event.kind != ev.METHOD:
         return event.kind in (ev.MALFORMED, ev.DEADLINE)
     if event.method in _CONTENT:
         return True
-    if event.method in _SETTLES:
-        return event.direction == ev.TO_BROKER
-    return event.direction == ev.TO_CLIENT and event.method in _CLOSES | {"basic.cancel"}
+    return event.method in (_SETTLES | _ASKED if event.direction == ev.TO_BROKER else _TOLD)
 
 
 def handshake(event: Event) -> bool:

@@ -189,12 +189,19 @@ def test_a_finding_that_does_not_arise_leaves_the_history_whole() -> None:
     assert evidence.minimal(events, stranger, PROFILE) == events
 
 
-def test_interest_is_in_content_settlements_and_errors() -> None:
+def test_interest_is_in_content_confirms_settlements_and_errors() -> None:
     script = Script().open(1).publish(1, "m1").get(1, 1, "m1").send(m.BasicAck(1, 1), m.BasicAck(1, 1))
     script.receive(m.ChannelClose(1, reply_code=406, reply_text="PRECONDITION_FAILED", class_id=60, method_id=80))
     script.send(m.ChannelCloseOk(1))
     shown = [event.method for event in script.events if evidence.interest(event)]
-    assert shown == ["basic.publish", "basic.get-ok", "basic.ack", "basic.ack", "channel.close"]
+    assert shown == ["basic.publish", "basic.ack", "basic.get-ok", "basic.ack", "basic.ack", "channel.close"]
+
+
+def test_interest_is_in_limits_and_the_ends_of_consumers() -> None:
+    script = Script().open(1).send(m.BasicQos(1, 0, 3, True)).receive(m.BasicQosOk(1))
+    script.send(m.BasicCancel(1, "c1")).receive(m.BasicCancelOk(1, "c1"), m.BasicAck(1, 1), m.BasicCancel(1, "c2"))
+    shown = [event.method for event in script.events if evidence.interest(event)]
+    assert shown == ["basic.qos", "basic.cancel", "basic.cancel-ok", "basic.ack", "basic.cancel"]
 
 
 def test_a_transcript_reads_like_the_protocol() -> None:
