@@ -149,7 +149,7 @@ def test_cancelling_a_tag_that_never_was(stage: Stage) -> None:
 
 @rule("CAN-008")
 def test_a_cancel_crosses_a_deletion(stage: Stage) -> None:
-    """The client cancels while another connection deletes the queue, time and again; now this one first, now that."""
+    """The client cancels while its queue is deleted, by another connection, before or after, and by its own channel."""
     for turn in range(RACES):
         queue = stage.queue()
         clients = [one for name, one in stage.connections.items() if name.startswith("client") and one.alive]
@@ -158,10 +158,14 @@ def test_a_cancel_crosses_a_deletion(stage: Stage) -> None:
         hand = stage.channel(1, connection=deleter)
         tag = channel.consume(queue)
         stage.barrier(channel)
-        if turn % 2:
-            hand.delete(queue)
-        channel.cancel(tag)
-        if not turn % 2:
+        with stage.batch():
+            if turn % 3 == 1:
+                hand.delete(queue)
+                hand.connection.flush()
+            elif turn % 3 == 2:
+                channel.delete(queue)
+            channel.cancel(tag)
+        if turn % 3 == 0:
             hand.delete(queue)
         stage.quiesce()
         for one in (channel, hand):

@@ -94,10 +94,16 @@ def reason(arguments: bytes) -> str:
     return f"{struct.unpack_from('>H', arguments)[0]} {arguments[3:3 + arguments[2]].decode()}"
 
 
+_CAPABILITIES = short("consumer_cancel_notify") + b"t\x01"
+_ENTRY = short("capabilities") + b"F" + struct.pack(">I", len(_CAPABILITIES)) + _CAPABILITIES
+NOTIFY = struct.pack(">I", len(_ENTRY)) + _ENTRY
+"""Properties of a client that wants to be told when the broker ends a consumer."""
+
+
 class Connection:
     """One connection, frame by frame."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, properties: bytes = bytes(4)) -> None:
         parts = urlsplit(url)
         self._socket = socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 5672), timeout=15)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -107,7 +113,7 @@ class Connection:
         self.broker = f"{_property(start, b'product')} {_property(start, b'version')}"
         login = f"\0{unquote(parts.username or 'guest')}\0{unquote(parts.password or 'guest')}"
         response = struct.pack(">I", len(login)) + login.encode()
-        self.send(method(0, (10, 11), table() + short("PLAIN") + response + short("en_US")))
+        self.send(method(0, (10, 11), properties + short("PLAIN") + response + short("en_US")))
         limits = self.wait((10, 30))[2]
         self.send(method(0, (10, 31), limits[:6] + bytes(2)))
         self.send(method(0, (10, 40), short(unquote(parts.path[1:]) or "/") + short("") + bytes(1)))
