@@ -12,6 +12,7 @@ from reference_broker.arguments import LARGEST, foreign, integer, number
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException, not_allowed, not_implemented, precondition, refused
 from reference_broker.message import addressed
+from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
 from reference_broker.topology import named_queue
 
@@ -24,6 +25,7 @@ def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body
     if channel.transaction is not None:
         channel.transaction.publish(method.exchange, message, method.mandatory)
     elif channel.confirms is None:
+        channel.numbered += method.mandatory and channel.vhost.dialect.mandatory_counts
         channel.publish(method.exchange, message, method.mandatory)
     else:
         number = channel.confirms.next()
@@ -81,14 +83,25 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
         raise not_implemented(f"queue '{queue.name}' in vhost '/' does not support global qos")
     tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
     ranks, timeout = priority(method, queue.name), consumer_timeout(channel, method, queue)
-    window = parts.limit(queue.window(channel.prefetch))
-    consumer = parts.consumer(tag, channel, queue, method.no_ack, window)
+    consumer = parts.consumer(tag, channel, queue, method.no_ack, window(channel, queue, tag))
     consumer.priority = ranks
     channel.consumers[tag] = consumer
     if not method.no_wait:
         connection.send(m.BasicConsumeOk(channel.number, tag))
     channel.timeouts.join(consumer, timeout)
     queue.join(consumer, method.exclusive)
+
+
+def window(channel: Channel, queue: Queue, tag: str) -> Limit:
+    """The limit of a new consumer."""
+    count = queue.window(channel.prefetch)
+    if queue.quorum is not None and channel.vhost.dialect.same_tag_inherits_slots:
+        for delivery in channel.unacked.by_tag.values():
+            earlier = delivery.consumer
+            if earlier is not None and earlier.tag == tag and earlier.queue is queue:
+                earlier.own.change(count)
+                return earlier.own
+    return channel.connection.broker.parts.limit(count)
 
 
 def priority(method: m.BasicConsume, queue: str) -> int:
@@ -175,6 +188,7 @@ def confirm_select(channel: Channel, method: m.ConfirmSelect) -> None:
         raise precondition("cannot switch from tx to confirm mode")
     if channel.confirms is None:
         channel.confirms = channel.connection.broker.parts.confirms()
+        channel.confirms.published = channel.numbered
     if not method.no_wait:
         channel.connection.send(m.ConfirmSelectOk(channel.number))
 

@@ -44,6 +44,7 @@ class Channel:
         self.consumers: dict[str, Consumer] = {}
         soft_limit = self.vhost.dialect.soft_limit
         self.pipeline = Pipeline(soft_limit) if soft_limit is not None else None
+        self.numbered = 0
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
 

@@ -47,6 +47,12 @@ class Dialect:
     consumer_limit_clears_channel_limit: bool = False
     gets_fill_channel_limit: bool = False
     channel_limit_stops_auto_ack: bool = False
+    same_tag_inherits_slots: bool = False
+    """On a quorum queue a new consumer begins with what an earlier one of its tag has outstanding."""
+
+    # Confirms.
+    mandatory_counts: bool = False
+    """Do mandatory publishes before confirm.select take numbers?"""
 
     # Errors.
     exception_requeues: Literal["all", "classic", "consuming"] = "all"
@@ -72,6 +78,8 @@ RABBITMQ_3_8 = Dialect(
     consumer_limit_clears_channel_limit=True,
     gets_fill_channel_limit=True,
     channel_limit_stops_auto_ack=True,
+    same_tag_inherits_slots=True,
+    mandatory_counts=True,
     exception_requeues="classic",
     consumer_timeout="none",
 )
@@ -81,6 +89,7 @@ RABBITMQ_3_10 = replace(
     version="3.10.8",
     returns="tail",
     server_named_quorum=False,
+    mandatory_counts=False,
     exception_requeues="consuming",
     consumer_timeout="channel",
 )

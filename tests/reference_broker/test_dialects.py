@@ -1,0 +1,214 @@
+"""What the dialects do differently, besides what is returned to quorum queues: limits, errors, lost settlements."""
+
+from __future__ import annotations
+
+import pytest
+
+from codec import methods as m
+from codec import values
+from conformance import profiles
+from reference_broker import ReferenceBroker, dialects
+
+REAL = ["rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3"]
+BEFORE_4_3 = REAL[:3]
+
+
+def bodies(frames):
+    return [frame for frame in frames if isinstance(frame, m.BasicDeliver)]
+
+
+def closes(frames):
+    return [frame for frame in frames if isinstance(frame, m.ChannelClose | m.ConnectionClose)]
+
+
+def classic(speaking, dialect, *messages):
+    client = speaking(dialect)
+    client.queue("cq")
+    client.publish(*messages, queue="cq")
+    return client
+
+
+@pytest.mark.parametrize("name", dialects.DIALECTS)
+def test_a_dialect_is_held_to_the_profile_of_its_name(name, speaking):
+    properties = values.plain(speaking(name).core.server_properties)
+    assert profiles.detect(properties).name == name
+
+
+def test_an_unknown_dialect_is_refused_before_anything_starts():
+    with pytest.raises(dialects.UnknownDialect, match=r"rabbitmq-4\.3"):
+        ReferenceBroker(dialect="rabbitmq-5")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expected"), [("documented", 5), ("rabbitmq-3.8", 6), ("rabbitmq-4.0", 6), ("rabbitmq-4.3", 6)]
+)
+def test_the_order_of_the_two_limits(speaking, dialect, expected):
+    """A channel's limit of 5, then 3 for each consumer: up to 4.2 the second call ends the first one's effect."""
+    client = classic(speaking, dialect, *"abcdefgh")
+    client.send(m.BasicQos(1, 0, 5, True), m.BasicQos(1, 0, 3, False))
+    client.consume("c1", "cq")
+    client.consume("c2", "cq")
+    assert len(client.connection.channels[1].unacked) == expected
+
+
+@pytest.mark.parametrize(("dialect", "expected"), [("documented", 3), ("rabbitmq-4.0", 0), ("rabbitmq-4.3", 3)])
+def test_gets_before_a_channels_limit(speaking, dialect, expected):
+    client = classic(speaking, dialect, *"abcdefgh")
+    client.gets(3, "cq")
+    client.send(m.BasicQos(1, 0, 3, True))
+    client.send(m.BasicAck(1, 0, True))
+    assert len(client.consume("c", "cq")) == expected
+
+
+@pytest.mark.parametrize(("dialect", "expected"), [("documented", 4), ("rabbitmq-3.10", 0), ("rabbitmq-4.3", 4)])
+def test_a_full_channel_and_automatic_deliveries(speaking, dialect, expected):
+    client = classic(speaking, dialect, *"abcdef")
+    client.send(m.BasicQos(1, 0, 2, True))
+    client.consume("manual", "cq")
+    assert len(client.consume("auto", "cq", no_ack=True)) == expected
+    left = client.send(m.BasicAck(1, 1))
+    assert len(bodies(left)) == (0 if expected else 1)
+
+
+@pytest.mark.parametrize("dialect", ["documented", "rabbitmq-3.10"])
+def test_automatic_deliveries_go_on_when_the_channel_has_room(speaking, dialect):
+    client = classic(speaking, dialect, *"ab")
+    client.send(m.BasicQos(1, 0, 2, True))
+    client.consume("manual", "cq")
+    client.consume("auto", "cq", no_ack=True)
+    client.send(m.BasicAck(1, 0, True), m.BasicCancel(1, "manual"))
+    client.publish(*"cdef", queue="cq")
+    assert len(client.connection.channels[1].unacked) == 0
+    assert client.core.vhost.queues["cq"].count() == 0
+
+
+@pytest.mark.parametrize(("dialect", "expected"), [("documented", 3), ("rabbitmq-3.8", 0), ("rabbitmq-4.3", 0)])
+def test_a_tag_used_again_on_a_quorum_queue(speaking, dialect, expected):
+    client = speaking(dialect)
+    client.publish(*"abcdefgh")
+    client.send(m.BasicQos(1, 0, 3, False))
+    client.consume("c")
+    client.send(m.BasicCancel(1, "c"))
+    assert len(client.consume("c")) == expected
+    assert len(bodies(client.send(m.BasicAck(1, 2, True)))) == (0 if expected else 2)
+
+
+@pytest.mark.parametrize(("dialect", "number"), [("documented", 1), ("rabbitmq-3.8", 3), ("rabbitmq-3.10", 1)])
+def test_mandatory_publishes_before_the_select(speaking, dialect, number):
+    client = speaking(dialect)
+    client.publish("a", "b", mandatory=True)
+    client.publish("c")
+    client.send(m.ConfirmSelect(1))
+    assert [f.delivery_tag for f in client.publish("d")] == [number]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "code", "offender"),
+    [
+        ("documented", 503, (60, 31)),
+        *[(name, 503, (60, 31)) for name in BEFORE_4_3],
+        ("rabbitmq-4.3", 541, (0, 0)),
+    ],
+)
+def test_a_cancel_ok_nobody_asked_for(speaking, dialect, code, offender):
+    (close,) = speaking(dialect).send(m.BasicCancelOk(1, "c"))
+    assert isinstance(close, m.ConnectionClose)
+    assert (close.reply_code, (close.class_id, close.method_id)) == (code, offender)
+
+
+@pytest.mark.parametrize(("dialect", "kind"), [("documented", m.ConnectionClose), ("rabbitmq-3.10", m.ConnectionClose),
+                                               ("rabbitmq-4.0", m.ChannelClose), ("rabbitmq-4.3", m.ChannelClose)])
+def test_an_unknown_type_of_exchange(speaking, dialect, kind):
+    (close,) = speaking(dialect).send(m.ExchangeDeclare(1, 0, "e", "odd"))
+    assert isinstance(close, kind)
+    assert close.reply_text.endswith("unknown exchange type 'odd'")
+
+
+@pytest.mark.parametrize(("dialect", "refused"), [("rabbitmq-3.10", False), ("rabbitmq-4.0", True)])
+def test_how_large_a_message_may_be(speaking, dialect, refused):
+    client = speaking(dialect)
+    header = b"\x02\x00\x01\x00\x00\x00\x0e\x00\x3c\x00\x00" + (2**24 + 1).to_bytes(8, "big") + b"\x00\x00\xce"
+    frames = client.send(m.BasicPublish(1, 0, "", "q"), header)
+    assert [frame.reply_code for frame in frames] == ([406] if refused else [])
+
+
+# -- whose messages are back before the close-ok to an exception
+
+
+@pytest.mark.parametrize(
+    ("dialect", "soon"),
+    [
+        ("documented", {"live", "got", "quorum"}),
+        ("rabbitmq-3.8", {"live", "got"}),
+        ("rabbitmq-3.10", {"live"}),
+        ("rabbitmq-4.3", {"live"}),
+    ],
+)
+def test_after_an_exception(speaking, dialect, soon):
+    client = speaking(dialect)
+    client.queue("live")
+    client.queue("got")
+    for name in ("live", "got", "q"):
+        client.publish("m", queue=name)
+    client.consume("c", "live")
+    client.consume("d", "q")
+    client.get("got")
+    queues = client.core.vhost.queues
+    names = {"live": "live", "got": "got", "quorum": "q"}
+    (close,) = client.send(m.BasicAck(1, 99))
+    assert close.reply_code == 406
+    assert {label for label, name in names.items() if queues[name].count()} == soon
+    client.send(m.ChannelCloseOk(1))
+    assert {label for label, name in names.items() if queues[name].count()} == set(names)
+
+
+@pytest.mark.parametrize("dialect", ["documented", "rabbitmq-4.0"])
+def test_a_peer_that_never_answers_an_exception_keeps_nothing_for_ever(speaking, dialect):
+    client = speaking(dialect)
+    client.publish("m")
+    client.get()
+    client.send(m.BasicAck(1, 99))
+    client.connection.lost()
+    assert client.core.vhost.queues["q"].count() == 1
+
+
+# -- settlements held up behind the soft limit
+
+
+@pytest.mark.parametrize("end", [m.ChannelClose(1), m.ConnectionClose(0), m.BasicAck(1, 999)])
+@pytest.mark.parametrize(("dialect", "back"), [("documented", 0), *[(name, 67) for name in REAL]])
+def test_settling_a_hundred_and_closing_in_one_write(speaking, dialect, back, end):
+    client = speaking(dialect)
+    client.publish(*["m"] * 100)
+    client.gets(100)
+    client.send(*[m.BasicAck(1, tag) for tag in range(1, 101)], end)
+    client.send(m.ChannelCloseOk(1))
+    assert client.core.vhost.queues["q"].count() == back
+
+
+@pytest.mark.parametrize("how", ["few", "multiple", "answered", "classic", "transaction"])
+def test_what_is_never_lost(speaking, how):
+    client = speaking("rabbitmq-4.3")
+    client.queue("cq")
+    name, count = "cq" if how == "classic" else "q", 33 if how == "few" else 100
+    client.publish(*["m"] * count, queue=name)
+    client.gets(count, name)
+    acks = [m.BasicAck(1, tag) for tag in range(1, count + 1)]
+    if how == "multiple":
+        acks = [m.BasicAck(1, 0, True)]
+    if how == "transaction":
+        acks = [m.TxSelect(1), *acks, m.TxCommit(1)]
+    if how == "answered":
+        client.send(*acks)
+        acks = []
+    client.send(*acks, m.ChannelClose(1))
+    assert client.core.vhost.queues[name].count() == 0
+
+
+def test_a_tag_that_is_held_up_is_settled_all_the_same(speaking):
+    client = speaking("rabbitmq-4.0")
+    client.publish(*["m"] * 100)
+    client.gets(100)
+    acks = [m.BasicAck(1, tag) for tag in range(1, 101)]
+    (close,) = closes(client.send(*acks, m.BasicAck(1, 100)))
+    assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 100"
