@@ -12,6 +12,7 @@ import pytest
 
 from conformance.machines.cancellation import CANCELLATION
 from conformance.machines.confirms import CONFIRMS
+from conformance.machines.prefetch import PREFETCH
 from conformance.machines.requeueing import REQUEUEING
 from conformance.machines.search import Machine
 from conformance.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
@@ -50,3 +51,10 @@ def test_requeueing(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
     """Publishes that go somewhere, nowhere, and to full queues, in confirm mode, in transactions and in neither."""
     campaign.run(CONFIRMS, scheduler)
+
+
+@rule()
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Limits of consumers and of channels, set, changed and removed while their slots are filled and freed."""
+    campaign.run(PREFETCH, scheduler)

@@ -1,0 +1,136 @@
+"""The prefetch machine: limits of consumers and of channels, and everything that fills and frees their slots.
+
+A limit and the consumer it is for are one command, since only together they mean something; consumers with different
+limits run side by side on one channel. A channel's limit is set, changed and removed while deliveries are out.
+
+What is known to go wrong is left to the directed checks, for a machine that meets it all the time sees nothing else:
+where a limit for consumers clears the channel's, the two are not set in that order, and no limit of a channel is set
+while gets are out. A channel's limit is no matter for quorum queues, which refuse it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from hypothesis import strategies as st
+
+from conformance.channel import Channel
+from conformance.machines.alphabet import (
+    Barrier,
+    Cancel,
+    Command,
+    Confirm,
+    Get,
+    Publish,
+    Recover,
+    Reopen,
+    Settle,
+    SettleAll,
+)
+from conformance.machines.search import Machine
+from conformance.machines.world import World
+from conformance.profiles import Profile
+from conformance.stage import Stage
+
+CONSUMERS = 3
+"""So many consumers run on one channel at most."""
+
+
+class LimitedWorld(World):
+    """Remembers which channels have, or had, a limit for all their consumers."""
+
+    def __init__(self, stage: Stage, queues: int) -> None:
+        super().__init__(stage, queues)
+        choices = stage.profile.choices
+        self.clears = choices["consumer_limit_clears_channel_limit"] == "yes" and choices["channel_limit"] == "channel"
+        self._shared: set[tuple[str, int, int]] = set()
+
+    def share(self, channel: Channel, limit: int) -> None:
+        """Sets a limit for the channel, unless what is out there is known to spoil it."""
+        if not self.clears or not self._getting(channel):
+            self._shared.add(self._life(channel))
+            channel.qos(limit, global_=True)
+
+    def limit(self, channel: Channel, limit: int) -> None:
+        """Sets a limit for the consumers to come."""
+        if not self.clears or self._life(channel) not in self._shared:
+            channel.qos(limit)
+
+    @staticmethod
+    def _life(channel: Channel) -> tuple[str, int, int]:
+        view = channel.view
+        return channel.connection.name, channel.number, view.incarnation if view else 0
+
+    def _getting(self, channel: Channel) -> bool:
+        view = channel.view
+        if view is None or any(one.consumer_tag is None for one in view.unacked.values()):
+            return True
+        return not view.consumers and view.in_flight_possible()
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit for consumers to come; those that run keep theirs."""
+
+    channel: int
+    limit: int
+
+    def perform(self, world: World) -> None:
+        cast(LimitedWorld, world).limit(world.channel(self.channel), self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A limit for all consumers of a channel, present and to come; 0 removes it."""
+
+    channel: int
+    limit: int
+
+    def perform(self, world: World) -> None:
+        cast(LimitedWorld, world).share(world.channel(self.channel), self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeWithin:
+    """Starts a consumer under a limit of its own, beside others that may have another."""
+
+    channel: int
+    queue: int
+    limit: int
+    no_ack: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        if world.consumers(channel) < CONSUMERS:
+            cast(LimitedWorld, world).limit(channel, self.limit)
+            channel.consume(world.queue(self.queue), self.no_ack)
+
+
+_channel = st.sampled_from((0, 0, 0, 1, 2))
+_queue = st.sampled_from((0, 0, 1))
+_rarely = st.sampled_from((False, False, False, False, True))
+_how = st.sampled_from(("ack", "ack", "nack", "reject"))
+
+
+def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
+    """The alphabet, with limits for channels where they mean something."""
+    kinds: list[tuple[int, st.SearchStrategy[Command]]] = [
+        (5, st.builds(Publish, _channel, _queue, st.integers(1, 6))),
+        (9, st.builds(Settle, _channel, _how, st.integers(0, 5), st.booleans(), _rarely)),
+        (5, st.builds(ConsumeWithin, _channel, _queue, st.integers(0, 4), _rarely)),
+        (2, st.builds(SettleAll, _channel, _how, _rarely)),
+        (2, st.builds(Get, _channel, _queue, st.just(1), _rarely)),
+        (2, st.builds(Cancel, _channel, st.integers(0, 2))),
+        (1, st.builds(Limit, _channel, st.integers(0, 4))),
+        (1, st.builds(Recover, _channel)),
+        (1, st.builds(Reopen, _channel, st.booleans())),
+        (1, st.builds(Confirm, _channel)),
+        (1, st.builds(Barrier, _channel)),
+    ]
+    if queue_type == "classic" or profile.choices["channel_limit"] != "channel":
+        kinds.append((4, st.builds(Share, _channel, st.integers(0, 5))))
+    return st.one_of([kind.map(lambda command: command) for weight, kind in kinds for _ in range(weight)])
+
+
+PREFETCH = Machine("prefetch", commands, world=LimitedWorld)
