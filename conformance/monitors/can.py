@@ -251,6 +251,15 @@ def to_somebody(fact: Delivered, notes: Notes) -> None:
         notes.exercise("CAN-011")
 
 
+def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
+    """Does the consumer have the tag of a former one of its queue, and is it a queue that may mistake it for that?"""
+    ended = channel.ended.get(consumer.tag)
+    return (
+        ended is not None and ended.at < consumer.taker.start and ended.source.name == consumer.queue
+        and consumer.source.kind != "classic"
+    )
+
+
 def notified_neighbour(channel: Channel, consumer: Consumer, before: int) -> bool:
     """Did another consumer of the channel end with its queue, while this one was there, before that moment?"""
     return any(

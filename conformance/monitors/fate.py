@@ -15,9 +15,13 @@ _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETU
 
 def of_settled(delivery: Delivery) -> tuple[str, ...]:
     """The rules by which this delivery's message is gone for good."""
-    settlement = delivery.settlement
+    settlement, timer = delivery.settlement, delivery.timer
     if delivery.copy.spent:
         return ("RQ-013",)
+    if delivery.copy.stale_settlement is not None:
+        return ("TMO-015",)
+    if timer is not None and (timer.later or timer.spared) and not timer.stale:
+        return ("TMO-010",) if timer.later else ("TMO-009",)
     if settlement is None:
         if delivery.copy.returns and delivery.channel.alive():
             return ("RQ-011",)
@@ -68,6 +72,8 @@ def of_doubled(copy: Copy) -> str:
     channel = held.channel
     if held.restored:
         return "TX-002"
+    if _by_namesake(held):
+        return "MODE-001"
     if held.consumer is not None and channel.consumers.get(held.consumer.tag) is not held.consumer:
         return "ACK-016"
     if copy.settlement is not None and copy.settlement.multiple and copy.settlement.requeue:
@@ -110,6 +116,8 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     if held is None:
         return ("RQ-011",)
     channel, rules = held.channel, ["TX-002"] if held.restored else []
+    if _by_namesake(held):
+        return ("RQ-011",)
     if channel.doom is not None and held in channel.doom.settlement.covered:
         rules.append("ERR-005")
     highest = channel.highest_single
@@ -127,6 +135,14 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     if channel.doom is not None:
         rules.append("ERR-005")
     return (*rules, "RQ-011")
+
+
+def _by_namesake(held: Delivery) -> bool:
+    """Was a delivery settled meanwhile that came from a deleted queue of the same name?"""
+    for last in (held.channel.last_single, held.channel.last_multiple):
+        if last is not None and last.seq > held.seq and last.deleted:
+            return any(one.queue == held.queue and one.copy.queue is not held.copy.queue for one in last.covered)
+    return False
 
 
 def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlement | None:

@@ -7,7 +7,7 @@ from conformance.model.facts import Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
 from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, Copy
 from conformance.monitors import fate, slots
-from conformance.monitors.can import notified_neighbour
+from conformance.monitors.can import notified_neighbour, tag_of_former
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -72,9 +72,11 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
         rules = ("ERR-004",)
     elif consumer.revived:
-        rules = ("TMO-012",)
+        rules = ("TMO-012", "TMO-006") if copy.entry == RETURNED_LATE else ("TMO-012",)
     elif notified_neighbour(fact.channel, consumer, copy.entered):
         rules = ("CAN-011",)
+    elif tag_of_former(fact.channel, consumer):
+        rules = ("CAN-013",)
     else:
         rules = _of_starved(fact.channel, consumer, copy)
     for rule in rules:

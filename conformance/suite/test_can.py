@@ -251,7 +251,9 @@ def test_settling_what_has_no_queue_any_more(stage: Stage) -> None:
 
 @rule("CAN-013")
 def test_a_tag_is_used_again(stage: Stage) -> None:
-    """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer."""
+    """After cancel-ok on the same queue and on another, after a notification, after a cancel without answer, and while
+    the former owner's delivery is still out.
+    """
     first, second = stocked(stage, 2), stocked(stage, 2)
     channel = stage.channel()
     tag = channel.consume(first)
@@ -268,6 +270,14 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
     channel.cancel(tag, no_wait=True)
     twice(stage, channel)
     channel.consume(first, tag=tag)
+    stage.quiesce()
+    third, channel = stocked(stage, 2), stage.channel()
+    channel.qos(1)
+    channel.consume(third, tag=tag)
+    stage.quiesce()
+    channel.cancel(tag)
+    stage.quiesce()
+    channel.consume(third, tag=tag)
     stage.quiesce()
 
 
