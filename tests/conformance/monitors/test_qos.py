@@ -116,7 +116,8 @@ SOUND = {
                                         f"{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n1 > rollback\n1 < rollback-ok\n{LATE}",
     "a quorum queue under a limit that came later": f"{QUORUM}@consume 1 q a\n{limit(1, 1, 'global')}\n"
                                                     f"{sent(1, 'a', 1, 'm1', 'm2', 'm3')}",
-    "a consumer whose window may be taken by a get": f"{TWO}1 > ack 1\n1 > get q\n{sent(1, 'a', 3, 'm3')}\n1 < get-empty",
+    "a consumer that had room when the get was sent":
+        f"{TWO}1 > ack 1\n1 > get q\n{sent(1, 'a', 3, 'm3')}\n1 < get-empty",
 }
 
 
