@@ -90,8 +90,9 @@ def run(brokers: Mapping[str, str], wishes: Wishes) -> tuple[dict[str, Results],
 
 
 def spoken_by(results: Results) -> str:
-    """The dialect that imitates this broker, whose name is the profile's; a broker that nobody imitates has none."""
-    return results.profile if results.profile in DIALECTS and results.broker.product == "RabbitMQ" else ""
+    """The dialect that imitates this broker, whose name is the profile's; none where nobody imitates it."""
+    dialect = DIALECTS.get(results.profile)
+    return dialect.name if dialect is not None and dialect.product == results.broker.product else ""
 
 
 def write(documents: Mapping[str, Results], differences: Sequence[Difference], out: Path) -> None:

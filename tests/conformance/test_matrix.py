@@ -1,0 +1,100 @@
+"""The matrix: a real broker beside its imitation, what differs between them, and a page about all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.front.compare import EXPLAINED, compare
+from conformance.front.matrix import Wishes, imitate, main, spoken_by
+from conformance.profiles import NAMES
+from conformance.results import Results
+from conformance.rules import CATALOGUE
+from reference_broker import ReferenceBroker
+from reference_broker.dialects import DIALECTS
+
+Change = Callable[..., Results]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    wishes = Wishes(tmp_path_factory.mktemp("matrix"), "smoke", rules="ACK-01*,CAN-008")
+    return imitate("rabbitmq-4.3", wishes)
+
+
+@pytest.fixture
+def changed(results: Results) -> Change:
+    def change(rule: str, verdict: str) -> Results:
+        rules = tuple(replace(each, verdict=verdict) if each.id == rule else each for each in results.rules)
+        return replace(results, rules=rules)
+
+    return change
+
+
+def test_equal_verdicts_are_no_difference(results: Results) -> None:
+    assert compare("mine", results, results) == []
+
+
+def test_a_verdict_that_differs_is_named_with_what_was_seen(results: Results, changed: Change) -> None:
+    (one,) = compare("mine", results, changed("ACK-018", "held"))
+    assert (one.rule, one.broker, one.real, one.reference) == ("ACK-018", "mine", "deviates", "held")
+    assert one.observed.endswith("is delivered again")
+    assert one.explained is None
+
+
+def test_what_is_not_judged_is_not_compared(results: Results, changed: Change) -> None:
+    assert compare("mine", changed("ACK-010", "not-judgeable"), results) == []
+
+
+def test_an_explanation_belongs_to_a_profile_and_a_rule(results: Results, changed: Change) -> None:
+    (one,) = compare("mine", changed("CAN-008", "broken"), results)
+    assert one.explained is not None
+    (one,) = compare("mine", replace(changed("CAN-008", "broken"), profile="documented"), results)
+    assert one.explained is None
+
+
+def test_explanations_are_of_profiles_and_rules_that_exist() -> None:
+    assert {profile for profile, _ in EXPLAINED} <= set(NAMES)
+    assert {rule for _, rule in EXPLAINED} <= set(CATALOGUE)
+
+
+def test_dialects_and_profiles_have_the_same_names() -> None:
+    assert set(DIALECTS) == set(NAMES) - {"lavinmq-2"}
+
+
+def test_who_is_imitated(results: Results) -> None:
+    assert spoken_by(results) == "rabbitmq-4.3"
+    assert spoken_by(replace(results, profile="documented")) == ""
+    assert spoken_by(replace(results, profile="lavinmq-2")) == ""
+
+
+def test_a_broker_beside_its_imitation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference broker in a dialect stands in for the real one, once as it is and once with a bug."""
+    short = ["--depth", "smoke", "--rules", "TAG-009", "--out", str(tmp_path)]
+    with ReferenceBroker(dialect="rabbitmq-4.0") as same, \
+            ReferenceBroker(dialect="rabbitmq-3.10", mutants=["tags.large-is-syntax-error"]) as other:
+        code = main([*short, f"same={same.url}", f"other={other.url}"])
+    printed = capsys.readouterr()
+    assert code == 1
+    assert "TAG-009 on other: broken, reference broker: held. Not explained: " in printed.out
+    assert "1 differences, 1 of them not explained" in printed.out
+    assert [row["rule"] for row in json.loads((tmp_path / "compare.json").read_text())] == ["TAG-009"]
+    names = {"same", "other", "reference-documented", "reference-rabbitmq-3.10", "reference-rabbitmq-4.0"}
+    assert {path.stem for path in tmp_path.glob("*.json")} == names | {"compare"}
+    assert "TAG-009" in (tmp_path / "index.html").read_text()
+
+
+def test_a_broker_that_cannot_be_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--rules", "TAG-009", "--out", str(tmp_path), "gone=amqp://guest:guest@127.0.0.1:1/%2F"])
+    assert code == 4
+    assert "gone: the run ended with exit code 3" in capsys.readouterr().err
+
+
+def test_a_broker_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["amqp://nowhere"])
+    assert "NAME=URL" in capsys.readouterr().err
