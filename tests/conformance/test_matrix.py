@@ -73,17 +73,16 @@ def test_who_is_imitated(results: Results) -> None:
 
 
 def test_a_broker_beside_its_imitation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The reference broker in a dialect stands in for the real one, once as it is and once with a bug."""
+    """The reference broker in a dialect, and with a bug, stands in for the real one."""
     short = ["--depth", "smoke", "--rules", "TAG-009", "--out", str(tmp_path)]
-    with ReferenceBroker(dialect="rabbitmq-4.0") as same, \
-            ReferenceBroker(dialect="rabbitmq-3.10", mutants=["tags.large-is-syntax-error"]) as other:
-        code = main([*short, f"same={same.url}", f"other={other.url}"])
+    with ReferenceBroker(dialect="rabbitmq-3.10", mutants=["tags.large-is-syntax-error"]) as other:
+        code = main([*short, f"other={other.url}"])
     printed = capsys.readouterr()
     assert code == 1
     assert "TAG-009 on other: broken, reference broker: held. Not explained: " in printed.out
     assert "1 differences, 1 of them not explained" in printed.out
     assert [row["rule"] for row in json.loads((tmp_path / "compare.json").read_text())] == ["TAG-009"]
-    names = {"same", "other", "reference-documented", "reference-rabbitmq-3.10", "reference-rabbitmq-4.0"}
+    names = {"other", "reference-documented", "reference-rabbitmq-3.10"}
     assert {path.stem for path in tmp_path.glob("*.json")} == names | {"compare"}
     assert "TAG-009" in (tmp_path / "index.html").read_text()
 
