@@ -24,9 +24,12 @@ def target() -> Iterator[Target]:
         yield Target.parse(broker.url)
 
 
-def run(target: Target, queue_type: str, scheduler: Scheduler, examples: int = 10) -> MachineOutcome:
+def run(
+    target: Target, queue_type: str, scheduler: Scheduler, examples: int = 10, deadline: float = 2.0,
+) -> MachineOutcome:
     return run_requeueing(
-        target, DOCUMENTED, lambda: Recorder("run", "reference"), queue_type, scheduler, examples, 30, 1, deadline=2.0,
+        target, DOCUMENTED, lambda: Recorder("run", "reference"), queue_type, scheduler, examples, 30, 1,
+        deadline=deadline,
     )
 
 
@@ -41,7 +44,7 @@ def test_a_right_broker_is_explained(target: Target, queue_type: str, scheduler:
 def test_returns_that_are_kept_for_one_client_have_no_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 1.0)
     with ReferenceBroker(mutants=("returning.to-former-only",)) as broker:
-        assert "RQ-005" in run(Target.parse(broker.url), "classic", "lockstep", 30).broken
+        assert "RQ-005" in run(Target.parse(broker.url), "classic", "lockstep", 5, deadline=0.2).broken
 
 
 @pytest.mark.parametrize("queue_type", ["classic", "quorum"])
