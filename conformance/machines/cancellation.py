@@ -43,13 +43,20 @@ class Wards(World):
     # -- queues
 
     def queue(self, index: int) -> str:
-        """This queue, declared anew where it was deleted."""
+        """This queue, declared anew where it was deleted.
+
+        It has another name while somebody holds deliveries of the deleted one: classic queues take settlements of a
+        namesake's deliveries for their own, as a directed check shows.
+        """
         name = super().queue(index)
-        if name in self._gone:
-            self.stage.quiesce()
-            self.stage.queue(name=name)
-            del self._gone[name]
-        return name
+        if name not in self._gone:
+            return name
+        self.stage.quiesce()
+        held = {delivery.queue for one in self.channels if one.view for delivery in one.view.unacked.values()}
+        fresh = self.stage.queue(name=None if name in held else name)
+        self._queues[self._queues.index(name)] = fresh
+        del self._gone[name]
+        return fresh
 
     def delete(self, channel: Channel, index: int) -> None:
         """Deletes a queue, unless that is under way or done. Nobody may be asking for it: that would cost a channel."""

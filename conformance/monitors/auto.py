@@ -120,6 +120,8 @@ def lost(fact: Missing, notes: Notes) -> None:
 def _of_lost(copy: Copy) -> tuple[str, ...]:
     """Where nothing that was done on the channel explains it better."""
     held = copy.holder
+    if held is not None and fate.by_namesake(held):
+        return ()
     if copy.entry == RELEASED and held is not None and held.settlement is not None and held.channel.transactional:
         return ("AUTO-006",)
     if fate.of_absent(copy) not in ("RQ-011", "ERR-005"):

@@ -72,7 +72,7 @@ def of_doubled(copy: Copy) -> str:
     channel = held.channel
     if held.restored:
         return "TX-002"
-    if _by_namesake(held):
+    if by_namesake(held):
         return "MODE-001"
     if held.consumer is not None and channel.consumers.get(held.consumer.tag) is not held.consumer:
         return "ACK-016"
@@ -116,7 +116,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     if held is None:
         return ("RQ-011",)
     channel, rules = held.channel, ["TX-002"] if held.restored else []
-    if _by_namesake(held):
+    if by_namesake(held):
         return ("RQ-011",)
     if channel.doom is not None and held in channel.doom.settlement.covered:
         rules.append("ERR-005")
@@ -137,7 +137,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     return (*rules, "RQ-011")
 
 
-def _by_namesake(held: Delivery) -> bool:
+def by_namesake(held: Delivery) -> bool:
     """Was a delivery settled meanwhile that came from a deleted queue of the same name?"""
     for last in (held.channel.last_single, held.channel.last_multiple):
         if last is not None and last.seq > held.seq and last.deleted:

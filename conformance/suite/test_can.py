@@ -235,7 +235,7 @@ def test_the_others_go_on(stage: Stage) -> None:
 
 @rule("CAN-012")
 def test_settling_what_has_no_queue_any_more(stage: Stage) -> None:
-    """Deliveries of a consumer that was notified: ack, nack, reject, multiple."""
+    """Deliveries of a consumer that was notified: ack, nack, reject, multiple; and beside a queue of the same name."""
     queue = stocked(stage, 5)
     channel = stage.channel()
     channel.consume(queue)
@@ -247,6 +247,26 @@ def test_settling_what_has_no_queue_any_more(stage: Stage) -> None:
         stage.barrier(channel)
     channel.ack(0, multiple=True)
     stage.barrier(channel)
+    for settle in ("ack", "nack"):
+        _beside_namesake(stage, settle)
+
+
+def _beside_namesake(stage: Stage, settle: str) -> None:
+    """A queue is deleted and declared again while its message is out; settling that must not touch the new one's."""
+    queue = stocked(stage, 1)
+    channel, other = stage.channel(), stage.channel()
+    stage.fetch(channel, queue)
+    bereave(stage, queue)
+    stage.queue(name=queue)
+    restock(stage, queue, 1)
+    stage.fetch(channel, queue)
+    getattr(channel, settle)(1)
+    for _ in range(2):
+        stage.barrier(channel)
+    other.get(queue)
+    stage.quiesce()
+    channel.close()
+    stage.quiesce()
 
 
 @rule("CAN-013")
