@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from codec import Method
 from codec import methods as m
 from conformance import events, profiles
 from conformance.drivers.raw import Target
@@ -36,13 +37,17 @@ def told(stage: Stage) -> list[str]:
 
 
 def exists(target: Target, queue: str) -> bool:
+    return there(target, m.QueueDeclare(1, queue=queue, passive=True))
+
+
+def there(target: Target, passive: Method) -> bool:
     connection = unrecorded(target)
-    connection.send(m.ChannelOpen(1), m.QueueDeclare(1, queue=queue, passive=True))
+    connection.send(m.ChannelOpen(1), passive)
     while True:
         for event in connection.receive(5):
-            if event.method in ("queue.declare-ok", "channel.close"):
+            if event.method in (f"{passive.NAME}-ok", "channel.close"):
                 connection.close()
-                return event.method == "queue.declare-ok"
+                return event.method != "channel.close"
 
 
 def test_a_scene_is_announced_and_lawful_play_is_not_blamed(stage: Stage, target: Target) -> None:
@@ -111,6 +116,35 @@ def test_several_connections_are_read_together(stage: Stage) -> None:
     assert other.unacked == [1]
     assert (channel.number, other.number) == (1, 1)
     assert stage.finish().findings == []
+
+
+def test_an_exchange_leads_to_its_queues_and_is_gone_afterwards(stage: Stage, target: Target) -> None:
+    queues = [stage.queue(), stage.queue()]
+    exchange, direct = stage.exchange(*queues), stage.exchange(queues[0], kind="direct", key="key")
+    channel = stage.channel()
+    channel.confirm()
+    channel.publish("any", exchange=exchange)
+    channel.publish("key", exchange=direct)
+    channel.publish("other", exchange=direct, mandatory=True)
+    stage.confirmed(channel)
+    assert [stage.judge.ready(queue) for queue in queues] == [2, 1]
+    assert told(stage).count("<basic.return") == 1
+    assert stage.finish().findings == []
+    assert told(stage).count("<exchange.delete-ok") == 2
+
+
+def test_an_exchange_is_removed_whatever_happens(stage: Stage, target: Target) -> None:
+    exchange = stage.exchange()
+    assert there(target, m.ExchangeDeclare(1, exchange=exchange, passive=True))
+    stage.cut()
+    assert not there(target, m.ExchangeDeclare(1, exchange=exchange, passive=True))
+
+
+def test_a_queue_that_is_refused_is_not_waited_for(stage: Stage) -> None:
+    with pytest.raises(SceneOver, match="is not declared"):
+        stage.queue({"x-max-length": -1})
+    assert stage.finish().findings == []
+    assert events.DEADLINE not in [event.kind for event in stage.events]
 
 
 def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None:
