@@ -1,8 +1,9 @@
 """A case of results.json, made ready for showing: rungs of the ladder, frames, and the same in words.
 
-The handshake of a connection is one rung, because it is never in dispute; so is a long run of like frames, of which
-the first and the last show their octets. The rule is contradicted at the step that was the case's event `at`; where
-the steps do not say which events they were, at the last one, because cases are cut to end there.
+The handshake of a connection is one rung, and so is each stretch of set-up (channels opened, queues declared), because
+they are hardly ever in dispute; so is a long run of like frames, of which the first and the last show their octets.
+The rule is contradicted at the step that was the case's event `at`; where the steps do not say which events they
+were, at the last one, because cases are cut to end there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from reports.folding import runs, told
 from reports.html.frames import Cut, cut
 from reports.html.ladder import Rung, ladder
 
+_SET_UP = frozenset(
+    f"{asked}{answer}" for answer in ("", "-ok")
+    for asked in ("channel.open", "confirm.select", "exchange.declare", "queue.declare", "queue.bind")
+)
 _TO = {">": "to the broker", "<": "from the broker", "-": "beside the wire"}
 
 
@@ -88,19 +93,38 @@ def _failing(steps: Sequence[Mapping[str, Any]], at: int) -> int:
 
 
 def folded(steps: Sequence[Mapping[str, Any]], failing: int) -> list[list[Mapping[str, Any]]]:
-    """Each step by itself, but long runs of like ones together, and the handshake of a connection, where it began."""
+    """Each step by itself, but long runs of like ones together, and so stretches of set-up on one connection, and the
+    handshake of a connection, where it began. The failing step is always by itself."""
     handshakes: dict[str, list[Mapping[str, Any]]] = {}
     groups: list[list[Mapping[str, Any]]] = []
+    stretch: list[Mapping[str, Any]] | None = None
     for group in runs(steps, frozenset({failing})):
         connection = str(group[0]["connection"])
-        if len(group) > 1 or not _handshake(group[0]):
-            groups.append(group)
-        elif connection in handshakes:
+        alone = group[0] is steps[failing]
+        if not alone and _handshake(group[0]) and connection in handshakes:
             handshakes[connection].extend(group)
+        elif not alone and stretch is not None and _sets_up(group) and stretch[0]["connection"] == connection:
+            stretch.extend(group)
         else:
-            handshakes[connection] = group
             groups.append(group)
+            stretch = group if not alone and _sets_up(group) else None
+            if not alone and _handshake(group[0]):
+                handshakes[connection] = group
     return groups
+
+
+def _sets_up(group: Sequence[Mapping[str, Any]]) -> bool:
+    return all(step["method"] in _SET_UP and not step.get("interest") for step in group)
+
+
+def _setting_up(group: Sequence[Mapping[str, Any]]) -> str:
+    """What a stretch of set-up makes: `sets up channels 1, 2 and q`."""
+    channels = list(dict.fromkeys(str(step["channel"]) for step in group if step["method"] == "channel.open"))
+    declared = [step for step in group if step["method"] in ("queue.declare", "exchange.declare")]
+    names = list(dict.fromkeys(str(step["text"]).split()[1] for step in declared if " " in step["text"]))
+    made = [f"channel{'s' * (len(channels) > 1)} {', '.join(channels)}"] if channels else []
+    made += [", ".join(names)] if names else []
+    return f"sets up {' and '.join(made) or 'confirms or bindings'}"
 
 
 def _handshake(step: Mapping[str, Any]) -> bool:
@@ -112,28 +136,34 @@ def _handshake(step: Mapping[str, Any]) -> bool:
 
 def _rung(group: Sequence[Mapping[str, Any]], anchor: str, bad: bool) -> Rung:
     step = group[0]
-    label = str(step["n"])
+    label, connection = str(step["n"]), str(step["connection"])
     kind = "bad" if bad else "plain" if step.get("interest") else "quiet"
-    if _handshake(step) and not bad:
-        return Rung(label, str(step["connection"]), ">", "connects", kind, f"{anchor}-{label}")
-    direction, text = str(step["direction"]), told(group) if not _handshake(step) else str(step["text"])
+    if _whole(group) and not bad:
+        text = "connects" if _handshake(step) else _setting_up(group)
+        return Rung(label, connection, ">", text, kind, f"{anchor}-{label}")
+    direction, text = str(step["direction"]), told(group)
     if text.startswith("waited"):
         direction, kind = "<", f"{kind} vain"
-    return Rung(label, str(step["connection"]), direction, text, kind, f"{anchor}-{label}")
+    return Rung(label, connection, direction, text, kind, f"{anchor}-{label}")
+
+
+def _whole(group: Sequence[Mapping[str, Any]]) -> bool:
+    """Is this a handshake or a stretch of set-up, told as one thing?"""
+    return _handshake(group[0]) or (len(group) > 1 and _sets_up(group))
 
 
 def _step(group: Sequence[Mapping[str, Any]], rung: Rung) -> StepView:
     raws = [str(step.get("raw", "")) for step in group]
-    shown = raws if _handshake(group[0]) or len(raws) < 3 else [raws[0], raws[-1]]
+    shown = raws if _whole(group) or len(raws) < 3 else [raws[0], raws[-1]]
     frames = tuple(frame for raw in shown for frame in cut(raw))
     return StepView(rung.label, rung.link, rung.text, _where(group), rung.kind, sum(map(len, raws)) // 2, frames)
 
 
 def _where(group: Sequence[Mapping[str, Any]]) -> str:
     step = group[0]
+    if _whole(group) and len(group) > 1:
+        return f"{step['connection']}, {len(group)} steps"
     place = " ".join(filter(None, [str(step["connection"]), f"channel {step['channel']}" if step["channel"] else ""]))
-    if _handshake(step) and len(group) > 1:
-        return f"{place}, {len(group)} steps"
     return ", ".join(filter(None, [_TO.get(str(step["direction"]), ""), place]))
 
 

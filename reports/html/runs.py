@@ -157,15 +157,14 @@ def _wrong(closed: Sequence[Run]) -> str:
 
 
 def _imitations(failing: Sequence[str]) -> str:
-    if not failing:
-        return ""
-    what = "imitation by the reference broker fails" if len(failing) == 1 else "imitations by the reference broker fail"
-    return f"{_number(len(failing))} {what}: {', '.join(failing)}."
+    return f"The reference broker fails as {_joined(failing)}." if failing else ""
 
 
 def _listed(names: Sequence[str]) -> str:
-    if len(names) > 3:
-        return f"{_number(len(names))} of them"
+    return f"{_number(len(names))} of them" if len(names) > 3 else _joined(names)
+
+
+def _joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 

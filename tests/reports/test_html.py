@@ -149,6 +149,25 @@ def test_a_run_of_like_frames_is_one_step_with_its_first_and_last_octets(
     assert "delivery-tag 50" not in tree.text
 
 
+def test_a_stretch_of_set_up_is_one_step_unless_it_is_what_fails(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    case = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
+    quiet = {**case["steps"][6], "interest": False, "direction": ">"}
+    case["steps"][7:7] = [
+        {**quiet, "n": 70 + n, "text": text, "method": text.split()[0], "channel": 1 + n // 3}
+        for n, text in enumerate(["channel.open-ok", "queue.declare q1", "queue.declare-ok q1", "channel.open"])
+    ]
+    for step in case["steps"]:
+        step["seq"] = step["n"]
+    case["at"] = 16
+    assert parse(render(results)).text.count("sets up channels 1, 2 and q1") == 2
+    case["at"] = 72
+    text = parse(render(results)).text
+    assert "Step 72, queue.declare-ok q1, contradicts ACK-010." in text
+    assert text.count("sets up channel 1 and q1") == 2
+
+
 def test_a_deviation_shows_its_note_and_evidence(tree: Any) -> None:
     assert "Returned messages go to the tail of the log." in tree.text
     assert tree.all("a", href="https://www.rabbitmq.com/docs/quorum-queues")

@@ -72,7 +72,7 @@ def test_the_headline_speaks_of_real_brokers(results: Results, clean_results: Re
     )
     assert verdict(columns([alder, named(clean_results, "Cedar", "1")])) == ("All two brokers pass the gate.", "")
     assert verdict(columns([alder, imitation(results, "documented")])) == (
-        "Alder 4 passes the gate.", "One imitation by the reference broker fails: documented.",
+        "Alder 4 passes the gate.", "The reference broker fails as documented.",
     )
 
 
