@@ -123,6 +123,9 @@ def consumer_timeout(channel: Channel, method: m.BasicConsume, queue: Queue) -> 
 
 def cancel(channel: Channel, method: m.BasicCancel) -> None:
     """A tag nobody uses is answered like any other: the consumer may have ended a moment ago."""
+    code = channel.vhost.dialect.cancel_meets_deletion
+    if code is not None and method.consumer_tag in channel.just_bereft:
+        raise ConnectionException(code, offender=(0, 0))
     channel.cancel(method.consumer_tag)
     if not method.no_wait:
         channel.connection.send(m.BasicCancelOk(channel.number, method.consumer_tag))

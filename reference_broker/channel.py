@@ -42,6 +42,7 @@ class Channel:
         self.unacked = parts.unacked()
         self.timeouts = parts.timeouts(self)
         self.consumers: dict[str, Consumer] = {}
+        self.just_bereft: set[str] = set()
         soft_limit = self.vhost.dialect.soft_limit
         self.pipeline = Pipeline(soft_limit) if soft_limit is not None else None
         self.numbered = 0
@@ -131,6 +132,7 @@ class Channel:
 
     def flush(self) -> None:
         """End of the tick: what was held up goes on, what was confirmed since the last one leaves together."""
+        self.just_bereft.clear()
         if self.pipeline is not None:
             for deliveries, fate in self.pipeline.take():
                 self.finish(deliveries, fate)
@@ -153,6 +155,11 @@ class Channel:
         del self.consumers[consumer.tag]
         if self.connection.announces_cancel():
             self.connection.send(m.BasicCancel(self.number, consumer.tag, True))
+
+    def bereft(self, consumer: Consumer) -> None:
+        """This channel itself deleted the consumer's quorum queue, in this tick."""
+        self.just_bereft.add(consumer.tag)
+        self.connection.confirm(self)
 
     # -- the end
 

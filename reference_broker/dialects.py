@@ -57,6 +57,8 @@ class Dialect:
     # Errors.
     exception_requeues: Literal["all", "classic", "consuming"] = "all"
     """Whose messages are back before the close-ok to an exception: see `channel.Channel.fail`."""
+    cancel_meets_deletion: ReplyCode | None = None
+    """What a cancel costs that follows at once on the deletion of its quorum queue by the same channel."""
     client_cancel_ok: ReplyCode = ReplyCode.COMMAND_INVALID
     unknown_exchange_type: ReplyCode = ReplyCode.COMMAND_INVALID
     max_message: int = 128 * MEBIBYTE
@@ -81,6 +83,7 @@ RABBITMQ_3_8 = Dialect(
     same_tag_inherits_slots=True,
     mandatory_counts=True,
     exception_requeues="classic",
+    cancel_meets_deletion=ReplyCode.INTERNAL_ERROR,
     consumer_timeout="none",
 )
 RABBITMQ_3_10 = replace(

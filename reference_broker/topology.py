@@ -217,6 +217,8 @@ def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
         channel.connection.send(m.QueueDeleteOk(channel.number, count))
     for consumer in consumers:
         consumer.channel.cancelled(consumer)
+        if consumer.channel is channel and consumer.queue.quorum is not None:
+            channel.bereft(consumer)
 
 
 def remove_queue(channel: Channel, method: m.QueueDelete) -> tuple[int, list[Consumer]]:

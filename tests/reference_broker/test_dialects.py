@@ -116,6 +116,22 @@ def test_a_cancel_ok_nobody_asked_for(speaking, dialect, code, offender):
     assert (close.reply_code, (close.class_id, close.method_id)) == (code, offender)
 
 
+@pytest.mark.parametrize(("dialect", "code"), [("documented", None), ("rabbitmq-3.8", 541), ("rabbitmq-4.3", 541)])
+def test_a_cancel_at_once_after_the_deletion_of_its_queue(speaking, dialect, code):
+    client = speaking(dialect)
+    client.consume("c")
+    frames = client.send(m.QueueDelete(1, 0, "q"), m.BasicCancel(1, "c"))
+    assert [close.reply_code for close in closes(frames)] == ([code] if code else [])
+
+
+@pytest.mark.parametrize("dialect", REAL)
+def test_a_cancel_a_little_later_is_fine(speaking, dialect):
+    client = speaking(dialect)
+    client.consume("c")
+    client.send(m.QueueDelete(1, 0, "q"))
+    assert [type(frame) for frame in client.send(m.BasicCancel(1, "c"))] == [m.BasicCancelOk]
+
+
 @pytest.mark.parametrize(("dialect", "kind"), [("documented", m.ConnectionClose), ("rabbitmq-3.10", m.ConnectionClose),
                                                ("rabbitmq-4.0", m.ChannelClose), ("rabbitmq-4.3", m.ChannelClose)])
 def test_an_unknown_type_of_exchange(speaking, dialect, kind):
