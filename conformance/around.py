@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 MARGIN = SECOND // 20
 """So close to a deadline time is stopped, on either side."""
-OVERDUE = 2 * SECOND
 SHORTLY = 10.0
 """Deadlines further ahead than so many seconds are nobody's business."""
 
@@ -84,7 +83,7 @@ def expire(stage: Stage, within: float = SHORTLY) -> None:
         else:
             heard = _leap(stage, due)
         if not heard:
-            stage.give_up("timeouts")
+            stage.give_up("timeouts", **({} if stage.around.advance is None else {"slack_ms": 0}))
             if _next(stage) <= due:
                 return
     stage.quiesce()
@@ -96,8 +95,8 @@ def _next(stage: Stage) -> int:
 
 
 def _leap(stage: Stage, due: int) -> bool:
-    """Time passes to just before the deadline, to just after it, and, if nothing has come, to well after it."""
-    for moment in (due - MARGIN, due + MARGIN, due + OVERDUE):
+    """Time passes to just before the deadline, and to just after it. Has it been acted upon?"""
+    for moment in (due - MARGIN, due + MARGIN):
         ahead = moment - stage.recorder.now()
         if ahead > 0 and stage.around.advance is not None:
             stage.around.advance(ahead / SECOND)

@@ -34,6 +34,8 @@ TOLERANCE = 20 * MS
 """The broker counts in milliseconds of its own clock."""
 SLACK = 1000 * MS
 """So much later a deadline has been acted upon for certain, if the broker acts at all."""
+TICK = 60_000 * MS
+"""So often a channel, or a broker, looks where the queue does not."""
 PRECONDITION_FAILED = 406
 
 
@@ -91,6 +93,8 @@ class Timer:
     later: bool = False
     """An older one of the same consumer did."""
     overdue: bool = False
+    tick: int = 0
+    """The broker looks only so often."""
 
     @property
     def limit(self) -> int | None:
@@ -106,7 +110,7 @@ class Timer:
         return self.limit is not None and now >= self.at + self.limit + SLACK
 
     def due(self) -> int | None:
-        return None if self.limit is None else self.at + self.limit
+        return None if self.limit is None else self.at + self.limit + self.tick
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -175,7 +179,8 @@ def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
     if delivery is None or not model.settings.timed:
         return
     queue, consumer, stamps = delivery.copy.queue, delivery.consumer, model.settings.stamps
-    if dialect(model, queue) == "none":
+    watch = dialect(model, queue)
+    if watch == "none":
         return
     if consumer is not None:
         levels, begin = consumer.levels, consumer.started_ns
@@ -183,7 +188,7 @@ def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
         levels, begin = model.settings.levels(queue), stamps.get(since, 0)
     if levels is not None:
         earliest = max(begin, stamps.get(delivery.copy.entered, 0))
-        delivery.timer = Timer(levels, earliest, event.time_ns)
+        delivery.timer = Timer(levels, earliest, event.time_ns, tick=0 if watch == "queue" else TICK)
 
 
 # -- time-outs
@@ -282,6 +287,8 @@ def settled(settlement: Settlement) -> None:
     if not stale or settlement.refusal:
         return
     for delivery in stale:
+        assert delivery.timer is not None
+        delivery.timer.sure = delivery.timer.sure or delivery.timer.certain(settlement.time_ns)
         delivery.copy.stale_settlement = settlement
         for other in channel.unacked.values():
             if other.consumer_tag == delivery.consumer_tag and other.consumer is not delivery.consumer:
@@ -321,9 +328,10 @@ def running(connections: Iterable[Connection]) -> Iterator[tuple[int, Channel, D
 
 
 def overdue(model: Model, event: Event) -> Iterator[Fact]:
-    """The driver has waited: whose time is over, and nothing came?"""
+    """The driver has waited: whose time is over, and nothing came? It may know how much is enough."""
+    slack = int(event.args.get("slack_ms", SLACK // MS)) * MS
     for due, channel, delivery in list(running(model.connections.values())):
-        if due + SLACK <= event.time_ns:
+        if due + slack <= event.time_ns:
             assert delivery.timer is not None
             yield Overdue(event, channel, delivery)
             delivery.timer.overdue = True

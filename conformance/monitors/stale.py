@@ -27,8 +27,9 @@ from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
 
-def _sure(delivery: Delivery) -> bool:
-    return delivery.timer is not None and delivery.timer.stale > 0 and delivery.timer.sure
+def _sure(delivery: Delivery, now: int = 0) -> bool:
+    timer = delivery.timer
+    return timer is not None and timer.stale > 0 and (timer.sure or timer.certain(now))
 
 
 # -- the message
@@ -125,7 +126,7 @@ def served(fact: Delivered, notes: Notes) -> None:
         if any(one.state == TIMED for one in channel.consumers.values()):
             notes.exercise("TMO-011")
         return
-    stale = [one for one in channel.unacked.values() if one.consumer is consumer and _sure(one)]
+    stale = [one for one in channel.unacked.values() if one.consumer is consumer and _sure(one, fact.event.time_ns)]
     if stale:
         rule = "TMO-012" if consumer.partly else "TMO-011"
         notes.find(rule, fact.event, f"nothing for {consumer.tag} before tag {stale[0].tag}, which timed out, is "

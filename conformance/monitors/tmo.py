@@ -7,8 +7,10 @@ none at all, breaks the rule of the level that counts. What settling and cancell
 
 from __future__ import annotations
 
+from conformance.events import METHOD
 from conformance.model.channels import Consumer
-from conformance.model.facts import ClosedUnasked, Notified, Overdue, TimedOut
+from conformance.model.closing import ids_of
+from conformance.model.facts import ClosedUnasked, ConnectionFailed, Notified, Overdue, TimedOut
 from conformance.model.records import Delivery
 from conformance.model.timeouts import MS, TOLERANCE, Timer
 from conformance.monitors.ack import closing
@@ -43,12 +45,21 @@ def in_time(fact: TimedOut, notes: Notes) -> None:
     notes.exercise("TMO-019", "TMO-020")
     if by_queue(notes):
         notes.exercise(timer.levels.rule)
+        _by_another_level(first, late, fact, notes)
         if timer.limit == 0:
             notes.exercise("TMO-023")
     elif fact.consumer is None:
         notes.exercise("TMO-024", "TMO-027")
         notes.report("TMO-027", closing(event.args))
     _unusual(first, fact, notes)
+
+
+def _by_another_level(first: Delivery, late: int, fact: TimedOut, notes: Notes) -> None:
+    """It is late by more than load explains, and in time for a level that does not count."""
+    timer, event = timer_of(first), fact.event
+    if late > SECOND and any(abs(timer.at + one * MS - event.time_ns) < SECOND // 4 for one in timer.levels.others):
+        notes.find(timer.levels.rule, event, f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
+                   f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery", first.seq)
 
 
 def _unusual(first: Delivery, fact: TimedOut, notes: Notes) -> None:
@@ -120,6 +131,8 @@ def too_early(fact: TimedOut, notes: Notes) -> None:
         notes.report("TMO-022", "a new policy applies to deliveries that are out")
         return
     rules = {levels.rule} if levels.others else set()
+    if levels.general in levels.others and levels.general * MS + timer.earliest - TOLERANCE <= event.time_ns:
+        rules.add("TMO-004")
     if any(one.stale for one in held):
         rules.add("TMO-010")
     elif timer.spared:
@@ -172,6 +185,22 @@ def closed_early(fact: ClosedUnasked, notes: Notes) -> None:
     elif not held or any(one.timer is not None and one.timer.limit is not None for one in held):
         notes.find("TMO-019", fact.event, "no time-out: no delivery has been out for long enough",
                    closing(fact.event.args), *(one.seq for one in held[:3]))
+
+
+@judges(ConnectionFailed, "TMO-007", "TMO-008", "TMO-024")
+def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
+    """The connection is closed where a channel, or a consumer, would have been enough."""
+    event = fact.event
+    if event.kind != METHOD or fact.doom is not None or ids_of(event) != (0, 0):
+        return
+    for channel in fact.connection.open_channels():
+        over = [one for one in channel.unacked.values() if one.timer is not None and not one.timer.announced
+                and one.timer.possible(event.time_ns)]
+        if over:
+            rule = "TMO-024" if not by_queue(notes) else "TMO-007" if fact.connection.notices else "TMO-008"
+            notes.find(rule, event, f"channel {channel.number} at most is closed over a time-out",
+                       f"connection: {closing(event.args)}", over[0].seq)
+            return
 
 
 @judges(Overdue, "TMO-002", "TMO-003", "TMO-004", "TMO-005", "TMO-007", "TMO-008", "TMO-010", "TMO-017", "TMO-018",

@@ -14,8 +14,8 @@ from conformance.model.timeouts import ARGUMENT, Levels
 from conformance.stage import Stage
 
 NAMES = ("consumer", "argument", "policy", "general")
-TIMES = (500, 900, 1300, 1700)
-"""Milliseconds, far enough apart to tell which one fired."""
+TIMES = (500, 2000, 3500, 5000)
+"""Milliseconds, far enough apart to tell which one fired, early or late."""
 
 
 def combinations_of(names: Sequence[str] = NAMES) -> Iterator[Levels]:

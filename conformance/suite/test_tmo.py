@@ -359,9 +359,20 @@ def test_what_is_no_timeout(stage: Stage) -> None:
     expire(stage)
 
 
-@rule("TMO-024", "TMO-027")
+@rule("TMO-024")
 def test_watched_by_the_channel(stage: Stage) -> None:
     """The channel looks about once a minute: only where there is time for that."""
+    about_once_a_minute(stage)
+
+
+@rule("TMO-027", queue_types=("classic",))
+def test_watched_by_the_broker(stage: Stage) -> None:
+    """The broker looks about once a minute: only where there is time for that."""
+    about_once_a_minute(stage)
+
+
+def about_once_a_minute(stage: Stage) -> None:
+    """A consumer holds one of two messages until somebody looks."""
     if not stage.around.patient and stage.around.advance is None:
         return
     queue = stage.queue({ARGUMENT: T})

@@ -26,6 +26,7 @@ from reference_broker.mutants import (
     settle,
     slots,
     tags,
+    timeouts,
     transactions,
 )
 from reference_broker.mutants.kinds import Mutant
@@ -33,7 +34,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, cancel, ends, confirms, routes,
-    transactions, returning,
+    transactions, returning, timeouts,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

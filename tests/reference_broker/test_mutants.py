@@ -6,8 +6,11 @@ import pytest
 
 import codec
 from codec import methods as m
+from codec import values
+from reference_broker import dialects
 from reference_broker.mutants import MUTANTS, UnknownMutant, parts_with
 from reference_broker.parts import HANDLERS, Parts
+from reference_broker.settings import Policy
 
 FLOW = m.ChannelFlow(1, True)
 
@@ -520,9 +523,142 @@ def returns_beyond_the_limit(client):
                 client.send(give_back(delivery[0]), FLOW)
 
 
+def quorum(client, name, **arguments):
+    named = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
+    client.queue(name, durable=True, arguments={"x-queue-type": "quorum", **named})
+
+
+def eat(client, tag, queue, timeout=None, channel=1):
+    arguments = [] if timeout is None else values.table({"x-consumer-timeout": timeout})
+    client.consume(tag, queue, channel, arguments=arguments)
+
+
+def wait(client, seconds):
+    """Time passes in steps, and what is said meanwhile is read after each."""
+    for _ in range(round(seconds * 10)):
+        client.core.move_to(client.core.clock.now + 0.1)
+        client.read()
+        client.send(FLOW)
+
+
+def timeout_levels(client):
+    settings = client.core.vhost.settings
+    for name, level in (("u", 2000), ("v", 3000)):
+        settings.policies[name] = Policy(name, f"^{name}$", {"consumer-timeout": level})
+    settings.policies["q"] = Policy("q", "^q$", {"consumer-timeout": 500})
+    client.open(2)
+    for name, argument in (("t", 1000), ("u", 3000), ("v", 2000)):
+        quorum(client, name, consumer_timeout=argument)
+    quorum(client, "w")
+    quorum(client, "x", consumer_timeout=4000)
+    settings.consumer_timeout = 1500
+    for name in "tuvwxq":
+        client.publish("1", queue=name)
+    for tag, queue, timeout in (("a", "t", 1700), ("b", "u", None), ("c", "v", None), ("d", "w", None), ("e", "x", 0)):
+        eat(client, tag, queue, timeout, 2)
+    eat(client, "f", "q", None, 2)
+    wait(client, 3.5)
+
+
+def timeout_default(client):
+    quorum(client, "t")
+    client.publish("1", queue="t")
+    eat(client, "a", "t")
+    client.core.move_to(client.core.clock.now + 1801)
+    client.read()
+    client.send(FLOW)
+
+
+def timed_out(client, *settle):
+    """Two consumers and three deliveries, of which two time out one after the other; then this is done."""
+    quorum(client, "t")
+    quorum(client, "u")
+    client.publish("a", queue="u")
+    client.send(m.BasicQos(1, prefetch_count=2))
+    eat(client, "y", "u", 60000)
+    eat(client, "x", "t", 1000)
+    wait(client, 0.3)
+    client.publish("1", queue="t")
+    wait(client, 0.5)
+    client.publish("2", "3", "4", queue="t")
+    eat(client, "z", "t", 60000)
+    wait(client, 2)
+    client.send(*settle, FLOW)
+    wait(client, 1.5)
+
+
+def timeout_settled(client):
+    timed_out(client, m.BasicAck(1, 2), FLOW, m.BasicAck(1, 3), FLOW)
+
+
+def timeout_settled_again(client):
+    timed_out(client, m.BasicAck(1, 2), FLOW, m.BasicAck(1, 2), FLOW)
+
+
+def timeout_settled_late(client):
+    timed_out(client, m.BasicAck(1, 1), m.BasicAck(1, 4), FLOW, m.BasicNack(1, 2), m.BasicAck(1, 3))
+
+
+def timeout_alone(client):
+    """One consumer, one message, which goes back again and again."""
+    quorum(client, "t")
+    client.publish("1", "2", "3", queue="t")
+    client.send(m.BasicQos(1, prefetch_count=1))
+    eat(client, "x", "t", 0)
+    for number in range(1, 24):
+        wait(client, 0.1)
+        client.send(m.BasicAck(1, number), FLOW)
+
+
+def timeout_in_time(client):
+    quorum(client, "t")
+    client.publish("1", queue="t")
+    eat(client, "x", "t", 500)
+    client.send(m.BasicAck(1, 1), FLOW)
+    wait(client, 1)
+
+
+def timeout_agreed(client):
+    quorum(client, "t")
+    client.publish("1", "2", queue="t")
+    client.send(m.BasicQos(1, prefetch_count=1))
+    eat(client, "x", "t", 500)
+    wait(client, 1)
+    client.send(m.BasicCancelOk(1, "x"), FLOW)
+    eat(client, "x", "t", 60000)
+    client.send(m.BasicAck(1, 1), FLOW, m.ChannelClose(1, 200), m.ChannelOpen(1))
+    client.drain("t")
+
+
+def timeout_unannounced(client):
+    """A client that can be notified and one that cannot share a queue."""
+    quorum(client, "t")
+    client.publish("1", "2", queue="t")
+    client.send(m.BasicQos(1, prefetch_count=1))
+    eat(client, "x", "t", 500)
+    other = type(client)(client.core, {}).open()
+    other.send(m.BasicQos(1, prefetch_count=1))
+    eat(other, "y", "t", 500)
+    wait(client, 1)
+    other.read()
+    other.send(m.ChannelCloseOk(1), m.ChannelOpen(1))
+    client.log += other.log
+
+
+def timeout_by_tick(client):
+    client.core.vhost.dialect = dialects.dialect("rabbitmq-4.0")
+    client.queue("t", arguments={"x-consumer-timeout": 1000})
+    client.publish("1", queue="t")
+    client.consume("x", "t")
+    client.core.move_to(client.core.clock.now + 61)
+    client.read()
+    client.send(FLOW)
+
+
 SCRIPTS = [
     script for name, script in list(globals().items())
-    if callable(script) and getattr(script, "__module__", None) == __name__ and name not in ("requeue", "reopen", "limit")
+    if callable(script) and getattr(script, "__module__", None) == __name__
+    and name not in ("requeue", "reopen", "limit", "quorum", "eat", "wait", "timed_out")
 ]  # fmt: skip
 
 
