@@ -78,7 +78,8 @@ def of_overrun(channel: Channel, consumer: Consumer) -> str:
     if any(_lent(other, consumer) for other in limited_elsewhere(channel)):
         return "QOS-021"
     if window.freed is not None:
-        return of_settlement(window.freed.settlement, channel)
+        dropped = consumer.source.lossy and any(requeue for _, _, requeue in window.ways)
+        return "QOS-018" if dropped else of_settlement(window.freed.settlement, channel)
     stranger = _stranger(channel, window)
     if stranger:
         return stranger
@@ -122,7 +123,7 @@ def of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> str:
     """A message waits for a consumer that has room. Empty, if limits have no part in it."""
     window, shared = consumer.window, channel.shared
     if consumer.no_ack:
-        return "QOS-017" if shared.count else "QOS-016" if 0 < consumer.limit <= window.got else ""
+        return "QOS-017" if shared.count else "QOS-016" if 0 < consumer.limit == window.got else ""
     if copy.entry == PUBLISHED:
         return _of_starved(channel, consumer)
     if not consumer.limit and not shared.since:

@@ -271,7 +271,7 @@ def test_automatic_deliveries_under_a_channels_limit(stage: Stage) -> None:
 
 @rule("QOS-018")
 def test_returning_frees_a_slot(stage: Stage) -> None:
-    """A window of 1 over three messages, which come back again and again."""
+    """A window of 1 over three messages, which come back again and again; and one over some that do not come back."""
     channel = limited(stage, stocked(stage, 3), 1)
     for turn in range(5):
         tag = outstanding(channel)[-1]
@@ -280,6 +280,20 @@ def test_returning_frees_a_slot(stage: Stage) -> None:
         else:
             channel.nack(tag)
         stage.quiesce()
+    if stage.queue_type == "quorum":
+        _returned_too_often(stage, stage.queue({"x-delivery-limit": 0}))
+
+
+def _returned_too_often(stage: Stage, queue: str) -> None:
+    """Each message is dropped when it is returned; the next one takes its slot, and no other."""
+    channel = limited(stage, queue, 1)
+    for count in (1, 2, 2):
+        restock(stage, queue, count)
+        restock(stage, queue, 1)
+        for tag in channel.unacked[:1]:
+            channel.reject(tag)
+        stage.barrier(channel)
+    restock(stage, queue, 1)
 
 
 @rule("QOS-019")
