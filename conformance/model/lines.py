@@ -144,7 +144,10 @@ class Line:
         try:
             for one in self.explanations:
                 hand = one.hand(taker.start)
-                if not hand:
+                plain = None if others or hand or not message else self._plain(one, message, must)
+                if plain is not None:
+                    found.add(plain)
+                elif not hand:
                     found.update(self._ways(one, message, must, others))
                 elif hand[0] == message:
                     found.add(one.holding(taker.start, hand[1:]))
@@ -156,6 +159,16 @@ class Line:
         self.explanations = found
         self._forget()
         return bool(found)
+
+    def _plain(self, start: Explanation, message: str, must: frozenset[int]) -> Explanation | None:
+        """The only way, where nobody else takes anything and the message is at the head, or comes there at once."""
+        here = start
+        if not here.ready or here.ready[0] != message:
+            entry = next((one for one in self.entries.values() if one.copy.id == message), None)
+            if entry is None or not self._next(entry, here):
+                return None
+            here = here.with_entry(entry, self.order)
+        return here.beheaded() if here.ready[0] == message and must <= here.entered else None
 
     def _ways(
         self, start: Explanation, message: str, must: frozenset[int], others: list[Taker],
@@ -176,13 +189,17 @@ class Line:
 
     def _steps(self, here: Explanation, message: str, others: list[Taker]) -> Iterator[Explanation]:
         for entry in self.entries.values():
-            if entry.number not in here.entered and entry.after <= here.entered:
+            if self._next(entry, here):
                 yield here.with_entry(entry, self.order)
         if here.ready and here.ready[0] != message:
             for taker in others:
                 hand = here.hand(taker.start)
                 if len(hand) < _reach(taker):
                     yield here.beheaded().holding(taker.start, (*hand, here.ready[0]))
+
+    def _next(self, entry: Entry, here: Explanation) -> bool:
+        """May it be made here: neither made yet, nor before one that has to come first?"""
+        return entry.number not in here.entered and (entry.after - here.entered).isdisjoint(self.entries)
 
     def _needed(self, start: Explanation, here: Explanation, message: str, must: frozenset[int]) -> bool:
         """Is every entry made on the way for something? One that could as well be made next is left for later."""
@@ -214,9 +231,6 @@ class Line:
             for number in made:
                 self.entries.pop(number, None)
             self.explanations = {replace(one, entered=one.entered - made) for one in self.explanations}
-            self.entries = {
-                number: replace(entry, after=entry.after - made) for number, entry in self.entries.items()
-            }
 
     def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
         """Does this entry certainly come before one that the client sends now?"""
