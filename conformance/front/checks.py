@@ -174,10 +174,11 @@ def attempted(action: Callable[[], object]) -> Exception | None:
 
 
 def vanished(history: Iterable[Event]) -> str | None:
-    """How a connection ended without a word from either side, if one did."""
+    """How a connection ended without a word from either side, if one did. With heartbeats that is a lawful end."""
     said: set[str] = set()
     for event in history:
-        if event.method == "connection.close" or event.kind == events.MALFORMED:
+        beating = event.method == "connection.tune-ok" and event.args.get("heartbeat")
+        if event.method == "connection.close" or event.kind == events.MALFORMED or beating:
             said.add(event.connection)
         elif event.kind == events.END and event.connection not in said and event.args.get("cause") in ("fin", "reset"):
             return str(event.args["cause"])

@@ -103,7 +103,7 @@ class Wards(World):
     # -- tags
 
     def spare(self, channel: Channel) -> list[str]:
-        """Tags of consumers of this channel that have ended, that nothing under way can speak of, and that hold nothing.
+        """Tags of consumers of this channel that have ended, hold nothing, and that nothing under way can speak of.
 
         The last because quorum queues take the new owner of a tag for the old one: a directed check shows that.
         """
