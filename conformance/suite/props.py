@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.channel import Channel
-from conformance.stage import Stage
+from conformance.stage import SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
@@ -38,3 +38,25 @@ def reopen(stage: Stage, channel: Channel) -> None:
     stage.quiesce()
     channel.open()
     stage.quiesce()
+
+
+def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False) -> Channel:
+    """A channel with this limit and one consumer, which has been sent what the limit allows."""
+    channel = stage.channel()
+    channel.qos(limit, shared)
+    channel.consume(queue)
+    stage.quiesce()
+    return channel
+
+
+def outstanding(channel: Channel, least: int = 1) -> list[int]:
+    """The tags that the channel holds, if there are enough of them to go on with."""
+    tags = channel.unacked
+    if len(tags) < least:
+        raise SceneOver(f"{channel} holds {len(tags)} deliveries, {least} are needed")
+    return tags
+
+
+def shares(stage: Stage) -> bool:
+    """Can a channel have a limit for its consumers together, on queues of this type?"""
+    return stage.queue_type == "classic" and stage.profile.choices["channel_limit"] == "channel"

@@ -10,35 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codec import methods as m
-from conformance.channel import Channel
-from conformance.stage import SceneOver, Stage
+from conformance.stage import Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import restock, stocked
+from conformance.suite.props import limited, outstanding, restock, shares, stocked
 
 MANY = {"classic": 3000, "quorum": 2100}
 """More than a window that somebody might take for unlimited; of quorum queues it is known."""
-
-
-def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False) -> Channel:
-    """A channel with this limit and one consumer, which has been sent what the limit allows."""
-    channel = stage.channel()
-    channel.qos(limit, shared)
-    channel.consume(queue)
-    stage.quiesce()
-    return channel
-
-
-def outstanding(channel: Channel, least: int = 1) -> list[int]:
-    """The tags that the channel holds, if there are enough of them to go on with."""
-    tags = channel.unacked
-    if len(tags) < least:
-        raise SceneOver(f"{channel} holds {len(tags)} deliveries, {least} are needed")
-    return tags
-
-
-def shares(stage: Stage) -> bool:
-    """Can a channel have a limit for its consumers together, on queues of this type?"""
-    return stage.queue_type == "classic" and stage.profile.choices["channel_limit"] == "channel"
 
 
 @rule("QOS-001")
