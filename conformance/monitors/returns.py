@@ -25,10 +25,20 @@ def explained(fact: Delivered, notes: Notes) -> None:
         return
     notes.exercise("RQ-005")
     if not fact.explained:
-        copy, waiting = fact.copy, [one.id for one in fact.queue.waiting() if one is not fact.copy][:5]
+        copy, waiting = fact.copy, _in_front(fact)
+        names = ", ".join(one.id for one in waiting) or "another"
         notes.find("RQ-005", fact.event, f"a message that is first in the queue in some order of what was sent and "
-                   f"seen, which {copy.id} cannot be", f"{copy.id} is delivered, not yet {', '.join(waiting)}",
-                   copy.published, copy.entered)
+                   f"seen, which {copy.id} cannot be", f"{copy.id} is delivered, {names} not yet",
+                   copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting))
+
+
+def _in_front(fact: Delivered) -> list[Copy]:
+    """A few messages that may well stand in front: returned ones, where the order is original only older ones."""
+    queue, copy = fact.queue, fact.copy
+    waiting = [one for one in (*queue.returned.values(), *queue.fresh.values()) if one is not copy]
+    if queue.order == "original":
+        waiting = [one for one in waiting if one.older_than(copy)]
+    return waiting[:3]
 
 
 @judges(Delivered, "RQ-015")
