@@ -222,6 +222,8 @@ def put_back(delivery: Delivery, failure: bool) -> None:
     if queue.quorum is None or queue.quorum.keeps(entry, failure):
         queue.put_back(entry)
     else:
+        if delivery.consumer is not None and queue.vhost.dialect.dropped_return_frees_two:
+            delivery.consumer.own.held -= 1
         queue.vhost.dead(queue, entry.message, "delivery_limit")
 
 

@@ -49,6 +49,8 @@ class Dialect:
     channel_limit_stops_auto_ack: bool = False
     same_tag_inherits_slots: bool = False
     """On a quorum queue a new consumer begins with what an earlier one of its tag has outstanding."""
+    dropped_return_frees_two: bool = False
+    """A return beyond the delivery limit widens its consumer's limit by one."""
 
     # Confirms.
     mandatory_counts: bool = False
@@ -81,6 +83,7 @@ RABBITMQ_3_8 = Dialect(
     gets_fill_channel_limit=True,
     channel_limit_stops_auto_ack=True,
     same_tag_inherits_slots=True,
+    dropped_return_frees_two=True,
     mandatory_counts=True,
     exception_requeues="classic",
     cancel_meets_deletion=ReplyCode.INTERNAL_ERROR,
@@ -104,6 +107,7 @@ RABBITMQ_4_0 = replace(
     returns_unlimited="tail",
     delivery_limit=20,
     negative_limit_is_none=True,
+    dropped_return_frees_two=False,
     counters="redelivered",
     unknown_exchange_type=ReplyCode.PRECONDITION_FAILED,
     max_message=16 * MEBIBYTE,

@@ -75,7 +75,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("TMO-012", "TMO-006") if copy.entry == RETURNED_LATE else ("TMO-012",)
     elif notified_neighbour(fact.channel, consumer, copy.entered):
         rules = ("CAN-011",)
-    elif tag_of_former(fact.channel, consumer):
+    elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
         rules = ("CAN-013",)
     else:
         rules = _of_starved(fact.channel, consumer, copy)
