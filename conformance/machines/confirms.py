@@ -140,6 +140,7 @@ class End:
         channel = world.first(self.channel, lambda channel: transactional(channel) is not self.wrong)
         if channel:
             channel.tx_commit() if self.commit else channel.tx_rollback()
+            world.stage.quiesce()  # RabbitMQ ends the connection over what comes before commit-ok
 
 
 def transactional(channel: Channel) -> bool:

@@ -36,7 +36,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     if channel.sent:
         channel.sent = {ids: seq for ids, seq in channel.sent.items() if seq >= sent}
     doom = channel.connection.doom
-    if doom is not None and doom.optional and doom.seq <= sent:
+    if doom is not None and doom.optional and doom.seq <= sent and doom.channel in (0, channel.number):
         channel.connection.doom = None
         for other in channel.connection.channels.values():
             _clear(other, event.seq)

@@ -298,3 +298,5 @@ class HardDoom:
     what: str
     optional: bool = False
     """The broker may also do as asked."""
+    channel: int = 0
+    """Where only an answer on this channel shows that it did; 0: on any."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from conformance.events import Event
 from conformance.model import publishing, requests, settling, topology, windows
 from conformance.model.channels import Channel
-from conformance.model.records import Publication
+from conformance.model.records import HardDoom, Publication
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
@@ -47,6 +47,19 @@ def _route_again(model: Model, channel: Channel, publication: Publication) -> No
         publication.routed = None
         for copy in publication.copies:
             copy.doubtful = copy.shaky = True
+
+
+def hurry(channel: Channel, event: Event) -> None:
+    """A method before the answer to a commit: some brokers close the connection over it, and no text forbids either."""
+    if not channel.alive() or not channel.requests.get(("tx.commit", "")):
+        return
+    doom = HardDoom(event.seq, "", 504, event.class_id, event.method_id, f"{event.method} before tx.commit-ok",
+                    optional=True, channel=channel.number)
+    pending = channel.connection.doom
+    if pending is None:
+        requests.hard(channel.connection, doom)
+    elif pending.optional and not pending.rule:
+        pending.seq = event.seq
 
 
 def rollback(model: Model, channel: Channel, event: Event) -> None:

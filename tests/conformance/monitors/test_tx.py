@@ -49,6 +49,16 @@ LAWFUL = {
         1 < commit-ok
         1 < deliver c1 2 m2 q
     """,
+    "what comes before commit-ok may cost the connection":
+        EMPTY + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n"
+        "0 < kicked 504 60 30 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
+    "what comes before commit-ok may cost what other channels hold":
+        EMPTY + "@stock q m1 \n @consume 2 q c2 \n @consume 3 q c3 \n 1 > publish q m2 \n 1 > commit \n 1 > flow \n"
+        "2 < deliver c2 1 m1 q \n 3 < deliver c3 1 m1 q redelivered \n"
+        "0 < kicked 504 20 20 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
+    "or nothing":
+        EMPTY + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n 1 < commit-ok \n"
+        "1 < cancel-ok c1 \n @drain q m1",
     "a get that was sent before the commit of a return does not find it":
         BEGUN + "1 > nack 1 requeue \n 1 > get q no_ack \n 1 > get q no_ack \n 1 > commit \n 1 < get-ok 2 m2 q \n"
         "1 < get-empty \n 1 < commit-ok \n @drain q m1",
