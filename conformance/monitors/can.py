@@ -222,6 +222,9 @@ def to_nobody(fact: Stray, notes: Notes) -> None:
     if ended is None and channel.requests.get(("basic.consume", "")):
         notes.find("CAN-015", fact.event, "consume-ok before the first delivery", f"a delivery to {tag}")
         return
+    if ended is not None and ended.how != NOTIFIED and ended.source.deletion and ended.source.deletion.sent < ended.at:
+        notes.report("CAN-009", "deliveries that were under way when the queue was deleted, after cancel-ok")
+        return
     how = ended.how if ended is not None else CANCELLED
     rule = {CANCELLED: "CAN-009", NOTIFIED: "CAN-010", SILENT: "CAN-014", AGREED: "TMO-013"}[how]
     notes.find(rule, fact.event, "deliveries to the channel's consumers only", f"a delivery to {tag!r}",

@@ -165,3 +165,44 @@ def test_the_same_tag_on_another_channel(play) -> None:
 def test_what_becomes_of_a_cancel_ok_is_reported(play) -> None:
     book = play(KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n @barrier 1")
     assert book.judge.judgement.reports["CAN-017"] == {"accepted": 1}
+
+
+def test_what_a_deleted_queue_had_sent_may_follow_cancel_ok(play) -> None:
+    crossing = KEEN + Q + "@stock q m1 \n @open 2 \n 1 > cancel c1 \n 2 > delete q \n 1 < cancel-ok c1 \n"
+    assert play(crossing + "1 < deliver c1 1 m1 q").broken == []
+
+
+def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play) -> None:
+    book = play("""
+        @queue q quorum
+        @stock q m1 m2
+        1 > open
+        1 < open-ok
+        1 > qos 1
+        1 < qos-ok
+        1 > consume q c1
+        1 < consume-ok c1
+        1 < deliver c1 1 m1 q
+        1 > cancel c1
+        1 < cancel-ok c1
+        1 > consume q c1
+        1 < consume-ok c1
+        - deadline replies
+    """, "rabbitmq-4.0")
+    assert book.broken == ["QOS-020"]
+
+
+def test_a_settlement_that_reaches_the_namesake_of_its_queue(play) -> None:
+    start = KEEN + """
+        @queue q
+        @stock q m1
+        @hold 1 q m1
+        @open 2
+        2 > delete q
+        2 < delete-ok
+        @queue q
+        @stock q m2
+        @hold 1 q m2
+    """
+    assert play(start + "1 > nack 1 requeue \n @barrier 1 \n @drain q m2").broken == ["MODE-001"]
+    assert play(start + "1 > ack 1 \n @barrier 1 \n @close 1 \n @drain q \n - deadline drain q").broken == ["RQ-011"]
