@@ -8,7 +8,7 @@ none at all, breaks the rule of the level that counts. What settling and cancell
 from __future__ import annotations
 
 from conformance.events import METHOD
-from conformance.model.channels import Consumer
+from conformance.model.channels import LIVE, Consumer
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, ConnectionFailed, Notified, Overdue, TimedOut
 from conformance.model.records import Delivery
@@ -174,7 +174,7 @@ def exempt(fact: Notified, notes: Notes) -> None:
 
 @judges(ClosedUnasked, "TMO-001", "TMO-019", "TMO-027")
 def closed_early(fact: ClosedUnasked, notes: Notes) -> None:
-    """A channel is closed over a time-out that cannot be."""
+    """A channel is closed over a time-out that cannot be; of a consumer that was cancelled not all is seen."""
     text = str(fact.event.args.get("reply_text", ""))
     if "timed out" not in text and "timeout" not in text:
         return
@@ -182,9 +182,15 @@ def closed_early(fact: ClosedUnasked, notes: Notes) -> None:
     if held and all(one.copy.queue.kind == "classic" for one in held) and by_queue(notes):
         notes.find("TMO-001", fact.event, "no time-out: all deliveries are from classic queues",
                    closing(fact.event.args))
-    elif not held or any(one.timer is not None and one.timer.limit is not None for one in held):
+    elif held and not fact.channel.ended and all(_running(one) for one in held):
         notes.find("TMO-019", fact.event, "no time-out: no delivery has been out for long enough",
                    closing(fact.event.args), *(one.seq for one in held[:3]))
+
+
+def _running(delivery: Delivery) -> bool:
+    """Its clock runs, and its consumer is there."""
+    consumer, timer = delivery.consumer, delivery.timer
+    return timer is not None and timer.limit is not None and consumer is not None and consumer.state == LIVE
 
 
 @judges(ConnectionFailed, "TMO-007", "TMO-008", "TMO-024")

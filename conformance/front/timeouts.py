@@ -1,0 +1,86 @@
+"""The precedence of consumer timeouts, expected and measured, as a page.
+
+    python -m conformance.front.timeouts [amqp://... http://...]
+
+Every combination of levels that can differ in outcome runs on the reference broker, and on a broker with its management
+API where their URLs are given: there, whatever that API can set. Writes docs/timeouts.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conformance import brokers
+from conformance.around import Around
+from conformance.brokers import BrokerUnderTest
+from conformance.drivers.admin import Admin
+from conformance.events import TO_CLIENT
+from conformance.model.timeouts import Levels
+from conformance.recorder import Recorder
+from conformance.stage import Stage
+from conformance.suite.precedence import combinations_of, stage_rows
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "timeouts.md"
+Measured = Mapping[Levels, int]
+
+HEAD = """# Consumer timeouts: which level counts
+
+Made by `python -m conformance.front.timeouts`. A consumer of a quorum queue holds one delivery; how many milliseconds
+after it came did basic.cancel come? The consumer's own timeout goes before all others; else the smaller of the queue's
+argument and its policy counts; else the broker's own setting (rules
+[TMO-002](rules.md#tmo-002--the-consumers-own-timeout-goes-first) to
+[TMO-005](rules.md#tmo-005--the-timeout-is-30-minutes-by-default)). A level is set or not, and the order of those that
+are set is all that can matter, so there is a row for each order of each subset. On the reference broker time is made to
+pass, in steps of a twentieth of a second around each deadline. A real broker's own setting cannot be changed from
+outside, so those cells are empty.
+
+"""
+
+
+def measured(broker: BrokerUnderTest, around: Around) -> Measured:
+    """Milliseconds from each row's delivery to its notification."""
+    stage = Stage(broker.target, broker.profile, Recorder("timeouts", broker.name), "timeouts", (), "quorum",
+                  broker.deadline)
+    stage.around = around
+    try:
+        rows = stage_rows(stage, combinations_of())
+        came: dict[str, int] = {}
+        found: dict[Levels, int] = {}
+        for event in stage.events:
+            if event.direction == TO_CLIENT and event.method == "basic.deliver":
+                came.setdefault(event.consumer_tag or "", event.time_ns)
+            elif event.direction == TO_CLIENT and event.method == "basic.cancel" and event.consumer_tag in rows:
+                found.setdefault(rows[event.consumer_tag], (event.time_ns - came[event.consumer_tag]) // 1_000_000)
+        stage.finish()
+        return found
+    finally:
+        stage.cleanup()
+
+
+def table(columns: Mapping[str, Measured]) -> str:
+    """A row for each combination."""
+    heads = ["consumer", "queue argument", "policy", "broker", "expected", *columns]
+    lines = [f"| {' | '.join(heads)} |", "|" + "--:|" * len(heads)]
+    for row in combinations_of():
+        levels = [row.consumer, row.argument, row.policy, row.general, row.effective()]
+        cells = [*levels, *(column.get(row) for column in columns.values())]
+        lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: Sequence[str]) -> None:
+    columns: dict[str, Measured] = {}
+    with brokers.resolve(None) as reference:
+        assert reference.embedded is not None
+        around = Around(Admin(reference.embedded.admin_url), reference.embedded.advance)
+        columns["reference broker"] = measured(reference, around)
+    if len(argv) > 1:
+        with brokers.resolve(argv[0]) as real:
+            columns[real.name] = measured(real, Around(Admin(argv[1], real.target.vhost)))
+    PAGE.write_text(HEAD + table(columns), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
