@@ -106,7 +106,9 @@ class Channel:
         """Apply the fate to all of them before anybody is served: a requeue is seen as a whole."""
         for delivery in deliveries:
             if delivery.stale:
-                self.timeouts.settled(delivery)
+                self.settle_stale(delivery, fate)
+                continue
+            if delivery.lost:
                 continue
             fate(delivery)
             if delivery.consumer is not None:
@@ -116,6 +118,13 @@ class Channel:
         for delivery in deliveries:
             if delivery.consumer is not None:
                 delivery.consumer.wake()
+
+    def settle_stale(self, delivery: Delivery, fate: Fate) -> None:
+        dialect = self.vhost.dialect
+        if fate is not requeued or dialect.stale_requeue_revives:
+            self.timeouts.settled(delivery)
+        if fate is acked and dialect.stale_ack_reaches_successor:
+            self.timeouts.reach_successor(delivery)
 
     # -- publishing
 

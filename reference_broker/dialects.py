@@ -67,6 +67,10 @@ class Dialect:
 
     # Consumer timeouts: nobody's, the channel's (by its tick), the quorum queue's own.
     consumer_timeout: Literal["none", "channel", "queue"] = "queue"
+    stale_requeue_revives: bool = True
+    """Is a consumer served again when the last thing it did with what timed out was to requeue it?"""
+    stale_ack_reaches_successor: bool = False
+    """An ack of what timed out settles what a later consumer of the same tag has."""
 
 
 RABBITMQ_3_8 = Dialect(
@@ -122,6 +126,8 @@ RABBITMQ_4_3 = replace(
     channel_limit=False,
     client_cancel_ok=ReplyCode.INTERNAL_ERROR,
     consumer_timeout="queue",
+    stale_requeue_revives=False,
+    stale_ack_reaches_successor=True,
 )
 
 DOCUMENTED = Dialect()

@@ -103,7 +103,7 @@ class Timeouts:
     def out(self, delivery: Delivery) -> bool:
         """Is it unsettled, and its channel there?"""
         held = self.channel.unacked.by_tag.get(delivery.tag) is delivery
-        return held and not delivery.stale and not self.channel.closing
+        return held and not delivery.stale and not delivery.lost and not self.channel.closing
 
     def fire(self, line: Line) -> None:
         line.armed = False
@@ -164,6 +164,19 @@ class Timeouts:
         if consumer is not None:
             consumer.pause.held -= 1
             consumer.pause.wake()
+
+    def reach_successor(self, delivery: Delivery) -> None:
+        """The queue knows consumers by their tags: what it lets go of belongs to a later one of the same."""
+        former = delivery.consumer
+        successor = self.channel.consumers.get(former.tag) if former is not None else None
+        if successor is None or successor is former or successor.queue is not delivery.queue:
+            return
+        held = (other for other in self.channel.unacked.by_tag.values() if other.consumer is successor)
+        victim = next((other for other in held if not other.stale and not other.lost), None)
+        if victim is not None:
+            victim.lost = True
+            successor.release()
+            successor.wake()
 
     # -- the channel's own look
 

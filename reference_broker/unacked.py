@@ -32,6 +32,8 @@ class Delivery:
     consumer: Consumer | None
     stale: bool = False
     """It has timed out: its message is back, its tag can still be settled."""
+    lost: bool = False
+    """Its message is gone by mistake, its tag can still be settled."""
     since: float = 0.0
     """When it left, where the channel watches its deliveries."""
 

@@ -25,10 +25,14 @@ _RACE = (
 )
 _OF_LOST_COUNT = ("ACK-001", "ACK-011", "ACK-019", "CAN-009", "MODE-001", "MODE-002", "MODE-003", "RQ-009", "RQ-012")
 _OF_RACE = ("CAN-005", "CAN-006", "CAN-007", "CAN-008")
+_LOST_TIMER = (
+    "RabbitMQ 4.3 now and then loses the timer of a consumer's second deadline. The reference broker keeps its timers."
+)
 _VERSIONS = ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
 EXPLAINED: Mapping[tuple[str, str], str] = (
     {("rabbitmq-3.8", rule): _LOST_COUNT for rule in _OF_LOST_COUNT}
     | {(version, rule): _RACE for version in _VERSIONS for rule in _OF_RACE}
+    | {("rabbitmq-4.3", "TMO-010"): _LOST_TIMER}
 )
 
 

@@ -228,3 +228,43 @@ def test_a_tag_that_is_held_up_is_settled_all_the_same(speaking):
     acks = [m.BasicAck(1, tag) for tag in range(1, 101)]
     (close,) = closes(client.send(*acks, m.BasicAck(1, 100)))
     assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 100"
+
+
+# -- what settling a stale tag does, once its delivery has timed out
+
+
+def timed_out(speaking, dialect):
+    client = speaking(dialect)
+    client.publish("a")
+    client.send(m.BasicQos(1, 0, 1, False))
+    client.consume("c", arguments=values.table({"x-consumer-timeout": 1000}))
+    client.core.move_to(2.0)
+    client.read()
+    client.gets(1, no_ack=True)
+    return client
+
+
+@pytest.mark.parametrize(
+    ("dialect", "settle", "served"),
+    [
+        ("documented", m.BasicNack(1, 1, False, True), 1),
+        ("rabbitmq-4.3", m.BasicNack(1, 1, False, True), 0),
+        ("rabbitmq-4.3", m.BasicReject(1, 1, True), 1),
+        ("rabbitmq-4.3", m.BasicAck(1, 1), 1),
+    ],
+)
+def test_what_revives_a_consumer(speaking, dialect, settle, served):
+    client = timed_out(speaking, dialect)
+    client.send(settle)
+    assert len(bodies(client.publish("b"))) == served
+
+
+@pytest.mark.parametrize(("dialect", "left"), [("documented", 1), ("rabbitmq-4.3", 0)])
+def test_a_stale_ack_and_the_next_consumer_of_the_tag(speaking, dialect, left):
+    client = timed_out(speaking, dialect)
+    client.send(m.BasicCancel(1, "c"))
+    client.publish("b")
+    assert [body for _, body, _ in client.consume("c")] == ["b"]
+    client.send(m.BasicAck(1, 1))
+    client.send(m.ChannelClose(1))
+    assert client.core.vhost.queues["q"].count() == left
