@@ -13,7 +13,7 @@ import pytest
 from conformance.channel import Channel
 from conformance.stage import Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import BAD_TAG, restock, stocked
+from conformance.suite.props import BAD_TAG, stocked
 
 HEARTBEAT = 2
 """Seconds; brokers are lenient with shorter intervals."""
@@ -168,8 +168,6 @@ def test_automatic_deliveries_are_final(stage: Stage) -> None:
         else:
             getattr(connection, end)()
         stage.quiesce()
-        restock(stage, queue, 1)
-        comes_back(stage, queue, 1)
 
 
 @rule("AUTO-008")
