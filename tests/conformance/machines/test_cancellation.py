@@ -1,0 +1,39 @@
+"""The cancellation machine: clean on a broker that is right, and able to see one that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import profiles
+from conformance.drivers.raw import Target
+from conformance.machines import search
+from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
+from conformance.machines.cancellation import CANCELLATION
+from conformance.recorder import Recorder
+from reference_broker import ReferenceBroker
+
+
+def play(scheduler: Scheduler, *mutants: str, examples: int = 12) -> MachineOutcome:
+    with ReferenceBroker(mutants=mutants) as broker:
+        return search.run(
+            CANCELLATION, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("test", "reference"),
+            "classic", scheduler, examples, 40, seed=3, deadline=0.5,
+        )
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_nothing_is_wrong_with_the_reference_broker(scheduler: Scheduler) -> None:
+    outcome = play(scheduler)
+    assert outcome.broken == {}
+    exercised = outcome.judgement.exercised
+    assert all(exercised[rule] for rule in ("CAN-001", "CAN-003", "CAN-005", "CAN-006", "CAN-008", "CAN-013"))
+
+
+@pytest.mark.parametrize(("mutant", "rule"), [
+    ("cancel.notifies-everybody", "CAN-001"), ("cancel.notifies-twice", "CAN-003"),
+    ("cancel.unknown-tag-refused", "CAN-007"), ("cancel.answered-only", "CAN-009"),
+    ("cancel.tag-stays-taken", "CAN-013"), ("cancel.nowait-answered", "CAN-014"),
+])
+def test_it_sees_a_wrong_broker(mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.machines.campaign.SHRINK_SECONDS", 0.2)
+    assert rule in {finding.rule for finding in play("lockstep", mutant).judgement.findings}
