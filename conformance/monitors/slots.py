@@ -73,7 +73,8 @@ def of_overrun(channel: Channel, consumer: Consumer) -> str:
         return "QOS-009"
     if channel.uncommitted:
         return "QOS-026"
-    if changed_since(channel, consumer) and not 0 < channel.prefetch <= window.held:
+    unfreed = window.freed is None or window.freed.settlement.seq < channel.prefetch_at
+    if unfreed and changed_since(channel, consumer) and not 0 < channel.prefetch <= window.held:
         return "QOS-004"
     if any(_lent(other, consumer) for other in limited_elsewhere(channel)):
         return "QOS-021"
