@@ -66,6 +66,10 @@ def _arguments(words: Words) -> list[tuple[str, str, object]]:
     return values.table(table)
 
 
+def _pairs(words: Words) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in words.pairs.items())
+
+
 def _announced(words: Words) -> list[tuple[str, str, object]]:
     """What a side says of cancel notifications: `notify`, `notify=1`, `beside` the capabilities, or nothing."""
     value: object = True if "notify" in words.rest else words.pairs.get("notify")
@@ -91,7 +95,8 @@ SENT: dict[str, Maker] = {
     "commit": lambda c, w: m.TxCommit(c), "rollback": lambda c, w: m.TxRollback(c),
     "qos": lambda c, w: m.BasicQos(c, int(w.pairs.get("size", 0)), w.number(0), w.has("global")),
     "consume": lambda c, w: m.BasicConsume(c, queue=w.text(0), consumer_tag=w.text(1), no_ack=w.has("no_ack"),
-                                           no_wait=w.has("no_wait")),
+                                           no_wait=w.has("no_wait"), arguments=_arguments(Words(list(_pairs(w))))),
+    "agreed": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w)),
@@ -187,7 +192,11 @@ class Playbook:
 
     def _local(self, kind: str, words: list[str]) -> None:
         if kind == "wait":
-            self._now += int(words[0]) * 10**9
+            self._now += int(float(words[0]) * 10**9)
+        elif kind == "policy":
+            self._step(self._builder("").local("policy", queue=words[0], consumer_timeout=int(words[1])))
+        elif kind == "setting":
+            self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "end":

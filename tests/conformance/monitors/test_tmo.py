@@ -1,0 +1,196 @@
+"""Consumer timeouts: for each rule a history in which all is well, and one that breaks it."""
+
+from __future__ import annotations
+
+import pytest
+
+ON = "0 < start notify\n0 > start-ok notify\n"
+OFF = "0 < start notify\n0 > start-ok\n"
+HELD = """
+@queue q quorum
+@stock q m1
+@open 1
+1 > consume q c1 x-consumer-timeout=1000
+1 < consume-ok c1
+1 < deliver c1 1 m1 q
+"""
+TIMED_OUT = ON + HELD + """
+- wait 1.1
+1 < cancel c1 no_wait
+"""
+TWO_HELD = ON + """
+@queue q quorum
+@stock q m1
+@open 1
+1 > consume q c1 x-consumer-timeout=1000
+1 < consume-ok c1
+1 < deliver c1 1 m1 q
+- wait 0.5
+@stock q m2
+1 < deliver c1 2 m2 q
+- wait 0.6
+1 < cancel c1 no_wait
+"""
+PRECEDENCE = """
+@queue q quorum x-consumer-timeout=2000
+- policy q 3000
+@stock q m1
+@open 1
+1 > consume q c1 {own}
+1 < consume-ok c1
+1 < deliver c1 1 m1 q
+- wait {wait}
+1 < cancel c1 no_wait
+"""
+STALE_TAG_REUSED = TIMED_OUT + """
+1 > cancel c1
+1 < cancel-ok c1
+@stock q m2
+1 > consume q c1 x-consumer-timeout=60000
+1 < consume-ok c1
+1 < deliver c1 2 m1 q redelivered
+1 > ack 1
+@barrier 1
+@close 1
+"""
+
+SOUND = {
+    "TMO-001": ON + "@queue q classic\n@open 1\n1 > consume q c1 x-consumer-timeout=500\n"
+               "1 < closed 406 60 20 invalid arg",
+    "TMO-002": ON + PRECEDENCE.format(own="x-consumer-timeout=4000", wait=4.1),
+    "TMO-003": ON + PRECEDENCE.format(own="", wait=2.1),
+    "TMO-004": ON + "- setting 700\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 0.8\n"
+               "1 < cancel c1 no_wait",
+    "TMO-005": ON + "- setting\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 1800.1\n"
+               "1 < cancel c1 no_wait",
+    "TMO-006": TIMED_OUT + "@hold 2 q m1",
+    "TMO-007": TIMED_OUT + "@barrier 1",
+    "TMO-008": OFF + HELD + "- wait 1.1\n1 < closed 406 0 0 timed out",
+    "TMO-009": ON + "@queue p quorum\n@stock p n1\n@open 1\n1 > consume p c0 x-consumer-timeout=60000\n"
+               "1 < consume-ok c0\n1 < deliver c0 1 n1 p\n@queue q quorum\n@stock q m1\n"
+               "1 > consume q c1 x-consumer-timeout=1000\n1 < consume-ok c1\n1 < deliver c1 2 m1 q\n- wait 1.1\n"
+               "1 < cancel c1 no_wait\n1 > ack 1\n@barrier 1",
+    "TMO-010": TWO_HELD + "- wait 0.5\n1 < cancel c1 no_wait",
+    "TMO-011": TIMED_OUT + "@queue p quorum\n@stock p n1\n1 > get p\n1 < get-ok 2 n1 p\n1 > ack 2\n@barrier 1",
+    "TMO-012": TIMED_OUT + "1 > ack 1\n1 < deliver c1 2 m1 q redelivered",
+    "TMO-013": TIMED_OUT + "1 > cancel c1\n1 < cancel-ok c1",
+    "TMO-014": TIMED_OUT + "1 > consume q c1\n0 < kicked 530 60 20 attempt to reuse consumer tag",
+    "TMO-015": TIMED_OUT + "1 > ack 1\n@barrier 1",
+    "TMO-016": TIMED_OUT + "1 > ack 1\n@barrier 1\n1 > ack 1\n"
+               "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
+    "TMO-017": ON + "@queue q quorum x-consumer-timeout=1000\n@stock q m1\n@hold 1 q m1\n- wait 1.1\n"
+               "1 < closed 406 0 0 timed out",
+    "TMO-018": ON + HELD + "1 > cancel c1\n1 < cancel-ok c1\n- wait 1.1\n1 < closed 406 0 0 timed out",
+    "TMO-019": TIMED_OUT,
+    "TMO-020": TIMED_OUT,
+    "TMO-021": STALE_TAG_REUSED + "@drain q m1 m2",
+    "TMO-023": ON + "@queue q quorum\n@open 1\n1 > consume q c1 x-consumer-timeout=-1\n"
+               "1 < closed 406 60 20 invalid arg",
+    "TMO-025": TIMED_OUT + "@stock q m2\n@hold 2 q m1",
+}
+
+BROKEN = {
+    "TMO-001": ON + "@queue q classic\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 9\n"
+               "1 < cancel c1 no_wait",
+    "TMO-002": ON + PRECEDENCE.format(own="x-consumer-timeout=4000", wait=2.1),
+    "TMO-003": ON + PRECEDENCE.format(own="", wait=3.1),
+    "TMO-004": ON + "- setting 700\n@queue q quorum x-consumer-timeout=2000\n@stock q m1\n@consume 1 q c1\n"
+               "1 < deliver c1 1 m1 q\n- wait 0.8\n1 < cancel c1 no_wait",
+    "TMO-005": ON + "- setting\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 1802\n"
+               "- deadline timeouts",
+    "TMO-006": TIMED_OUT + "2 > open\n2 < open-ok\n2 > get q\n2 < get-ok 1 m1 q",
+    "TMO-007": ON + HELD + "- wait 1.1\n1 < closed 406 0 0 timed out",
+    "TMO-008": OFF + HELD + "- wait 1.1\n1 < cancel c1 no_wait",
+    "TMO-009": SOUND["TMO-009"].replace("1 > ack 1\n@barrier 1", "@open 2\n2 > get p\n2 < get-ok 1 n1 p redelivered"),
+    "TMO-010": TWO_HELD + "- wait 9\n- deadline timeouts",
+    "TMO-011": TIMED_OUT + "1 < deliver c1 2 m1 q redelivered",
+    "TMO-012": TIMED_OUT + "1 > ack 1\n- deadline replies",
+    "TMO-013": TIMED_OUT + "1 > agreed c1\n0 < kicked 503 60 31 unimplemented method",
+    "TMO-015": TIMED_OUT + "1 > ack 1\n1 < closed 406 60 80 unknown delivery tag 1",
+    "TMO-016": TIMED_OUT + "1 > ack 1\n@barrier 1\n1 > ack 1\n@barrier 1\n- deadline replies",
+    "TMO-019": ON + HELD + "- wait 0.5\n1 < cancel c1 no_wait",
+    "TMO-021": STALE_TAG_REUSED + "@drain q m2\n- deadline drain q",
+    "TMO-023": ON + "@queue q quorum\n@stock q m1\n@open 1\n1 > consume q c1 x-consumer-timeout=0\n1 < consume-ok c1\n"
+               "1 < deliver c1 1 m1 q\n- wait 2\n- deadline timeouts",
+}
+
+
+@pytest.mark.parametrize("rule", SOUND)
+def test_what_is_right_is_counted_and_not_blamed(play, rule: str) -> None:
+    book = play(SOUND[rule], "rabbitmq-4.3")
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_what_breaks_a_rule_is_found(play, rule: str) -> None:
+    assert rule in play(BROKEN[rule], "rabbitmq-4.3").broken
+
+
+def test_each_client_is_told_as_it_announced(play) -> None:
+    both = """
+    c:0 < start notify
+    c:0 > start-ok notify
+    d:0 < start notify
+    d:0 > start-ok
+    @queue q quorum
+    @stock q m1 m2
+    c:1 > open
+    c:1 < open-ok
+    c:1 > consume q c1 x-consumer-timeout=1000
+    c:1 < consume-ok c1
+    c:1 < deliver c1 1 m1 q
+    d:1 > open
+    d:1 < open-ok
+    d:1 > consume q d1 x-consumer-timeout=1000
+    d:1 < consume-ok d1
+    d:1 < deliver d1 1 m2 q
+    - wait 1.1
+    c:1 < cancel c1 no_wait
+    """
+    sound = play(both + "d:1 < closed 406 0 0 timed out", "rabbitmq-4.3")
+    assert sound.broken == []
+    assert sound.exercised["TMO-026"] == 2
+    assert {"TMO-008", "TMO-026"} <= set(play(both + "d:1 < cancel d1 no_wait", "rabbitmq-4.3").broken)
+
+
+def test_a_policy_that_changes_meanwhile_may_apply_or_not(play) -> None:
+    changed = ON + """
+    @queue q quorum
+    - policy q 3000
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    - policy q 500
+    - wait {wait}
+    1 < cancel c1 no_wait
+    """
+    outcomes = {0.6: "a new policy applies to deliveries that are out", 3.1: "fixed when the consumer starts"}
+    for wait, seen in outcomes.items():
+        book = play(changed.format(wait=wait), "rabbitmq-4.3")
+        assert book.broken == []
+        assert seen in book.judge.judgement.reports["TMO-022"]
+
+
+def test_up_to_4_2_the_channel_is_closed(play) -> None:
+    held = ON + """
+    @queue q classic x-consumer-timeout=1000
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    - wait 55
+    """
+    sound = play(held + "1 < closed 406 0 0 timed out", "rabbitmq-4.0")
+    assert sound.broken == []
+    assert sound.exercised["TMO-024"] == 1
+    assert play(held + "1 < cancel c1 no_wait", "rabbitmq-4.0").broken == ["TMO-024"]
+    assert play(held + "0 < kicked 541 0 0 timed out", "rabbitmq-4.0").broken == ["TMO-024"]
+
+
+def test_a_race_between_settlement_and_time_out_is_nobody_s_fault(play) -> None:
+    assert play(ON + HELD + "- wait 0.95\n1 > ack 1\n- wait 0.1\n1 < cancel c1 no_wait", "rabbitmq-4.3").broken == []
+
+
+def test_a_message_that_goes_on_before_its_notice_is_read(play) -> None:
+    text = ON + HELD + "@open 2\n- wait 1.1\n2 > get q\n2 < get-ok 1 m1 q redelivered\n1 < cancel c1 no_wait\n1 > ack 1"
+    assert play(text + "\n@barrier 1", "rabbitmq-4.3").broken == []
