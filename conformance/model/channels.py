@@ -67,6 +67,8 @@ class Consumer:
     window: Window = field(default_factory=Window)
     since: int = 0
     """From here on the broker could have sent what the consumer gets next."""
+    by_ack: bool = False
+    """An ack made room then; RabbitMQ's queues handle one before returns that were sent earlier and wait as well."""
     established: int = 0
     """When it was proven that the queue knows it."""
     received: int = 0
@@ -222,6 +224,10 @@ class Channel:
         if self.requests.get(("basic.get", "")):
             return True
         return any(consumer.may_receive() for consumer in self.consumers.values())
+
+    def overtook(self, since: int) -> bool:
+        """May what was sent then have reached its queue before returns that were sent earlier?"""
+        return any(consumer.by_ack and consumer.since == since for consumer in self.consumers.values())
 
     def may_buffer(self) -> bool:
         """May it be keeping settlements for a quorum queue back, because so much is under way?"""

@@ -201,7 +201,7 @@ class Queue:
         if copy.entry == RELEASED or copy.entered >= since:
             return False
         origin = copy.publisher if copy.entry == PUBLISHED else copy.holder and copy.holder.channel
-        return origin is channel and (self.semantics.same_channel_order or (
+        return origin is channel and not channel.overtook(since) and (self.semantics.same_channel_order or (
             copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer()
         ))
 

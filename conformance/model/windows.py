@@ -183,7 +183,7 @@ def given_back(delivery: Delivery, settlement: Settlement, seq: int) -> None:
     if consumer is None:
         return
     if consumer.full():
-        consumer.since = seq
+        consumer.since, consumer.by_ack = seq, settlement.method == "basic.ack"
     consumer.window.give(settlement, consumer.limit)
     shared.give(settlement, shared.count)
 

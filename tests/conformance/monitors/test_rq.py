@@ -132,3 +132,10 @@ def test_counts_are_asked_for_only_where_there_are_any(play) -> None:
     assert book.judge.judgement.reports["RQ-012"]["a redelivery: no count"] == 1
     assert play(COUNTED + "1 < get-ok 2 m1 q redelivered x-delivery-count=1", "rabbitmq-4.0").broken == []
     assert play(COUNTED + "1 < get-ok 2 m1 q redelivered x-delivery-count=1").broken == ["RQ-012"]
+
+
+def test_an_ack_may_make_room_before_an_earlier_return_arrives(play) -> None:
+    start = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    start += "1 < deliver c1 2 m2 q \n 1 > nack 1 requeue \n"
+    assert play(start + "1 > ack 2 \n 1 < deliver c1 3 m3 q").broken == []
+    assert "RQ-004" in play(start + "1 > reject 2 \n 1 < deliver c1 3 m3 q").broken
