@@ -37,7 +37,7 @@ class Option:
 
 TABLE = (
     Option("broker-url", "amqp or amqps URL; default: the embedded reference broker", "URL", many=True, env="AMQP_URL"),
-    Option("broker-admin", "RabbitMQ-style management API: policies are set there; without it less is known of timeouts", "URL"),
+    Option("broker-admin", "RabbitMQ-style management API, where policies are set; without it less is judged", "URL"),
     Option("profile", "what the broker is held to: a name or a file; default: detected", "NAME|FILE"),
     Option("deviations", "known deviations, strict; default: the profile's own", "NAME|FILE"),
     Option("level", "lowest level that runs: must, should or may (default)", "LEVEL"),

@@ -1,0 +1,55 @@
+"""Time, policies and settings around a stage: in the history, and gone from the broker afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance import profiles
+from conformance.around import Around, expire
+from conformance.drivers.admin import Admin
+from conformance.drivers.raw import Target
+from conformance.recorder import Recorder
+from conformance.stage import Stage
+from conformance.suite.precedence import combinations_of
+from reference_broker import ReferenceBroker
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with ReferenceBroker(clock="elastic", http_port=0) as broker:
+        stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("run", "reference"), "around",
+                      queue_type="quorum")
+        stage.around = Around(Admin(broker.admin_url), broker.advance)
+        yield stage
+        stage.cleanup()
+
+
+def test_half_an_hour_passes_at_once_and_the_history_keeps_up(stage: Stage) -> None:
+    stage.around.setting(stage, None)
+    queue, channel = stage.queue(), stage.channel()
+    channel.publish(queue)
+    channel.consume(queue)
+    stage.quiesce()
+    begun = stage.events[-1].time_ns
+    expire(stage, within=3600)
+    notice = next(event for event in stage.events if event.method == "basic.cancel")
+    assert 1800 <= (notice.time_ns - begun) / 1e9 < 1801
+    assert stage.judge.clocks() == []
+
+
+def test_what_was_set_is_noted_and_taken_back(stage: Stage) -> None:
+    queue, admin = stage.queue(), stage.around.admin
+    assert admin is not None
+    stage.around.policy(stage, queue, 500)
+    stage.around.setting(stage, 700)
+    assert [event.kind for event in stage.events[-2:]] == ["policy", "settings"]
+    assert (admin.policy_of(queue), admin.settings()) == (f"{queue}.policy", {"consumer_timeout": 700})
+    stage.around.clean()
+    assert (admin.policy_of(queue), admin.settings()) == ("", {"consumer_timeout": None})
+
+
+def test_every_order_of_every_subset_of_levels() -> None:
+    rows = list(combinations_of())
+    assert len(rows) == len(set(rows)) == 4 * 1 + 6 * 2 + 4 * 6 + 24
