@@ -11,12 +11,13 @@ from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
+from reference_broker.quorum import Counted
 from reference_broker.unacked import Delivery
 
 MUTANTS: list[Mutant] = []
 
 
-class Twin(Entry):
+class Twin(Counted):
     """A second copy of a message that should have left the queue."""
 
     __slots__ = ()

@@ -97,7 +97,7 @@ def _(self: Queue, message: Message) -> bool:
     if message.header.delivery_mode == 2 and fresh and fresh[-1].message.header.delivery_mode != 2:
         self.published += 1
         waiting = fresh.pop()
-        fresh.append(Entry(waiting.position, message, self.expiry(message)))
+        fresh.append(self.entry(waiting.position, message, self.expiry(message)))
         self.ready.octets += len(message.body)
         waiting.position = self.published
         fresh.append(waiting)
@@ -228,7 +228,7 @@ def _(parts: Parts) -> None:
 
     def end(self: Channel) -> None:
         for delivery in memory(self, "requeued", list):
-            put_copy(delivery.queue, delivery.entry, Entry)
+            put_copy(delivery.queue, delivery.entry, delivery.queue.entry)
         memory(self, "requeued", list).clear()
         Channel.end(self)
 

@@ -10,7 +10,7 @@ from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, precondition
-from reference_broker.message import Entry, Message, addressed
+from reference_broker.message import Message, addressed
 from reference_broker.mutants.confirms import unanswered
 from reference_broker.mutants.kinds import Mutant, changes, replaces
 from reference_broker.parts import Parts
@@ -140,7 +140,7 @@ def _(self: Queue, message: Message) -> bool:
     accepted = Queue.publish(self, message)
     if not accepted:
         self.published += 1
-        self.ready.push(Entry(self.published, message, None))
+        self.ready.push(self.entry(self.published, message, None))
     return accepted
 
 
