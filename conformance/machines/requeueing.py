@@ -60,7 +60,7 @@ class Rivals(World):
 class Watch:
     """Starts a consumer of the first queue, with room for so many, unless one is there.
 
-    Not of the limited one: up to RabbitMQ 3.13 a message that the limit ends gives its slot back twice.
+    Not of the limited one: up to RabbitMQ 3.10 a message that the limit ends gives its slot back twice.
     """
 
     channel: int
