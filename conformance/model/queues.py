@@ -130,7 +130,7 @@ class Queue:
         return taker
 
     def haunt(self, at: int) -> None:
-        """It has the name of a deleted one whose consumers may still be there: a quorum queue may take them for its own."""
+        """It has the name of a deleted one whose consumers may still be there: it may take them for its own."""
         self.lose(self.taken_by(Taker(at, no_ack=True, get=False)))
 
     def lose(self, taker: Taker) -> None:
