@@ -34,6 +34,11 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
     for publication in channel.unpublished:
         _route_again(model, channel, publication)
         publishing.enter(channel, publication, event.seq)
+    if any(copy.queue.room is not None for one in channel.unpublished for copy in one.copies):
+        requests.hard(channel.connection, HardDoom(
+            event.seq, "", 406, event.class_id, event.method_id, "a commit that a full queue may refuse in part",
+            optional=True, channel=channel.number,
+        ))
     expected = requests.request(channel, event)
     if expected is not None:
         expected.committed = channel.unpublished

@@ -56,6 +56,22 @@ LAWFUL = {
         EMPTY + "@stock q m1 \n @consume 2 q c2 \n @consume 3 q c3 \n 1 > publish q m2 \n 1 > commit \n 1 > flow \n"
         "2 < deliver c2 1 m1 q \n 3 < deliver c3 1 m1 q redelivered \n"
         "0 < kicked 504 20 20 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
+    "a commit that a full queue refuses in part costs the channel, and what came to it meanwhile comes again": """
+        @queue q classic x-max-length=1 x-overflow=reject-publish
+        @queue r
+        @stock r m1
+        @open 1
+        1 > select
+        1 < select-ok
+        @consume 1 r c1
+        1 > publish q m2
+        1 > publish q m3
+        1 > commit
+        1 < deliver c1 1 m1 r
+        1 < closed 406 90 20 PRECONDITION_FAILED - partial tx completion
+        1 > closed-ok
+        @drain r m1
+    """,
     "or nothing":
         EMPTY + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n 1 < commit-ok \n"
         "1 < cancel-ok c1 \n @drain q m1",
