@@ -6,7 +6,8 @@ judge holds them to the same profile. Few places read a decision, each by its na
 dialect's own name.
 
 Not imitated: what RabbitMQ only does when two things happen to race (a cancellation that meets a
-deletion, a cancel pipelined behind its consume), and the double deliveries of quorum queues in 3.8.
+deletion on another connection, a cancel pipelined behind its consume), the double deliveries of
+quorum queues in 3.8, and settlements that hit a classic queue of the same name as a deleted one.
 """
 
 from __future__ import annotations

@@ -28,10 +28,15 @@ _OF_RACE = ("CAN-005", "CAN-006", "CAN-007", "CAN-008")
 _LOST_TIMER = (
     "RabbitMQ 4.3 now and then loses the timer of a consumer's second deadline. The reference broker keeps its timers."
 )
+_NAMESAKE = (
+    "From 3.10 on a classic queue that is declared again takes settlements of its deleted namesake's deliveries for its "
+    "own. No dialect of the reference broker imitates that."
+)
 _VERSIONS = ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
 EXPLAINED: Mapping[tuple[str, str], str] = (
     {("rabbitmq-3.8", rule): _LOST_COUNT for rule in _OF_LOST_COUNT}
     | {(version, rule): _RACE for version in _VERSIONS for rule in _OF_RACE}
+    | {(version, rule): _NAMESAKE for version in _VERSIONS[1:] for rule in ("MODE-001", "RQ-011")}
     | {("rabbitmq-4.3", "TMO-010"): _LOST_TIMER}
 )
 
