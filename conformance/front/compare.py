@@ -29,8 +29,8 @@ _LOST_TIMER = (
     "RabbitMQ 4.3 now and then loses the timer of a consumer's second deadline. The reference broker keeps its timers."
 )
 _NAMESAKE = (
-    "From 3.10 on a classic queue that is declared again takes settlements of its deleted namesake's deliveries for its "
-    "own. No dialect of the reference broker imitates that."
+    "From 3.10 on a classic queue that is declared again takes settlements of its deleted namesake's deliveries for "
+    "its own. No dialect of the reference broker imitates that."
 )
 _VERSIONS = ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
 EXPLAINED: Mapping[tuple[str, str], str] = (
