@@ -49,8 +49,10 @@ def in_time(fact: TimedOut, notes: Notes) -> None:
         if timer.limit == 0:
             notes.exercise("TMO-023")
     elif fact.consumer is None:
-        notes.exercise("TMO-024", "TMO-027")
-        notes.report("TMO-027", closing(event.args))
+        swept = notes.profile.choices.get("consumer_timeout") == "sweep"
+        notes.exercise("TMO-027" if swept else "TMO-024")
+        if swept:
+            notes.report("TMO-027", closing(event.args))
     _unusual(first, fact, notes)
 
 
