@@ -39,6 +39,10 @@ bench: setup  ## ratios side by side with our peers, into build/bench.json
 	@$(PY) -m benchmarks.codec_bench
 	@$(PY) -m benchmarks.broker_growth
 
+matrix: setup  ## the suite on every real version and on the reference broker in each dialect, one page
+	@$(PY) .ci/brokers.py start
+	@$(PY) -m conformance.front.matrix --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs)
+
 repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real version, half of them crowded
 	@$(PY) .ci/brokers.py start
 	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs)

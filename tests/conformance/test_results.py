@@ -124,7 +124,7 @@ def test_verdicts_come_from_findings_and_coverage() -> None:
     assert seen["ACK-004"] == "inconclusive"
     assert seen["ACK-005"] == "harness-error"
     assert "ACK-006" not in seen, "no check of ACK-006 was part of this run"
-    assert seen["CNF-001"] == "planned"
+    assert seen["CNF-013"] == "not-judgeable"
 
 
 def test_a_machine_makes_every_judged_rule_part_of_the_run() -> None:
@@ -142,7 +142,8 @@ def test_an_interrupted_run_lists_what_it_did_not_reach() -> None:
 
 def test_a_rule_that_the_broker_cannot_be_asked_for_is_not_offered() -> None:
     made = build(ledger(entry("a", rules=(), queue_types=("classic",))), FRAME)
-    only_quorum = [rule for rule in CATALOGUE.values() if rule.judged and rule.queue_types == ("quorum",)]
+    only_quorum = [rule for rule in CATALOGUE.values() if rule.judged and rule.queue_types == ("quorum",)
+                   and rule.capability is None]
     assert only_quorum
     for rule in only_quorum:
         assert rule_of(made, rule.id).verdict == "not-offered"

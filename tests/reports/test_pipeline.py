@@ -169,8 +169,11 @@ def test_two_runs_in_one_recording_are_two_tables(spark: SparkSession, tmp_path:
 
 
 def live(judgement: Judgement) -> dict[str, Any]:
-    """results.json of a run that came to this judgement."""
-    table = verdict_table(judgement, {name: (rule.needed, True) for name, rule in rules.CATALOGUE.items()})
+    """results.json of a run that came to this judgement, on a broker that offers what the header says."""
+    offered = verdicts.offer(HEADER)
+    table = verdict_table(
+        judgement, {name: (rule.needed, offered.includes(rule)) for name, rule in rules.CATALOGUE.items()},
+    )
     return {"run": "r1", "rules": [
         {"id": name, "verdict": table[name].value, "exercised": judgement.exercised[name]}
         for name, rule in rules.CATALOGUE.items() if rule.judged
@@ -232,7 +235,7 @@ def test_the_command_writes_its_tables_compares_and_is_quiet(tmp_path: Path, mix
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
         timeout=300, check=False,
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
     assert "The recording gives the verdicts of the live run" in ran.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rec", "results.json"]
     table = json.loads((tmp_path / "out" / "verdicts.json").read_text())
