@@ -16,19 +16,27 @@ class Check:
     rules: tuple[str, ...]
     queue_types: tuple[str, ...] = ("classic", "quorum")
     depth: str = "smoke"
+    for_families: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, args: Iterable[str], kwargs: Mapping[str, object]) -> Check:
         queue_types = kwargs.get("queue_types", ("classic", "quorum"))
         assert isinstance(queue_types, tuple | list)
-        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")))
+        families = kwargs.get("families", ())
+        assert isinstance(families, tuple | list)
+        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")), tuple(families))
 
     def wanted(self, options: Options) -> bool:
         """Does this check run at all?"""
         if DEPTHS.index(self.depth) > DEPTHS.index(options.depth):
             return False
         selected = {rule.id for rule in rules.select(options.rules, options.level)}
-        return bool(selected & set(self.rules)) if self.rules else _judged(selected)
+        return bool(selected & set(self.rules)) if self.rules else self._serves(selected)
+
+    def _serves(self, names: set[str]) -> bool:
+        """Is a judged rule among these that a machine is there for?"""
+        chosen = [rules.get(name) for name in names]
+        return any(rule.judged and rule.family in (self.for_families or {rule.family}) for rule in chosen)
 
     def levels(self) -> set[str]:
         return {rules.get(name).level for name in self.rules}
@@ -47,7 +55,3 @@ class Check:
         """Why, by the profile, none of this check's rules applies."""
         reasons = [rules.get(name).ruled_out(choices) for name in self.rules]
         return reasons[0] if reasons and None not in reasons else None
-
-
-def _judged(names: set[str]) -> bool:
-    return any(rules.get(name).judged for name in names)

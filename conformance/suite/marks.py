@@ -15,6 +15,11 @@ Depth = Literal["smoke", "ci", "deep"]
 EVERY: tuple[QueueType, ...] = ("classic", "quorum")
 
 
-def rule(*ids: str, queue_types: tuple[QueueType, ...] = EVERY, depth: Depth = "smoke") -> pytest.MarkDecorator:
-    """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked."""
-    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth)
+def rule(
+    *ids: str, queue_types: tuple[QueueType, ...] = EVERY, depth: Depth = "smoke", families: tuple[str, ...] = (),
+) -> pytest.MarkDecorator:
+    """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked.
+
+    A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected.
+    """
+    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families)

@@ -1,7 +1,8 @@
 """The machines: random histories, of which every rule may be exercised or broken.
 
-A directed check knows which rule it is about; a machine does not, so its mark names none, and what it contributes
-counts for all. Its size is a matter of `--depth` and `--examples`, its choices of `--seed`.
+A directed check knows which rule it is about; a machine does not, so its mark names none, only the families for whose
+sake it runs, and what it contributes counts for all. Its size is a matter of `--depth` and `--examples`, its choices
+of `--seed`.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ class Campaign(Protocol):
     def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
 
 
-@rule()
+@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
     """Publish, take and settle in every way, one command at a time and many in one write."""
     campaign.run(SETTLEMENT, scheduler)
 
 
-@rule()
+@rule(families=("CAN", "AUTO"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
     """Consumers end in every way, under two clients of which one is notified, while queues go and come back."""
     campaign.run(CANCELLATION, scheduler)
 
 
-@rule()
+@rule(families=("RQ", "AUTO"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_requeueing(campaign: Campaign, scheduler: Scheduler) -> None:
     """Three connections take and return, and one of them may consume: some order explains what all see."""
     campaign.run(REQUEUEING, scheduler)
 
 
-@rule()
+@rule(families=("CNF", "TX"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
     """Publishes that go somewhere, nowhere, and to full queues, in confirm mode, in transactions and in neither."""
     campaign.run(CONFIRMS, scheduler)
 
 
-@rule()
+@rule(families=("QOS",))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
     """Limits of consumers and of channels, set, changed and removed while their slots are filled and freed."""
