@@ -18,7 +18,7 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 	@$(PY) -m conformance.front.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
 test: lint  ## everything CI runs, with a real RabbitMQ
-	@.ci/apt.sh tshark=tshark
+	@.ci/apt.sh tshark=tshark chromium=chromium
 	@$(PY) .ci/brokers.py start rmq310
 	AMQP_RABBITMQ_URL=$$($(PY) .ci/brokers.py url rmq310) $(PY) -m pytest tests -q -n auto --dist loadfile
 
