@@ -17,10 +17,10 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 	@rm -rf $(OUT)
 	@$(PY) -m conformance.front.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
-test: lint  ## everything CI runs, with a real RabbitMQ
+test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@.ci/apt.sh tshark=tshark chromium=chromium
-	@$(PY) .ci/brokers.py start rmq310
-	AMQP_RABBITMQ_URL=$$($(PY) .ci/brokers.py url rmq310) $(PY) -m pytest tests -q -n auto --dist loadfile
+	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile
 
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -m "not rabbitmq and not spark"
