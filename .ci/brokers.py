@@ -4,12 +4,15 @@
     brokers.py stop [NAME...]     stop           brokers.py status [NAME...]   which ones answer
     brokers.py url NAME           its URL, if it answers
     brokers.py pairs [NAME...]    NAME=URL of those that answer
+    brokers.py nodes [NAME...]    the same with their management APIs and what `matrix` must know of them
     brokers.py purge [NAME...]    stop and delete everything of it
 
-Each broker lives in a chroot of its own (mmdebstrap) and in its own mount and process namespace, so four versions with
-four Erlangs share one machine and nothing of them touches the host. Needs root on a machine with apt. Everything is
-kept under AMQP_BROKERS_DIR, by default build/brokers. A port that another program holds is passed over for the next
-free one: always ask `url`, never assume a port.
+Each version lives in a chroot of its own (mmdebstrap), each node in its own mount and process namespace, so four
+versions with four Erlangs share one machine and nothing of them touches the host. rmq43-short is a second node of 4.3
+whose configuration holds what no client can set, a short consumer timeout for the whole node; it starts where it is
+asked for by name. Needs root on a machine with apt. Everything is kept under AMQP_BROKERS_DIR, by default
+build/brokers. A port that another program holds is passed over for the next free one: always ask `url`, never assume a
+port.
 """
 
 from __future__ import annotations
@@ -31,11 +34,16 @@ READY_WITHIN = 120.0
 
 @dataclass(frozen=True)
 class Broker:
-    """One version: the Debian release it comes from and the port it prefers; the other ports follow from that."""
+    """One node: the Debian release it comes from and the port it prefers; the other ports follow from that.
+
+    `timeout`: its consumer timeout in milliseconds, in its configuration. Such a node is for those rules alone, and
+    starts only when it is asked for.
+    """
 
     name: str
     suite: str
     preferred: int
+    timeout: int | None = None
 
     @property
     def root(self) -> Path:
@@ -61,6 +69,17 @@ class Broker:
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/%2F"
 
+    @property
+    def node(self) -> str:
+        """What `matrix` is told: URL, management API, and what else there is to know."""
+        more = "" if self.timeout is None else f",consumer-timeout={self.timeout},rules=TMO-*"
+        return f"{self.name}={self.url},admin=http://guest:guest@127.0.0.1:{family(self.port)['management']}{more}"
+
+    @property
+    def settings(self) -> Path:
+        """The folder of its configuration, as seen from inside the chroot."""
+        return Path("/etc/rabbitmq", self.name)
+
 
 BROKERS = {
     broker.name: broker
@@ -69,6 +88,7 @@ BROKERS = {
         Broker("rmq310", "bookworm", 5673),  # RabbitMQ 3.10
         Broker("rmq40", "trixie", 5640),     # RabbitMQ 4.0
         Broker("rmq43", "forky", 5643),      # RabbitMQ 4.3; Debian testing, so it moves on
+        Broker("rmq43-short", "forky", 5646, timeout=5000),
     )
 }
 
@@ -85,6 +105,8 @@ NODENAME={name}@localhost
 NODE_IP_ADDRESS=127.0.0.1
 NODE_PORT={port}
 DIST_PORT={distribution}
+ENABLED_PLUGINS_FILE={settings}/enabled_plugins
+CONFIG_FILE={settings}/rabbitmq.conf
 MNESIA_BASE=/var/lib/rabbitmq/mnesia
 LOG_BASE=/var/log/rabbitmq
 SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {{127,0,0,1}} +sbwt none +sbwtdcpu none +sbwtdio none"
@@ -167,12 +189,14 @@ def family(port: int) -> dict[str, int]:
 
 
 def configure(broker: Broker, ports: dict[str, int]) -> None:
-    etc = broker.root / "etc" / "rabbitmq"
+    etc = broker.root / broker.settings.relative_to("/")
     etc.mkdir(parents=True, exist_ok=True)
     # RabbitMQ names its cluster after the host, and looks that name up for every connection
     (broker.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {socket.gethostname()}\n::1 localhost\n")
-    (etc / "rabbitmq.conf").write_text(RABBITMQ_CONF.format(**ports) + os.environ.get("AMQP_BROKERS_CONF", ""))
-    (etc / "rabbitmq-env.conf").write_text(RABBITMQ_ENV.format(name=broker.name, **ports))
+    timeout = "" if broker.timeout is None else f"consumer_timeout = {broker.timeout}\n"
+    more = os.environ.get("AMQP_BROKERS_CONF", "")
+    (etc / "rabbitmq.conf").write_text(RABBITMQ_CONF.format(**ports) + timeout + more)
+    (etc / "rabbitmq-env.conf").write_text(RABBITMQ_ENV.format(name=broker.name, settings=broker.settings, **ports))
     (etc / "enabled_plugins").write_text("[rabbitmq_management].\n")
     for folder in ("var/lib/rabbitmq/mnesia", "var/log/rabbitmq"):
         (broker.root / folder).mkdir(parents=True, exist_ok=True)
@@ -185,6 +209,7 @@ def launch(broker: Broker, ports: dict[str, int]) -> None:
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/var/lib/rabbitmq", "LANG": "C.UTF-8",
         "ERL_EPMD_PORT": str(ports["epmd"]), "ERL_EPMD_ADDRESS": "127.0.0.1",
         "RABBITMQ_NODENAME": f"{broker.name}@localhost", "ERL_CRASH_DUMP_SECONDS": "0",
+        "RABBITMQ_CONF_ENV_FILE": f"{broker.settings}/rabbitmq-env.conf",
     }
     inside = 'mount -t proc proc "$0/proc" && exec chroot --userspec=rabbitmq:rabbitmq "$0" env -i "$@"'
     command = [
@@ -273,14 +298,25 @@ def pairs(broker: Broker) -> None:
         print(f"{broker.name}={broker.url}")
 
 
+def nodes(broker: Broker) -> None:
+    if alive(broker) and answers(broker):
+        print(broker.node)
+
+
 def purge(broker: Broker) -> None:
-    stop(broker)
+    """With the chroot goes every node that lives in it."""
+    for other in BROKERS.values():
+        if other.root == broker.root:
+            stop(other)
     shutil.rmtree(broker.root, ignore_errors=True)
 
 
 VERBS: dict[str, Callable[[Broker], None]] = {
-    "start": start, "stop": stop, "status": status, "url": url, "pairs": pairs, "purge": purge,
+    "start": start, "stop": stop, "status": status, "url": url, "pairs": pairs, "nodes": nodes,
+    "purge": purge,
 }
+PLAIN = [name for name, broker in BROKERS.items() if broker.timeout is None]
+"""Who is meant where nobody is named."""
 
 
 def main(arguments: list[str]) -> int:
@@ -291,7 +327,7 @@ def main(arguments: list[str]) -> int:
         say(f"NAMEs: {' '.join(BROKERS)}" + (f"; unknown: {' '.join(unknown)}" if unknown else ""))
         return 2
     try:
-        for name in names or BROKERS:
+        for name in names or (PLAIN if verb in ("start", "pairs") else BROKERS):
             VERBS[verb](BROKERS[name])
     except Trouble as trouble:
         say(str(trouble))
