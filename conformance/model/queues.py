@@ -320,9 +320,9 @@ class Queue:
         self.returned.clear()
 
     def unsettle(self, copy: Copy, *, shaky: bool) -> None:
-        """Nobody owes this message any more; a shaky one may also turn up where it should not."""
+        """Nobody owes this message any more; a shaky one may also turn up where it should not, after any returns."""
         copy.doubtful = True
-        copy.shaky = copy.shaky or shaky
+        copy.shaky, copy.miscounted = copy.shaky or shaky, copy.miscounted or shaky
         self.line.lose()
         if copy.place == WAITING:
             self._drop(copy)
