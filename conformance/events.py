@@ -6,6 +6,13 @@ between connections it is the order of observation (a send is logged before its 
 came). Everything that is claimed about a broker is a pure fold over such rows; live run, recording, capture and Spark
 partition differ only in where the rows come from.
 
+An observer on the wire, a capture or a proxy, is anywhere between client and broker, and what matters holds for it as
+well: what a client sends passes it before the broker can act on it, what a broker sends passes it afterwards. What it
+could not see it says: JOINED, GAP and CUT are local events of one connection, in their place in the order. OBSERVED
+belongs to a history; it comes first, with an empty connection, and once more whenever one of its words changes.
+`others`: connections to the same broker may exist that were not seen. `ordered`: false where the order between
+different connections is not certain from here on (that within a connection always is).
+
 A method and its content (header, bodies) are one event, placed where its last frame is. Content that never completes
 makes no event. `raw` keeps the frames as they were, so nothing is lost by this reading.
 """
@@ -36,6 +43,12 @@ POLICY = "policy"        # a queue's policy changed and is in force            {
 SETTINGS = "settings"    # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"    # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
+
+# what an observer on the wire could not see; drivers never make these
+OBSERVED = "observed"    # of a history: who observes it  {by: capture | proxy, others: bool, ordered: bool}
+JOINED = "joined"        # the trace of this connection starts in its middle  {reason}
+GAP = "gap"              # octets of this connection are missing  {direction: > | <, octets: number or null, reason}
+CUT = "cut"              # the trace ends before the connection does  {reason}
 
 _COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
 
