@@ -138,7 +138,7 @@ def test_a_notification(stage: Stage) -> None:
 
 
 @rule("TMO-008", queue_types=QUORUM)
-def test_a_channel_is_closed(stage: Stage) -> None:
+def test_the_channel_of_an_old_client_is_closed(stage: Stage) -> None:
     """The client announced nothing; another channel of its connection goes on."""
     client = plain(stage)
     channel, _ = timed(stage, stocked(stage, 1), connection=client)

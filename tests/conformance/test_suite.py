@@ -94,6 +94,12 @@ def test_every_judged_rule_has_exactly_one_scene() -> None:
     assert sorted(rule for scene in SCENES for rule in scene.rules) == sorted(JUDGED)
 
 
+def test_no_two_scenes_share_a_name() -> None:
+    """Histories are named after their scene, also where several workers make them."""
+    names = [scene.name for scene in SCENES]
+    assert sorted(set(names)) == sorted(names)
+
+
 def test_a_scene_lives_in_the_module_of_its_family() -> None:
     for scene in SCENES:
         family = inspect.getmodule(scene.play).__name__.rpartition("test_")[2]  # type: ignore[union-attr]
