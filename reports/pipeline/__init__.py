@@ -1,9 +1,22 @@
-"""The pipeline: recordings to verdicts on Spark, by the folds that also judge live.
+"""The pipeline: recordings and captures to verdicts on Spark, by the folds that also judge live.
 
-    ingest    recording -> DataFrame of events       one task per file, read by the reader of recordings
-    check     events -> findings and coverage        shuffle by history, sort by seq, fold a Judge over Arrow batches
-    verdicts  findings and coverage -> verdict table conformance.verdicts, on a few rows per rule
+    inputs    paths -> what there is to read         recordings and captures, told apart by their first octets
+    ingest    recording -> bronze                    one task per file, read by the reader of recordings
+    shard     bronze -> silver                       by run, history and island, sorted: the one big shuffle
+    lake      tables on disk                         Parquet that is believed only where the manifest names it
+    check     shards -> gold                         one task per shard, a Judge folded over Arrow batches, no shuffle
+    timing    shards -> latencies                    histograms of confirms and deliveries, which add up exactly
+    cross     shards -> shared queues                what several histories see of one queue, ordered by causality
+    verdicts  gold -> verdict table                  conformance.verdicts, on a few rows per rule
+    marts     verdict tables -> matrix, history, flakiness, latency, regressions
+    job       all of it, idempotent per run          `python -m reports.pipeline`, `amqp-conformance trace check`
 
 DataFrame operations only, so that it also runs through Spark Connect. `session` is the only place that configures
-Spark. `python -m reports.pipeline RECORDING --out DIR` does it all.
+Spark. The functions that others build upon keep their names and columns:
+
+    ingest.events(spark, recording)                   -> columns of ingest.DDL
+    shard.silver(bronze, shards)                      -> the same, with island and shard, sorted
+    check.check(events, profile_of_run)               -> columns of check.DDL, from events in any order
+    check.gold(shards, profile_of_run)                -> the same, from shards.shards(spark, entries) of the lake
+    check.fold_one, check.rows_of                     one history without Spark
 """
