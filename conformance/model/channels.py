@@ -123,6 +123,8 @@ class Channel:
     last_was_get: bool = False
     unacked: OrderedDict[int, Delivery] = field(default_factory=OrderedDict)
     deliveries: dict[int, Delivery] = field(default_factory=dict)
+    strays: set[int] = field(default_factory=set)
+    """Tags that came to no consumer: the broker may wait for their settlement, or not."""
     consumers: dict[str, Consumer] = field(default_factory=dict)
     former: dict[str, Queue] = field(default_factory=dict)
     """Tags of consumers that were cancelled."""

@@ -37,6 +37,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         yield Stray(event, channel, tag)
         if channel.previous is None or tag not in channel.previous.consumers:
             yield from _number(channel, event, get=False)
+        channel.strays.add(event.delivery_tag or 0)
         _shake(model, channel, event)
         return
     yield from _number(channel, event, get=False)

@@ -55,7 +55,7 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
         if settlement.multiple:
             return ""
         return "ACK-019" if settlement.method == "basic.reject" else "ACK-009"
-    if channel.adopted or races.may_be_under_way(channel, tag):
+    if channel.adopted or tag in channel.strays or races.may_be_under_way(channel, tag):
         return EITHER
     if tag >= SIGNED_LIMIT:
         return "TAG-009"

@@ -30,3 +30,21 @@ def test_a_return_by_a_race_counts_as_well(play) -> None:
     assert play(UNSURE + "2 < get-ok 2 m1 q redelivered x-acquired-count=2 x-delivery-count=1").broken == []
     certain = UNSURE.replace("@consume 1 p c1", "")
     assert play(certain + "2 < get-ok 2 m1 q redelivered x-acquired-count=3 x-delivery-count=1").broken == ["RQ-012"]
+
+
+STRAY = """
+    @queue q quorum
+    @stock q m1 m2
+    @consume 1 q c1
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 < deliver c1 1 m1 q       # RabbitMQ 3.8
+    1 > nack 1 multiple requeue
+"""
+
+
+def test_what_came_to_nobody_may_be_settled(play) -> None:
+    """ACK-011: the broker that delivers to a consumer which has ended waits for the settlement. One fault, one finding."""
+    assert play(STRAY + "- deadline replies").broken == ["CAN-009"]
+    assert play(STRAY + "@barrier 1").broken == ["CAN-009"]
+    assert play(STRAY.replace("nack 1 ", "nack 2 ") + "- deadline replies").broken == ["CAN-009", "ACK-011"]
