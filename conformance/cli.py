@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _broker, _report):
+    for add in (_run, _doctor, _list, _explain, _broker, _report, _trace):
         add(verbs)
     return top
 
@@ -246,6 +246,26 @@ def report(options: argparse.Namespace) -> int:
         raise Refused(WRONG_USE, f"{path}: {problem}.") from None
     print(next(file for file in written if file.name == "index.html"))
     return GATE_OPEN
+
+
+def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:
+    group = verbs.add_parser("trace", help="record traffic, and judge what was recorded or captured")
+    inner = group.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
+    for add in (_trace_record,):
+        add(inner)
+
+
+def _trace_record(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "record", trace_record, "record what passes between any client and a broker, as a proxy")
+    added.add_argument("url", help="the broker: amqp or amqps URL; clients bring their own login")
+    added.add_argument("--listen", required=True, metavar="PORT", help="where clients connect: PORT or HOST:PORT")
+    added.add_argument("--out", type=Path, default=Path("recording"), metavar="DIR", help="default: %(default)s")
+
+
+def trace_record(options: argparse.Namespace) -> int:
+    from conformance.front.trace import record
+
+    return record(options.url, options.listen, options.out, complain)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,14 @@ def shake_hands(link: Link, properties: Mapping[str, object], heartbeat: int) ->
     _enter(link, heartbeat)
 
 
+def introduce(link: Link) -> Mapping[str, object]:
+    """What the broker says of itself, without a login; the connection is at its end then."""
+    link.send(codec.ProtocolHeader().encode())
+    start = _expect(link, m.ConnectionStart, "header")
+    link.abort()
+    return values.plain(start.server_properties)
+
+
 def reach(target: Target) -> Wire:
     """A TCP or TLS connection to the target."""
     try:
