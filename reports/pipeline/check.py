@@ -1,9 +1,9 @@
-"""Events to findings and coverage: the live Judge, folded over histories on Spark.
+"""Silver to gold: the live Judge, folded over histories on Spark, to findings and coverage.
 
-Events are shuffled so that a history is in one partition, sorted by history and seq, and stream through as Arrow
-batches. At any time a task holds one batch and one Judge, so memory does not grow with the length of a history or
-with their number. Where one history ends and the next begins shows in the rows; Spark does not promise that groups
-arrive in order, so a seq that does not rise is refused.
+A shard holds whole histories, sorted; a task reads its shard with pyarrow, batch by batch, and nothing is shuffled.
+At any time it holds one batch and one Judge, so memory does not grow with the length of a history or with their
+number. Where one history ends and the next begins shows in the rows; a seq that does not rise is refused.
+`check` does the same for events that nobody has sharded, with a shuffle before it.
 
 Whether a history was recorded to its end shows in it as well: every connection that opened has ended. A run that was
 killed leaves histories of which this is not true, and they are judged as incomplete.
@@ -11,11 +11,13 @@ killed leaves histories of which this is not true, and they are judged as incomp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from conformance import events as ev
 from conformance import profiles
@@ -40,6 +42,7 @@ DDL = ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items())
 ARROW = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
 
 Row = dict[str, Any]
+_FULL = 2000
 
 
 def check(events: DataFrame, profile_of_run: Mapping[str, str], partitions: int | None = None) -> DataFrame:
@@ -47,24 +50,69 @@ def check(events: DataFrame, profile_of_run: Mapping[str, str], partitions: int 
     names = dict(profile_of_run)
 
     def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        profile_by_run = {run: profiles.load(name) for run, name in names.items()}
-        for rows in judged(batches, profile_by_run):
-            yield pa.RecordBatch.from_pylist(rows, schema=ARROW)
+        yield from _packed(judged(batches, _loaded(names)))
 
     key = ["run", "history"]
     spread = events.repartition(partitions, *key) if partitions else events.repartition(*key)
     return spread.sortWithinPartitions(*key, "seq").mapInArrow(fold, DDL)
 
 
+def gold(shards: DataFrame, profile_of_run: Mapping[str, str]) -> DataFrame:
+    """The same rows, from silver: `shards` names the files, one task each. Nothing is shuffled."""
+    names = dict(profile_of_run)
+
+    def fold(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        profiles_by_run = _loaded(names)
+        for place in places:
+            for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
+                yield from _packed(judged(read(path, run), profiles_by_run))
+
+    return shards.mapInArrow(fold, DDL)
+
+
+def read(path: str, run: str, columns: Sequence[str] = Event._fields, rows: int = 8192) -> Iterator[pa.RecordBatch]:
+    """A shard in batches of these columns and `island`. The run stands in its path alone, as Spark lays out files."""
+    wanted = [name for name in (*columns, "island") if name != "run"]
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(rows, columns=wanted):
+            named = pa.array([run], pa.string()).take(pa.array([0] * batch.num_rows))
+            yield batch.append_column("run", named)
+
+
+def _loaded(names: Mapping[str, str]) -> dict[str, Profile]:
+    return {run: profiles.load(name) for run, name in names.items()}
+
+
+def _packed(found: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
+    """Rows of many histories in few batches."""
+    pending: list[Row] = []
+    for rows in found:
+        pending += rows
+        if len(pending) >= _FULL:
+            yield pa.RecordBatch.from_pylist(pending, schema=ARROW)
+            pending = []
+    if pending:
+        yield pa.RecordBatch.from_pylist(pending, schema=ARROW)
+
+
 def judged(batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile]) -> Iterator[list[Row]]:
     """The rows of each history in sorted batches; a history may span batches."""
-    stream = (event for batch in batches for event in to_events(batch))
-    for (run, history), events in groupby(stream, key=lambda event: (event.run, event.history)):
+    stream = (placed for batch in batches for placed in zip(_islands(batch), to_events(batch), strict=True))
+    for (run, history, _), placed in groupby(stream, key=_place):
+        events = map(itemgetter(1), placed)
         if run not in profile_of_run:
             raise BadRecording(f"events of run {run!r}, which no header names")
         rows = list(rows_of(run, history, fold_one(events, profile_of_run[run])))
         if rows:
             yield rows
+
+
+def _islands(batch: pa.RecordBatch) -> Iterable[str]:
+    return batch.column("island").to_pylist() if "island" in batch.schema.names else [""] * batch.num_rows
+
+
+def _place(placed: tuple[str, Event]) -> tuple[str, str, str]:
+    return placed[1].run, placed[1].history, placed[0]
 
 
 def fold_one(events: Iterable[Event], profile: Profile) -> Judgement:

@@ -59,10 +59,13 @@ def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa
 
 def to_events(batch: pa.RecordBatch) -> Iterator[Event]:
     """The events of an Arrow batch."""
-    columns = [batch.column(name).to_pylist() for name in Event._fields]
-    place = Event._fields.index("delivery_tag")
-    columns[place] = [None if tag is None else int(tag) for tag in columns[place]]
+    columns = [_plain(batch.column(name)).to_pylist() for name in Event._fields]
     return map(Event._make, zip(*columns, strict=True))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Tags as unsigned integers, which become plain ones much faster than decimals do."""
+    return column.cast(pa.uint64()) if pa.types.is_decimal(column.type) else column
 
 
 def _decimal(tag: int | None) -> Decimal | None:

@@ -1,0 +1,168 @@
+"""Bronze to silver: the one big shuffle, after which no rule needs another.
+
+A shard holds whole *islands*, sorted by history and seq, so a monitor can run over a file from its first row to its
+last. An island is a part of a history whose connections share nothing with the rest: no queue and no exchange, in one
+virtual host. A history of ours is one island. A capture has one history for all that talks to a broker, and falls into
+as many islands as there are groups of programs that meet; that is what lets one capture be judged by many machines.
+Where a virtual host was not seen, hosts are not told apart: too large an island costs time, too small a one truth.
+
+An exchange can lead from one island to another without anybody declaring it in the history (a binding made before, a
+dead-letter policy). What comes in that way was published by nobody seen here, as in any capture that begins late.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from conformance import events as ev
+from conformance.events import Event
+from reports.pipeline.ingest import DDL as BRONZE
+from reports.pipeline.ingest import to_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DDL = f"{BRONZE}, island STRING, shard INT"
+ORDER = ("run", "shard", "history", "island", "seq")
+SHARDS = "run STRING, path STRING"
+_KEY = ("run", "history", "connection")
+_LINK = (*_KEY, "what", "name")
+_LINKS = pa.schema([(name, pa.string()) for name in _LINK])
+_ISLANDS = pa.schema([(name, pa.string()) for name in (*_KEY, "island")])
+
+HOST, MEETS, WHOLE = "host", "meets", "whole"
+_BESIDE = (ev.OPEN, ev.END, ev.JOINED, ev.GAP, ev.CUT)
+
+Link = tuple[str, str, str]
+
+
+def silver(bronze: DataFrame, shards: int, islands: DataFrame | None = None) -> DataFrame:
+    """Events with their island and shard, whole islands together, sorted by ORDER. Without `islands`, the result of
+    the function of that name, each history is one."""
+    from pyspark.sql import functions as f
+
+    if islands is None:
+        placed = bronze.withColumn("island", f.lit(""))
+    else:
+        placed = bronze.join(f.broadcast(islands), [*_KEY], "left").fillna("", ["island"])
+    key = ["run", "history", "island"]
+    spread = placed.repartition(shards, *key).withColumn("shard", f.pmod(f.hash(*key), f.lit(shards)))
+    return spread.select(*(column.split()[0] for column in DDL.split(", "))).sortWithinPartitions(*ORDER)
+
+
+def shards(spark: SparkSession, files: Sequence[tuple[str, str]]) -> DataFrame:
+    """run, path: one row and one task for each of these shards, in their order, so the largest had better be first."""
+    from pyspark.sql import functions as f
+
+    if not files:
+        return spark.createDataFrame([], SHARDS)
+    listed = f.from_json(f.lit(json.dumps(files)), "ARRAY<ARRAY<STRING>>")
+    one = spark.range(0, len(files), 1, len(files)).select(listed[f.col("id").cast("INT")].alias("one"))
+    return one.select(f.col("one")[0].alias("run"), f.col("one")[1].alias("path"))
+
+
+def islands(bronze: DataFrame) -> DataFrame:
+    """run, history, connection, island: one row for each connection of histories that fall apart."""
+    names = ", ".join(f"{name} STRING" for name in _LINK)
+    found = bronze.mapInArrow(_links, names).distinct()
+    return found.groupBy("run", "history").applyInArrow(_apart, ", ".join(f"{n} STRING" for n in _ISLANDS.names))
+
+
+def _links(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = {
+            (event.run, event.history, event.connection, what, name)
+            for event in to_events(batch) for what, name in links(event)
+        }
+        columns = zip(*sorted(rows), strict=True) if rows else ([] for _ in _LINK)
+        yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], schema=_LINKS)
+
+
+def links(event: Event) -> Iterator[tuple[str, str]]:
+    """What an event says of where its connection meets others."""
+    if event.kind == ev.OBSERVED:
+        return
+    if not event.connection or (event.direction == ev.LOCAL and event.kind not in _BESIDE):
+        yield WHOLE, ""
+    yield MEETS, ""
+    if event.method == "connection.open":
+        yield HOST, str(event.args.get("virtual_host", "/"))
+    if event.direction == ev.TO_BROKER or event.method == "queue.declare-ok":
+        yield from ((MEETS, name) for name in _named(event))
+
+
+def _named(event: Event) -> Iterator[str]:
+    if event.queue:
+        yield f"queue {event.queue}"
+    if event.exchange:
+        yield f"exchange {event.exchange}"
+    elif event.method == "basic.publish":
+        yield f"queue {event.routing_key}"
+    if event.method.startswith("exchange.") or event.method == "queue.declare":
+        yield from (f"exchange {name}" for name in (event.args.get("source"), event.args.get("destination")) if name)
+        yield from _led_to(event.args.get("arguments") or {})
+
+
+def _led_to(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Where a queue sends what it drops, and an exchange what it cannot route."""
+    for name in ("x-dead-letter-exchange", "alternate-exchange"):
+        if arguments.get(name):
+            yield f"exchange {arguments[name]}"
+    if arguments.get("x-dead-letter-routing-key"):
+        yield f"queue {arguments['x-dead-letter-routing-key']}"
+
+
+def _apart(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The links of one history to the islands of its connections."""
+    found: dict[str, list[Link]] = {}
+    place = ("", "")
+    for batch in batches:
+        for row in batch.to_pylist():
+            place = row["run"], row["history"]
+            found.setdefault(row["connection"], []).append((row["connection"], row["what"], row["name"]))
+    islands = apart(link for links in found.values() for link in links)
+    rows = [(*place, connection, island) for connection, island in islands]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in _ISLANDS.names)
+    yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], schema=_ISLANDS)
+
+
+def apart(links: Iterable[Link]) -> list[tuple[str, str]]:
+    """Connection and the name of its island, the least of its connections; none where there is but one island. What
+    is said of the whole history, on the empty connection, is on every island."""
+    hosts: dict[str, str] = {}
+    met: dict[str, set[str]] = {}
+    for connection, what, name in links:
+        if what == WHOLE:
+            return []
+        if what == HOST:
+            hosts[connection] = min(name, hosts.get(connection, name))
+        else:
+            met.setdefault(connection, set()).update(filter(None, [name]))
+    groups = _groups(met, hosts if len(hosts) == len(met) else {})
+    if len(groups) == 1:
+        return []
+    named = sorted((min(group), group) for group in groups)
+    return [(connection, island) for island, group in named for connection in ("", *sorted(group))]
+
+
+def _groups(met: Mapping[str, set[str]], hosts: Mapping[str, str]) -> list[list[str]]:
+    """The connections, those together that meet, also by way of others."""
+    parent: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def root(item: tuple[str, str]) -> tuple[str, str]:
+        while parent.setdefault(item, item) != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
+
+    for connection, names in met.items():
+        for name in names:
+            parent[root((f"in {hosts.get(connection)}", name))] = root((connection, ""))
+    groups: dict[tuple[str, str], list[str]] = {}
+    for connection in met:
+        groups.setdefault(root((connection, "")), []).append(connection)
+    return list(groups.values())
