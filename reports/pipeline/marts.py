@@ -1,0 +1,142 @@
+"""Marts: what people ask of many runs. Each is a function of tables, and a table of the lake.
+
+`verdicts` is the table of that name, one row per run and rule; `runs` says of each run which broker it was about and
+when it began. A run of an earlier day says nothing about one that came later, so histories are ordered by `started`
+(and by name, where two began together); verdicts combine by the worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from conformance.verdicts import Verdict
+from reports.pipeline.timing import FINENESS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+RUNS = ("run STRING, broker STRING, product STRING, version STRING, profile STRING, started STRING, kind STRING, "
+        "suite STRING, events BIGINT, histories BIGINT, connections BIGINT")
+PAIRS = "before STRING, after STRING"
+WORST = (
+    Verdict.BROKEN, Verdict.DEVIATES, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.HELD, Verdict.UNDER_TESTED,
+    Verdict.NOT_OFFERED, Verdict.PLANNED, Verdict.NOT_JUDGEABLE,
+)
+"""Worst first: how verdicts of several runs combine. One that says something outranks one that does not."""
+
+CLEAR = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES)
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+
+
+def matrix(verdicts: DataFrame) -> DataFrame:
+    """broker, rule, level, verdict (the worst), runs, exercised, findings, doubtful."""
+    from pyspark.sql import functions as f
+
+    return verdicts.groupBy("broker", "rule", "level").agg(
+        f.min_by("verdict", _rank("verdict")).alias("verdict"), f.count_distinct("run").alias("runs"),
+        f.sum("exercised").alias("exercised"), f.sum("findings").alias("findings"), f.sum("doubtful").alias("doubtful"),
+    ).orderBy("broker", "rule")
+
+
+def history(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
+    """broker, rule, started, run, verdict, exercised, findings, and `before`: the verdict of the run of the same
+    broker that came before."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    line = Window.partitionBy("broker", "rule").orderBy("started", "run")
+    of_run = verdicts.drop("broker", "profile").join(runs.select("run", "broker", "started"), "run")
+    return of_run.select(
+        "broker", "rule", "started", "run", "verdict", "exercised", "findings",
+        f.lag("verdict").over(line).alias("before"),
+    ).orderBy("broker", "rule", "started", "run")
+
+
+def flakiness(history: DataFrame) -> DataFrame:
+    """broker, rule, runs, clear (how many said held or broken), broken, flips (how often one clear verdict followed
+    a different one), flaky: both held and broken, and back again. A rule that was mended once is not flaky."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    line = Window.partitionBy("broker", "rule").orderBy("started", "run")
+    clear = history.where(f.col("verdict").isin([str(one) for one in CLEAR])) \
+        .withColumn("bad", f.col("verdict") != str(Verdict.HELD)) \
+        .withColumn("turned", f.coalesce(f.col("bad") != f.lag("bad").over(line), f.lit(False)))
+    counted = clear.groupBy("broker", "rule").agg(
+        f.count("*").alias("clear"), f.sum(f.col("bad").cast("BIGINT")).alias("broken"),
+        f.sum(f.col("turned").cast("BIGINT")).alias("flips"),
+    )
+    every = history.groupBy("broker", "rule").agg(f.count_distinct("run").alias("runs"))
+    return every.join(counted, ["broker", "rule"], "left").fillna(0, ["clear", "broken", "flips"]) \
+        .withColumn("flaky", f.col("flips") > 1).orderBy("broker", "rule")
+
+
+def latency(buckets: DataFrame, runs: DataFrame) -> DataFrame:
+    """run, broker, started, what, n, and percentiles in milliseconds, from the histograms of `timing`."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    summed = buckets.groupBy("run", "what", "bucket").agg(f.sum("n").alias("n"))
+    whole = Window.partitionBy("run", "what")
+    counted = summed.withColumn("total", f.sum("n").over(whole)) \
+        .withColumn("below", f.sum("n").over(whole.orderBy("bucket")))
+    ms = _middle(f.col("bucket")) / 1e6
+    asked = [
+        f.min(f.when(f.col("below") >= f.ceil(f.col("total") * share), ms)).alias(name)
+        for name, share in PERCENTILES.items()
+    ]
+    found = counted.groupBy("run", "what").agg(f.max("total").alias("n"), *asked, f.max(ms).alias("worst"))
+    return runs.select("run", "broker", "started").join(found, "run").orderBy("broker", "started", "run", "what")
+
+
+def regressions(verdicts: DataFrame, pairs: DataFrame) -> DataFrame:
+    """before, after, rule, was, now, change: what two runs disagree on. `change` is broken, fixed or other."""
+    from pyspark.sql import functions as f
+
+    was = verdicts.select(f.col("run").alias("before"), "rule", f.col("verdict").alias("was"))
+    now = verdicts.select(f.col("run").alias("after"), "rule", f.col("verdict").alias("now"))
+    bad = [str(Verdict.BROKEN), str(Verdict.DEVIATES)]
+    change = f.when(f.col("now").isin(bad) & (f.col("was") == str(Verdict.HELD)), "broken") \
+        .when(f.col("was").isin(bad) & (f.col("now") == str(Verdict.HELD)), "fixed").otherwise("other")
+    return pairs.join(was, "before").join(now, ["after", "rule"]).where("was <> now") \
+        .select("before", "after", "rule", "was", "now", change.alias("change")).orderBy("before", "after", "rule")
+
+
+def pairs(runs: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str]]:
+    """Which runs are worth comparing, of (run, product, version, started): of each product and version the last two,
+    and the last of each version with the last of the next one."""
+    versions: dict[tuple[str, tuple[object, ...]], list[tuple[str, str]]] = {}
+    for run, product, version, started in runs:
+        versions.setdefault((product, _version(version)), []).append((started, run))
+    last = {key: [run for _, run in sorted(own)[-2:]] for key, own in sorted(versions.items())}
+    again = [(own[0], own[1]) for own in last.values() if len(own) == 2]
+    keys = list(last)
+    next_version = [
+        (last[older][-1], last[newer][-1]) for older, newer in pairwise(keys)
+        if older[0] == newer[0]
+    ]
+    return next_version + again
+
+
+def _version(text: str) -> tuple[object, ...]:
+    """3.10.8 after 3.8.9; what is no number comes last, as text."""
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in text.split("."))
+
+
+def _rank(verdict: str) -> Column:
+    from pyspark.sql import functions as f
+
+    ranked = ((f.col(verdict) == str(one), place) for place, one in enumerate(WORST))
+    first, place = next(ranked)
+    return reduce(lambda so_far, one: so_far.when(*one), ranked, f.when(first, place)).otherwise(len(WORST))
+
+
+def _middle(bucket: Column) -> Column:
+    """timing.middle for a column."""
+    from pyspark.sql import functions as f
+
+    power = f.greatest(f.shiftright(bucket, FINENESS) - 1, f.lit(0))
+    return (bucket - f.shiftleft(power, FINENESS) + f.when(power > 0, 0.5).otherwise(0.0)) * f.pow(f.lit(2.0), power)
