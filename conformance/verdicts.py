@@ -1,9 +1,10 @@
 """Verdicts, and how they are made of findings and coverage.
 
 A *finding* is one contradiction between a history and a rule, with the events that show it. *Coverage* counts how
-often a rule's antecedent fired. A rule's verdict is a pure function of both and of what the broker offers; nothing
-else in the project decides about right and wrong. Verdicts combine over histories by taking the worst that is
-certain: one contradiction anywhere breaks a rule, a thousand agreements cannot mend it.
+often a rule's antecedent fired. A *doubt* is why it fired in vain: the history lacks something that the claim needs. A
+rule's verdict is a pure function of these and of what the broker offers; nothing else in the project decides about
+right and wrong. Verdicts combine over histories by taking the worst that is certain: one contradiction anywhere breaks
+a rule, a thousand agreements cannot mend it. Doubts count where nothing else was seen.
 """
 
 from __future__ import annotations
@@ -51,16 +52,23 @@ class Judgement:
     findings: list[Finding] = field(default_factory=list)
     exercised: Counter[str] = field(default_factory=Counter)
     reports: dict[str, Counter[str]] = field(default_factory=dict)
+    doubts: dict[str, Counter[str]] = field(default_factory=dict)
+    """By rule: why it could not be judged where it had something to say, each with the number of such histories."""
 
     def add(self, other: Judgement) -> None:
         self.findings += other.findings
         self.exercised.update(other.exercised)
+        for rule, reasons in other.doubts.items():
+            self.doubts.setdefault(rule, Counter()).update(reasons)
         for rule, seen in other.reports.items():
             self.reports.setdefault(rule, Counter()).update(seen)
 
 
-def verdict_of(findings: Iterable[Finding], exercised: int, *, needed: int = 1, offered: bool = True) -> Verdict:
-    """The verdict on one rule, before deviations. `needed`: the least number of times it must have been exercised."""
+def verdict_of(
+    findings: Iterable[Finding], exercised: int, *, needed: int = 1, offered: bool = True, doubtful: bool = False,
+) -> Verdict:
+    """The verdict on one rule, before deviations. `needed`: the least number of times it must have been exercised;
+    `doubtful`: it would have been more often, in histories that lack what that takes."""
     doubt = False
     for finding in findings:
         if finding.certain:
@@ -70,7 +78,9 @@ def verdict_of(findings: Iterable[Finding], exercised: int, *, needed: int = 1, 
         return Verdict.NOT_OFFERED
     if doubt:
         return Verdict.INCONCLUSIVE
-    return Verdict.HELD if exercised >= needed else Verdict.UNDER_TESTED
+    if exercised >= needed:
+        return Verdict.HELD
+    return Verdict.INCONCLUSIVE if doubtful else Verdict.UNDER_TESTED
 
 
 def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -> dict[str, Verdict]:
@@ -79,6 +89,9 @@ def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -
     for finding in judgement.findings:
         by_rule.setdefault(finding.rule, []).append(finding)
     return {
-        rule: verdict_of(by_rule.get(rule, ()), judgement.exercised[rule], needed=needed, offered=offered)
+        rule: verdict_of(
+            by_rule.get(rule, ()), judgement.exercised[rule], needed=needed, offered=offered,
+            doubtful=rule in judgement.doubts,
+        )
         for rule, (needed, offered) in rules.items()
     }

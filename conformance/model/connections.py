@@ -18,6 +18,8 @@ class Connection:
     """Closed by the broker: late frames of these may come until their number is open again."""
     whole: bool = False
     """Seen from its beginning; otherwise channels are taken as open when they are first met."""
+    broken: str = ""
+    """Why it is not whole, as `gaps` has it."""
     doom: HardDoom | None = None
     closing: int = 0
     ended: int = 0

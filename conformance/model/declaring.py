@@ -20,7 +20,9 @@ LIMITS = frozenset({
 
 
 def declare(model: Model, name: str, event: Event, channel: Channel) -> Change | None:
-    """A declaration was sent; declaring a queue that is there changes nothing."""
+    """A declaration was sent; declaring a queue that is there, or may be, changes nothing."""
+    if model.open:
+        return None
     present = model.queues.get(name)
     if present is not None and present.declared and not present.deleted:
         return None

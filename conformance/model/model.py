@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
-from conformance.model import cancelling, closing, declaring, endings, receiving, sending, timeouts
+from conformance.model import cancelling, closing, declaring, endings, gaps, receiving, sending, timeouts
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
 from conformance.model.facts import Fact, Missing, Silenced, StillThere, Unanswered
@@ -21,10 +21,13 @@ from conformance.profiles import Profile
 
 UNEXPECTED = ("fin", "reset")
 """How a connection ends when it was not us."""
+_BROKEN = {events.JOINED: gaps.BEFORE, events.GAP: gaps.LOST, events.CUT: gaps.CUT_OFF}
 
 
 class Model:
     """What one history shows."""
+
+    __slots__ = ("connections", "exchanges", "history", "opaque", "open", "profile", "queue_type", "queues", "settings")
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -34,13 +37,15 @@ class Model:
         self.history = ""
         self.queue_type = ""
         self.opaque = False
+        self.open = ""
+        """Why the world is not closed, as `gaps` has it."""
         self.settings = timeouts.Settings()
 
     def read(self, event: Event) -> Iterator[Fact]:
         """The facts in this event, in order; the model learns from each when the next is asked for."""
         kind = event.kind
         if kind == METHOD:
-            connection = self.connections.get(event.connection) or self._connection(event.connection)
+            connection = self.connections.get(event.connection) or self._unannounced(event)
             if event.direction == TO_BROKER:
                 if self.settings.timed:
                     self.settings.stamps[event.seq] = event.time_ns
@@ -63,6 +68,10 @@ class Model:
             self.settings.policy(event)
         elif kind == events.SETTINGS:
             self.settings.broker(event)
+        elif kind in _BROKEN:
+            gaps.forget(self, self._connection(event.connection), _BROKEN[kind])
+        elif kind == events.OBSERVED:
+            gaps.observed(self, event)
         self.history = event.history
 
     def queue(self, name: str) -> Queue:
@@ -87,6 +96,13 @@ class Model:
 
     def _connection(self, name: str) -> Connection:
         return self.connections.setdefault(name, Connection(name))
+
+    def _unannounced(self, event: Event) -> Connection:
+        """A connection of which this is the first that the history knows."""
+        connection = self._connection(event.connection)
+        if event.method != "connection.start":
+            gaps.forget(self, connection, gaps.BEFORE)
+        return connection
 
     def _receive(self, connection: Connection, event: Event) -> Iterator[Fact]:
         if event.channel:

@@ -309,6 +309,14 @@ class Queue:
         copy.shaky = copy.ambiguous
         copy.doubtful = copy.ambiguous or copy.fleeting
 
+    def forget(self) -> None:
+        """Anybody may use it now, and nobody knows of what kind it is."""
+        self.declared, self.opaque, self.lossy, self.volatile = 0, True, True, True
+        self.room = self.dead_letters = None
+        self.doubt()
+        for copy in self.copies.values():
+            copy.doubtful = copy.shaky = True
+
     def doubt(self) -> None:
         """Whatever waits may be lost."""
         self.disturbed = True

@@ -47,6 +47,8 @@ def receive(model: Model, connection: Connection, event: Event) -> Facts:
         if former is not None:
             yield from late(model, former, event)
             return
+        if not connection.whole:
+            return  # it is of a life that was not seen
     if channel.state == CLOSED:
         yield from late(model, channel, event)
         return
@@ -106,7 +108,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         request.source.purging -= 1
     elif method == "confirm.select":
         next(one for one in channel.selects if one.seq == request.seq).answered = event.seq
-    elif method == "queue.declare" and event.queue and event.queue not in model.queues:
+    elif method == "queue.declare" and event.queue and event.queue not in model.queues and not model.open:
         model.queues[event.queue] = declaring.queue_of(
             model.profile, event.queue, "classic", request.seq, {}, opaque=model.opaque,
         )

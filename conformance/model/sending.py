@@ -97,6 +97,9 @@ def _close_connection(connection: Connection, seq: int) -> None:
 
 def _open(connection: Connection, event: Event) -> None:
     former = connection.channels.get(event.channel)
+    if former is not None and former.adopted:
+        former.state = CLOSED
+        connection.failed[event.channel] = former
     if former is not None and former.state not in (CLOSED, CLOSING):
         what = "channel.open of an open channel"
         requests.hard(connection, HardDoom(event.seq, "", 504, 20, 10, what, optional=True))
@@ -164,14 +167,16 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     if tag and present is not None and present.state == TIMED:
         what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
         requests.hard(channel.connection, HardDoom(event.seq, "TMO-014", 530, 60, 20, what, optional=True))
-    elif tag and present is not None and present.state != CANCELLING and not present.source.deleted:
+    elif tag and present is not None and present.state != CANCELLING and present.source.declared and (
+        not present.source.deleted
+    ):
         accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
         what = f"basic.consume with the tag {tag!r}, which is in use"
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 530, 60, 20, what, accepted))
         if not accepted:
             return
     elif tag and present is not None and present.state != CANCELLING:
-        what = f"basic.consume with the tag {tag!r}, of a consumer whose queue was deleted"
+        what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
         requests.hard(channel.connection, HardDoom(event.seq, "", 530, 60, 20, what, optional=True))
     no_ack = "no_ack" in event.flags
     taker = queue.taken_by(Taker(event.seq, no_ack, get=False))
@@ -182,7 +187,7 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     )
     taker.consumer = consumer
     timeouts.started(model, channel, consumer, event)
-    doom = windows.refuses(model, channel, event, queue.kind)
+    doom = windows.refuses(model, channel, event, queue)
     if doom is not None:
         requests.hard(channel.connection, doom)
     if queue.kind != "classic":

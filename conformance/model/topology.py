@@ -89,6 +89,8 @@ def exists(queue: Queue, channel: Channel) -> bool | None:
 
 def route(model: Model, channel: Channel, exchange: str, key: str) -> Route:
     """Where a publish to this exchange with this key goes; the default exchange leads to the queue of that name."""
+    if model.open:
+        return UNKNOWN
     if exchange:
         found = model.exchanges.get(exchange)
         return found.route(key, channel) if found is not None else UNKNOWN

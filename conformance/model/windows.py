@@ -21,6 +21,7 @@ from conformance.model.records import Delivery, HardDoom, Settlement
 if TYPE_CHECKING:
     from conformance.model.channels import Channel, Consumer
     from conformance.model.model import Model
+    from conformance.model.queues import Queue
 
 TECHNICAL = 2000
 """A quorum queue sends so many to a consumer without a limit; then acknowledgements make room."""
@@ -158,14 +159,15 @@ def change_answered(channel: Channel, sent: int, seq: int) -> None:
         shared.bound = shared.count
 
 
-def refuses(model: Model, channel: Channel, event: Event, kind: str) -> HardDoom | None:
+def refuses(model: Model, channel: Channel, event: Event, queue: Queue) -> HardDoom | None:
     """A quorum queue knows no limit of a channel: consuming from it under one costs the connection."""
     shared = channel.shared
-    if kind == "classic" or not shared.count:
+    if queue.kind == "classic" or not shared.count:
         return None
     clears = model.profile.choices.get("consumer_limit_clears_channel_limit") == "yes"
-    what = f"basic.consume from a {kind} queue under a channel's limit of {shared.count}"
-    return HardDoom(event.seq, "QOS-025", 540, 60, 20, what, optional=clears and shared.cleared > 0)
+    what = f"basic.consume from a {queue.kind} queue under a channel's limit of {shared.count}"
+    optional = bool(model.open) or (clears and shared.cleared > 0)
+    return HardDoom(event.seq, "QOS-025", 540, 60, 20, what, optional=optional)
 
 
 def taken(channel: Channel, consumer: Consumer, seq: int) -> None:

@@ -1,7 +1,7 @@
 """The fold: events in, findings and coverage out.
 
-One `Judge` per history. It is plain data between two steps, so it can be pickled, compared and run anywhere; it knows
-no clock, and equal histories give equal judgements.
+One `Judge` per history. It is plain data between two steps, so it can be put aside and taken up elsewhere (`state`); it
+knows no clock, and equal histories give equal judgements.
 """
 
 from __future__ import annotations
@@ -24,21 +24,31 @@ FAMILIES = (tag, mode, ack, err, rq, returns, qos, cnf, routes, auto, can, tx, t
 class Judge:
     """Judges one history, event by event."""
 
+    __slots__ = ("_model", "_notes")
+
     def __init__(self, profile: Profile) -> None:
         self._model = Model(profile)
         self._notes = Notes(profile)
 
     def step(self, event: Event) -> list[Finding]:
         """What this event contradicts."""
-        notes = self._notes
-        for fact in self._model.read(event):
+        notes, model = self._notes, self._model
+        for fact in model.read(event):
+            if model.open:
+                notes.turn_to(fact, model)
             for function in BY_FACT.get(type(fact), ()):
                 function(fact, notes)
+        if model.open:
+            notes.turn_to(None, None)
         return notes.take() if notes.fresh else []
 
     def end(self, complete: bool = True) -> list[Finding]:
         """The history is over. Silence is judged at DEADLINE events alone, so its end adds nothing by itself."""
         return []
+
+    @property
+    def profile(self) -> Profile:
+        return self._notes.profile
 
     @property
     def judgement(self) -> Judgement:

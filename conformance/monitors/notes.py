@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from conformance.events import Event
+from conformance.model import Fact, Model
+from conformance.monitors.standing import doubt
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
@@ -13,22 +17,33 @@ ENOUGH = 5
 class Notes:
     """What has been found and counted so far."""
 
+    __slots__ = ("_fact", "_model", "_said", "fresh", "judgement", "profile")
+
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.judgement = Judgement()
         self.fresh: list[Finding] = []
         self._said: dict[str, int] = {}
+        self._fact: Fact | None = None
+        self._model: Model | None = None
+
+    def turn_to(self, fact: Fact | None, model: Model | None) -> None:
+        """What is said next is said about this fact, by a model that does not know everything; or about nothing."""
+        self._fact, self._model = fact, model
 
     def exercise(self, *rules: str) -> None:
         """These rules had their say, and the consequence could be checked."""
         exercised = self.judgement.exercised
         for rule in rules:
-            exercised[rule] += 1
+            if self._fact is None or not self._doubted(rule, finding=False):
+                exercised[rule] += 1
 
     def find(
         self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
     ) -> None:
         """The history contradicts the rule at this event; `witness` are further events that show it."""
+        if self._fact is not None and self._doubted(rule, finding=True):
+            return
         self.judgement.exercised[rule] += 1
         said = self._said.get(rule, 0)
         self._said[rule] = said + 1
@@ -45,7 +60,18 @@ class Notes:
 
     def report(self, rule: str, what: str) -> None:
         """Something a rule lets open was seen one way or the other."""
+        if self._fact is not None and self._doubted(rule, finding=False):
+            return
         counter = self.judgement.reports.get(rule)
         if counter is None:
             counter = self.judgement.reports[rule] = type(self.judgement.exercised)()
         counter[what] += 1
+
+    def _doubted(self, rule: str, *, finding: bool) -> bool:
+        """Does the history lack what this claim takes? Then that is all there is to say."""
+        assert self._fact is not None
+        assert self._model is not None
+        reason = doubt(rule, self._fact, self._model, finding=finding)
+        if reason:
+            self.judgement.doubts.setdefault(rule, Counter())[reason] = 1
+        return bool(reason)
