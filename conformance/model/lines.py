@@ -202,19 +202,25 @@ class Line:
         return entry.number not in here.entered and (entry.after - here.entered).isdisjoint(self.entries)
 
     def _needed(self, start: Explanation, here: Explanation, message: str, must: frozenset[int]) -> bool:
-        """Is every entry made on the way for something? One that could as well be made next is left for later."""
+        """Is every entry made on the way for something? One that could as well be made next is left for later.
+
+        What somebody took at once cannot wait: later something else may stand before it.
+        """
         made = here.entered - start.entered
         if made <= must:
             return True
         called = frozenset[int]().union(*(self.entries[number].after for number in made | (must & here.entered)))
-        free = {self.entries[number].copy.id: self.entries[number].returned for number in made - must - called}
+        taken = frozenset[str]().union(*(held for _, held in here.hands))
+        entries = [self.entries[number] for number in made - must - called]
+        free = {one.copy.id: one.returned for one in entries if one.copy.id not in taken}
         return not any(lane and lane[-1] in free for lane in self._lanes(here, message, free))
 
     def _lanes(self, here: Explanation, message: str, free: dict[str, bool]) -> list[tuple[str, ...]]:
         """The sequences in which the place of an entry depends on what was made before it."""
         if self.order == "original":
             sorted_in: list[tuple[str, ...]] = [(one,) for one in here.ready if free.get(one) and one != message]
-            return [*sorted_in, here.rank] if here.rank and here.rank[-1] != message else sorted_in
+            ranked = here.rank and here.rank[-1] != message and not free.get(here.rank[-1])
+            return [*sorted_in, here.rank] if ranked else sorted_in
         standing = tuple(one for one in here.ready if one != message)
         if self.order == "tail":
             return [standing]

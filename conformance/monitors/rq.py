@@ -111,13 +111,23 @@ def _precedes(fact: Delivered, waiting: Copy, kin: str, original: bool) -> bool:
     if original:
         if not waiting.older_than(copy):
             return False
-        returned_first = kin == "RQ-002" or (kin == "RQ-003" and waiting.entered < copy.entered)
-        return returned_first or fact.queue.there(waiting, fact.channel, fact.since)
+        return _returned_first(waiting, copy, kin) or fact.queue.there(waiting, fact.channel, fact.since)
     if kin == "RQ-002":
-        assert waiting.holder is not None
-        assert copy.holder is not None
-        return waiting.holder.tag < copy.holder.tag
+        return _first_of_batch(waiting, copy)
     return kin == "RQ-003" and waiting.entered < copy.entered
+
+
+def _returned_first(waiting: Copy, copy: Copy, kin: str) -> bool:
+    """Was the waiting one back no later? One owner's batch returns as one; to RabbitMQ each get is an owner."""
+    if kin == "RQ-002":
+        return (waiting.holder is not None and waiting.holder.consumer is not None) or _first_of_batch(waiting, copy)
+    return kin == "RQ-003" and waiting.entered < copy.entered
+
+
+def _first_of_batch(waiting: Copy, copy: Copy) -> bool:
+    assert waiting.holder is not None
+    assert copy.holder is not None
+    return waiting.holder.tag < copy.holder.tag
 
 
 def _certainly_there(fact: Delivered, waiting: Copy) -> bool:

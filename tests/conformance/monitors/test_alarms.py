@@ -48,3 +48,51 @@ def test_what_came_to_nobody_may_be_settled(play) -> None:
     assert play(STRAY + "- deadline replies").broken == ["CAN-009"]
     assert play(STRAY + "@barrier 1").broken == ["CAN-009"]
     assert play(STRAY.replace("nack 1 ", "nack 2 ") + "- deadline replies").broken == ["CAN-009", "ACK-011"]
+
+BATCH = """
+    @queue q
+    @stock q m1 m2
+    @hold 1 q m1 m2
+    1 > nack 2 requeue
+    @hold 1 q m2
+    1 > nack 1 requeue
+    @hold 1 q m1                # tag 4; m2 is tag 3
+    @consume 1 q c1
+    1 > nack 4 multiple requeue
+"""
+
+
+def test_gets_return_one_by_one(play) -> None:
+    """RQ-001, RQ-002: what was got first is back first, and a consumer in wait may have it before the next one is."""
+    assert play(BATCH + "1 < deliver c1 5 m2 q redelivered \n 1 < deliver c1 6 m1 q redelivered").broken == []
+    consumed = """
+        @queue q
+        @stock q m1 m2
+        @consume 1 q c1
+        1 < deliver c1 1 m1 q
+        1 < deliver c1 2 m2 q
+        1 > nack 2 multiple requeue
+        1 < deliver c1 3 m2 q redelivered
+    """
+    assert play(consumed).broken == ["RQ-001", "RQ-002"]
+
+
+RIVALS = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2
+    @hold 2 q m3
+    2 > nack 1 requeue
+    2 > get q
+    1 > nack 2 multiple requeue
+    1 > get q
+    1 < get-ok 3 m1 q redelivered
+"""
+
+
+def test_somebody_may_have_taken_it_before_the_others_came_back(play) -> None:
+    """RQ-005: the youngest message is returned, and taken before the reader hears of it, and only then the older two."""
+    assert play(RIVALS + "2 < get-ok 2 m3 q redelivered").broken == []
+    assert play(RIVALS + "2 < get-ok 2 m2 q redelivered").broken == []
+    alone = RIVALS.replace("2 > get q", "@barrier 2")
+    assert "RQ-005" in play(alone + "2 > get q \n 2 < get-ok 2 m3 q redelivered").broken
