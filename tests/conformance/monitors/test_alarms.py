@@ -91,7 +91,7 @@ RIVALS = """
 
 
 def test_somebody_may_have_taken_it_before_the_others_came_back(play) -> None:
-    """RQ-005: the youngest message is returned, and taken before the reader hears of it, and only then the older two."""
+    """RQ-005: the youngest message is returned and taken before the older two are back, and read last."""
     assert play(RIVALS + "2 < get-ok 2 m3 q redelivered").broken == []
     assert play(RIVALS + "2 < get-ok 2 m2 q redelivered").broken == []
     alone = RIVALS.replace("2 > get q", "@barrier 2")
