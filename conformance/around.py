@@ -33,15 +33,21 @@ class Around:
 
     admin: Admin | None = None
     advance: Callable[[float], None] | None = None
-    patient: bool = False
-    """Time enough for what takes a minute."""
+    general: int | None = None
+    """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
     _policies: dict[str, str] = field(default_factory=dict)
     _changed: bool = False
 
     @property
     def adjustable(self) -> bool:
         """Can the broker's own settings be changed?"""
-        return self.admin is not None and self.admin.settings() is not None
+        return self.general is None and self.admin is not None and self.admin.settings() is not None
+
+    def enter(self, stage: Stage) -> None:
+        """A history begins: what holds in all of it is noted."""
+        stage.around = self
+        if self.general is not None:
+            stage.note(events.SETTINGS, consumer_timeout=self.general)
 
     def policy(self, stage: Stage, queue: str, timeout: int | None) -> None:
         """Gives the queue a consumer timeout by policy, or takes it away, and notes it."""

@@ -84,7 +84,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     stage = Stage(
         opened.target, opened.profile, opened.recorder, made.name, made.check.rules, made.queue_type, opened.deadline,
     )
-    stage.around = opened.around
+    opened.around.enter(stage)
     yield stage
     stage.cleanup()
 

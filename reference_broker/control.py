@@ -24,10 +24,11 @@ NOT_FOUND: Answer = 404, {"error": "Object Not Found", "reason": "Not Found"}
 
 
 class Control:
-    """Answers requests for one server."""
+    """Answers requests for one server; `theirs_only`: none for the paths that RabbitMQ has not."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, theirs_only: bool = False) -> None:
         self.server = server
+        self.theirs_only = theirs_only
         self.vhost = server.broker.vhost
         self.listener: asyncio.Server | None = None
 
@@ -57,7 +58,7 @@ class Control:
     def answer(self, method: str, target: str, body: bytes) -> Answer:
         """One request, by its path."""
         path = [unquote(part) for part in urlsplit(target).path.strip("/").split("/")]
-        handler = self.handlers().get((method, *path[:2]))
+        handler = self.handlers().get((method, *path[:2])) if path[0] == "api" or not self.theirs_only else None
         given = json.loads(body) if body.strip() else {}
         if handler is None or not isinstance(given, dict):
             return NOT_FOUND

@@ -68,6 +68,8 @@ class Dialect:
 
     # Consumer timeouts: nobody's, the channel's (by its tick), the quorum queue's own.
     consumer_timeout: Literal["none", "channel", "queue"] = "queue"
+    timeout_of_queue: bool = True
+    """Do a queue's argument and policy count?"""
     stale_requeue_revives: bool = True
     """Is a consumer served again when the last thing it did with what timed out was to requeue it?"""
     stale_ack_reaches_successor: bool = False
@@ -93,6 +95,7 @@ RABBITMQ_3_8 = Dialect(
     exception_requeues="classic",
     cancel_meets_deletion=ReplyCode.INTERNAL_ERROR,
     consumer_timeout="none",
+    timeout_of_queue=False,
 )
 RABBITMQ_3_10 = replace(
     RABBITMQ_3_8,
@@ -115,6 +118,7 @@ RABBITMQ_4_0 = replace(
     dropped_return_frees_two=False,
     counters="redelivered",
     unknown_exchange_type=ReplyCode.PRECONDITION_FAILED,
+    timeout_of_queue=True,
     max_message=16 * MEBIBYTE,
 )
 RABBITMQ_4_3 = replace(

@@ -51,9 +51,10 @@ def make_core(
     version: str | None = None,
     seed: int | None = 0,
     heartbeat: int = 60,
+    consumer_timeout: int | None = None,
 ) -> Broker:
     speaks = dialects.dialect(dialect)
-    return Broker(
+    broker = Broker(
         product=product,
         version=version or speaks.version or installed_version(),
         dialect=speaks,
@@ -61,6 +62,8 @@ def make_core(
         parts=parts_with(mutants),
         unique=random_names(seed),
     )
+    broker.vhost.settings.consumer_timeout = consumer_timeout
+    return broker
 
 
 class ReferenceBroker:
@@ -76,10 +79,14 @@ class ReferenceBroker:
         version: str | None = None,
         seed: int = 0,
         http_port: int | None = None,
+        theirs_only: bool = False,
+        consumer_timeout: int | None = None,
     ) -> None:
-        """`http_port`: also serve the management interface there; 0 for a free port."""
+        """`http_port`: also serve the management interface there, 0 for a free port; `theirs_only`: only what RabbitMQ
+        has, too. `consumer_timeout`: the broker's own, in milliseconds."""
         self.host = host
         self.http_port = http_port
+        self.theirs_only = theirs_only
         self.port = port
         self.clock = clock
         mutants = tuple(mutants)
@@ -88,7 +95,7 @@ class ReferenceBroker:
         heartbeat = 0 if clock == "virtual" else 60
         self._core = partial(
             make_core, mutants=mutants, dialect=dialect, product=product, version=version, seed=seed,
-            heartbeat=heartbeat,
+            heartbeat=heartbeat, consumer_timeout=consumer_timeout,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -178,6 +185,6 @@ class ReferenceBroker:
     async def _control(self) -> Control | None:
         if self.http_port is None or self._server is None:
             return None
-        control = Control(self._server)
+        control = Control(self._server, self.theirs_only)
         self.http_port = await control.listen(self.host, self.http_port)
         return control

@@ -61,7 +61,8 @@ class Timeouts:
             return own / 1000
         settings = self.channel.vhost.settings
         levels = [queue.effective(ARGUMENT), settings.by_policy(queue, POLICY)]
-        known = [level for level in levels if isinstance(level, int)]
+        heeded = self.channel.vhost.dialect.timeout_of_queue
+        known = [level for level in levels if isinstance(level, int) and heeded]
         return (min(known) if known else settings.general_timeout()) / 1000
 
     def watches(self, queue: Queue) -> bool:

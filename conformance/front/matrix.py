@@ -1,10 +1,14 @@
 """Many brokers, one page: the suite on real brokers, and on the reference broker in the dialect of each.
 
-    python -m conformance.front.matrix --depth ci NAME=URL ...
+    python -m conformance.front.matrix --depth ci NAME=URL[,admin=URL] ...
 
 OUT/NAME.json and OUT/reference-DIALECT.json are the results of one run each, OUT/index.html the page about all of
-them, OUT/compare.json the rules on which a real broker and the reference broker that imitates it differ. Differences
-are printed; one without an explanation makes the exit code 1, as does a closed gate.
+them, OUT/compare.json the rules on which a real broker and the reference broker that imitates it differ, OUT/gates.json
+each real broker's gate with its deviations file and without. Both are printed. A closed gate makes the exit code 1, as
+do a difference without an explanation, and a deviations file that makes no difference.
+
+An imitation has the means that one has with a real broker: its clock is nobody's, and its management API offers what
+RabbitMQ's does. A node with a consumer timeout of its own is imitated with the same.
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from conformance.front.bare import excused, without_deviations
 from conformance.front.compare import Difference, compare
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR
-from conformance.results import Results, from_json
+from conformance.front.nodes import FORM, BadNode, Node
+from conformance.results import Gate, Results, from_json
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reports import html
@@ -41,22 +47,27 @@ class Wishes:
     workers: int = 0
     together: int = 1
 
-    def command(self, url: str) -> list[str]:
-        words = [sys.executable, "-m", "conformance.cli", "run", url, "--format", "json", "--depth", self.depth,
-                 "--seed", str(self.seed), "--rules", self.rules]
-        return [*words, "-n", str(self.workers)] if self.workers else words
+    def command(self, node: Node) -> list[str]:
+        words = [sys.executable, "-m", "conformance.cli", "run", node.url, "--format", "json", "--depth", self.depth,
+                 "--seed", str(self.seed), "--rules", self.of(node)]
+        more = {"--broker-admin": node.admin, "--consumer-timeout": node.consumer_timeout, "-n": self.workers or None}
+        return [*words, *(str(word) for pair in more.items() if pair[1] is not None for word in pair)]
+
+    def of(self, node: Node) -> str:
+        """The rules for this node: what it is there for, unless others are asked for."""
+        return self.rules if self.rules != "*" else node.rules or "*"
 
 
-def examine(name: str, url: str, wishes: Wishes) -> Results:
+def examine(node: Node, wishes: Wishes) -> Results:
     """One run of the suite as a process of its own."""
-    log = wishes.out / f"{name}.log"
+    log = wishes.out / f"{node.name}.log"
     with log.open("w", encoding="utf-8") as errors:
-        run = subprocess.run(wishes.command(url), stdout=subprocess.PIPE, stderr=errors, check=False, text=True)
+        run = subprocess.run(wishes.command(node), stdout=subprocess.PIPE, stderr=errors, check=False, text=True)
     if run.returncode not in (GATE_OPEN, GATE_CLOSED):
-        raise NoResults(f"{name}: the run ended with exit code {run.returncode} and no verdicts; see {log}")
-    (wishes.out / f"{name}.json").write_text(run.stdout, encoding="utf-8")
+        raise NoResults(f"{node.name}: the run ended with exit code {run.returncode} and no verdicts; see {log}")
+    (wishes.out / f"{node.name}.json").write_text(run.stdout, encoding="utf-8")
     results = from_json(run.stdout)
-    print(f"{name}: {tally(results)}", file=sys.stderr, flush=True)
+    print(f"{node.name}: {tally(results)}", file=sys.stderr, flush=True)
     return results
 
 
@@ -65,28 +76,86 @@ def tally(results: Results) -> str:
     return f"gate {'open' if results.gate.open else 'closed'}, {counts}, {results.seconds:.0f} s"
 
 
-def imitate(dialect: str, wishes: Wishes) -> Results:
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """What imitates a real broker: a dialect, with the consumer timeout that is in the real one's configuration."""
+
+    dialect: str
+    consumer_timeout: int | None = None
+    rules: str | None = None
+
+    @property
+    def name(self) -> str:
+        own = "" if self.consumer_timeout is None else f"-{self.consumer_timeout}ms"
+        return f"reference-{self.dialect}{own}"
+
+
+def imitate(twin: Twin, wishes: Wishes) -> Results:
     """The same on the reference broker in this dialect."""
-    with ReferenceBroker(dialect=dialect) as broker:
-        return examine(reference_name(dialect), broker.url, wishes)
+    with ReferenceBroker(
+        dialect=twin.dialect, http_port=0, theirs_only=True, consumer_timeout=twin.consumer_timeout,
+    ) as broker:
+        return examine(Node(twin.name, broker.url, broker.admin_url, twin.consumer_timeout, twin.rules), wishes)
 
 
-def reference_name(dialect: str) -> str:
-    return f"reference-{dialect}"
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The results of all runs by name, the real brokers among them, and what differs."""
+
+    runs: Mapping[str, Results]
+    real: Sequence[str]
+    differences: Sequence[Difference]
+
+    @property
+    def gates(self) -> list[BothGates]:
+        return [BothGates(name, self.runs[name].gate, without_deviations(self.runs[name]), excused(self.runs[name]))
+                for name in self.real]
+
+    @property
+    def fine(self) -> bool:
+        return (all(results.gate.open for results in self.runs.values())
+                and all(one.explained for one in self.differences) and all(both.consistent for both in self.gates))
 
 
-def run(brokers: Mapping[str, str], wishes: Wishes) -> tuple[dict[str, Results], list[Difference]]:
+@dataclass(frozen=True, slots=True)
+class BothGates:
+    """A real broker's gate with its deviations file and without, and the rules that the file excuses."""
+
+    broker: str
+    with_deviations: Gate
+    without_deviations: Gate
+    excused: Sequence[str]
+
+    @property
+    def consistent(self) -> bool:
+        """Does the file make the difference, if it excuses anything?"""
+        return self.with_deviations.open and self.without_deviations.open is not bool(self.excused)
+
+    def __str__(self) -> str:
+        def told(gate: Gate) -> str:
+            return "open" if gate.open else f"closed by {len(gate.reasons)}"
+
+        return (f"{self.broker}: gate {told(self.with_deviations)} with its deviations file, "
+                f"{told(self.without_deviations)} without ({', '.join(self.excused) or 'nothing to excuse'})")
+
+
+def run(nodes: Sequence[Node], wishes: Wishes) -> Matrix:
     """All runs, `together` at a time, and the differences between each real broker and its imitation."""
     with ThreadPoolExecutor(wishes.together) as pool:
-        real = dict(zip(brokers, pool.map(lambda name: examine(name, brokers[name], wishes), brokers), strict=True))
-        spoken = {DOCUMENTED.name, *map(spoken_by, real.values())}
-        dialects = [name for name in DIALECTS if name in spoken]
-        imitated = dict(zip(dialects, pool.map(lambda name: imitate(name, wishes), dialects), strict=True))
+        real = list(zip(nodes, pool.map(lambda node: examine(node, wishes), nodes), strict=True))
+        twins = list(dict.fromkeys([Twin(DOCUMENTED.name), *(twin for pair in real if (twin := twin_of(*pair)))]))
+        imitated = dict(zip(twins, pool.map(lambda twin: imitate(twin, wishes), twins), strict=True))
     differences = [
-        difference for name, results in real.items() if spoken_by(results) in imitated
-        for difference in compare(name, results, imitated[spoken_by(results)])
+        difference for node, results in real if (twin := twin_of(node, results)) is not None
+        for difference in compare(node.name, results, imitated[twin])
     ]
-    return real | {reference_name(name): results for name, results in imitated.items()}, differences
+    runs = {node.name: results for node, results in real} | {twin.name: imitated[twin] for twin in twins}
+    return Matrix(runs, [node.name for node in nodes], differences)
+
+
+def twin_of(node: Node, results: Results) -> Twin | None:
+    dialect = spoken_by(results)
+    return Twin(dialect, node.consumer_timeout, node.rules) if dialect else None
 
 
 def spoken_by(results: Results) -> str:
@@ -95,39 +164,46 @@ def spoken_by(results: Results) -> str:
     return dialect.name if dialect is not None and dialect.product == results.broker.product else ""
 
 
-def write(documents: Mapping[str, Results], differences: Sequence[Difference], out: Path) -> None:
-    rows = [asdict(difference) for difference in differences]
-    (out / "compare.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    runs = [json.loads((out / f"{name}.json").read_text(encoding="utf-8")) for name in documents]
+def write(matrix: Matrix, out: Path) -> None:
+    rows = [asdict(difference) for difference in matrix.differences]
+    gates = {both.broker: asdict(both) for both in matrix.gates}
+    for name, document in (("compare.json", rows), ("gates.json", list(gates.values()))):
+        (out / name).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    runs = [
+        json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
+        | {"gate_without_deviations": gates[name]["without_deviations"] if name in gates else None}
+        for name in matrix.runs
+    ]
     (out / "index.html").write_text(html.render_many(runs, rows), encoding="utf-8")
 
 
-def tell(differences: Sequence[Difference]) -> None:
-    for one in differences:
+def tell(matrix: Matrix) -> None:
+    for one in matrix.differences:
         print(f"{one.rule} on {one.broker}: {one.real}, reference broker: {one.reference}. "
               f"{one.explained or 'Not explained' + (f': {one.observed}' if one.observed else '')}")
-    unexplained = sum(one.explained is None for one in differences)
-    print(f"{len(differences)} differences, {unexplained} of them not explained")
+    unexplained = sum(one.explained is None for one in matrix.differences)
+    print(f"{len(matrix.differences)} differences, {unexplained} of them not explained")
+    for both in matrix.gates:
+        print(both)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    wishes, brokers = parse(arguments)
+    wishes, nodes = parse(arguments)
     wishes.out.mkdir(parents=True, exist_ok=True)
     try:
-        documents, differences = run(brokers, wishes)
+        matrix = run(nodes, wishes)
     except NoResults as failure:
         print(failure, file=sys.stderr)
         return HARNESS_ERROR
-    write(documents, differences, wishes.out)
-    tell(differences)
+    write(matrix, wishes.out)
+    tell(matrix)
     print(f"report: {wishes.out / 'index.html'}", file=sys.stderr)
-    fine = all(results.gate.open for results in documents.values()) and all(one.explained for one in differences)
-    return GATE_OPEN if fine else GATE_CLOSED
+    return GATE_OPEN if matrix.fine else GATE_CLOSED
 
 
-def parse(arguments: list[str] | None) -> tuple[Wishes, dict[str, str]]:
+def parse(arguments: list[str] | None) -> tuple[Wishes, list[Node]]:
     parser = argparse.ArgumentParser(prog="python -m conformance.front.matrix", description="Many brokers, one page.")
-    parser.add_argument("brokers", nargs="*", metavar="NAME=URL")
+    parser.add_argument("brokers", nargs="*", metavar="NODE", help=FORM)
     parser.add_argument("--out", type=Path, default=Path("build/matrix"))
     parser.add_argument("--depth", default="ci")
     parser.add_argument("--seed", type=int, default=0)
@@ -135,10 +211,11 @@ def parse(arguments: list[str] | None) -> tuple[Wishes, dict[str, str]]:
     parser.add_argument("--workers", type=int, default=0, help="processes per run (default: one)")
     parser.add_argument("--together", type=int, default=2, help="runs at the same time (default: %(default)s)")
     options = parser.parse_args(arguments)
-    if wrong := [pair for pair in options.brokers if "=" not in pair]:
-        parser.error(f"a broker is named NAME=URL, not {wrong[0]!r}")
     wishes = Wishes(options.out, options.depth, options.seed, options.rules, options.workers, options.together)
-    return wishes, dict(pair.split("=", 1) for pair in options.brokers)
+    try:
+        return wishes, [Node.parse(text) for text in options.brokers]
+    except BadNode as bad:
+        parser.error(str(bad))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ class Option:
 TABLE = (
     Option("broker-url", "amqp or amqps URL; default: the embedded reference broker", "URL", many=True, env="AMQP_URL"),
     Option("broker-admin", "RabbitMQ-style management API, where policies are set; without it less is judged", "URL"),
+    Option("consumer-timeout", "milliseconds: the broker's own consumer timeout, where it is known and short", "MS"),
     Option("profile", "what the broker is held to: a name or a file; default: detected", "NAME|FILE"),
     Option("deviations", "known deviations, strict; default: the profile's own", "NAME|FILE"),
     Option("level", "lowest level that runs: must, should or may (default)", "LEVEL"),
@@ -57,6 +58,7 @@ class Options:
 
     url: str | None = None
     admin: str | None = None
+    consumer_timeout: int | None = None
     profile: str | None = None
     deviations: str | None = None
     level: str = "may"
@@ -76,7 +78,8 @@ class Options:
         level = _one_of("level", text["level"] or "may", LEVELS)
         _known_rules(rules, level)
         return cls(
-            url=_url(text["broker-url"]), admin=_text(text["broker-admin"]), profile=_text(text["profile"]),
+            url=_url(text["broker-url"]), admin=_text(text["broker-admin"]),
+            consumer_timeout=_number("consumer-timeout", text["consumer-timeout"], 0), profile=_text(text["profile"]),
             deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
             seed=_number("seed", text["seed"], 0) or 0, recording=_directory("recording", text["recording"]),

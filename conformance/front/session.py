@@ -133,17 +133,17 @@ def patient(target: Target) -> Target:
 
 def around(options: Options, under_test: brokers.BrokerUnderTest) -> Around:
     """The broker's management API and clock, where we have them."""
-    patient, embedded = options.depth == "deep", under_test.embedded
+    embedded = under_test.embedded
     if embedded is not None:
-        return Around(Admin(embedded.admin_url), embedded.advance, patient)
+        return Around(Admin(embedded.admin_url), embedded.advance)
     if options.admin is None:
-        return Around(patient=patient)
+        return Around(general=options.consumer_timeout)
     admin = Admin(options.admin, under_test.target.vhost)
     try:
         admin.check()
     except AdminRefused as refused:
         raise Refused(WRONG_USE, f"--broker-admin cannot be used: {refused}.") from None
-    return Around(admin, patient=patient)
+    return Around(admin, general=options.consumer_timeout)
 
 
 def profile_of(name: str) -> Profile:

@@ -1,9 +1,10 @@
 """The precedence of consumer timeouts, expected and measured, as a page.
 
-    python -m conformance.front.timeouts [amqp://... http://...]
+    python -m conformance.front.timeouts [NODE...]
 
-Every combination of levels that can differ in outcome runs on the reference broker, and on a broker with its management
-API where their URLs are given: there, whatever that API can set. Writes docs/timeouts.md.
+Every combination of levels that can differ in outcome runs on the reference broker, and on the brokers that are given
+as `.ci/brokers.py nodes rmq43 rmq43-short` prints them: there, whatever their management APIs can set beside what is in
+their configuration. Measurements of one version share a column. Writes docs/timeouts.md.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from conformance.around import Around
 from conformance.brokers import BrokerUnderTest
 from conformance.drivers.admin import Admin
 from conformance.events import TO_CLIENT
+from conformance.front.nodes import Node
 from conformance.model.timeouts import Levels
 from conformance.recorder import Recorder
 from conformance.stage import Stage
-from conformance.suite.precedence import combinations_of, stage_rows
+from conformance.suite.precedence import combinations_of, possible, stage_rows
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "timeouts.md"
 Measured = Mapping[Levels, int]
@@ -33,8 +35,9 @@ argument and its policy counts; else the broker's own setting (rules
 [TMO-002](rules.md#tmo-002--the-consumers-own-timeout-goes-first) to
 [TMO-005](rules.md#tmo-005--the-timeout-is-30-minutes-by-default)). A level is set or not, and the order of those that
 are set is all that can matter, so there is a row for each order of each subset. On the reference broker time is made to
-pass, in steps of a twentieth of a second around each deadline. A real broker's own setting cannot be changed from
-outside, so those cells are empty.
+pass, in steps of a twentieth of a second around each deadline. A real broker's own setting is in its configuration, so
+two nodes of one version share a column: the rows without it ran on a node with the default, half an hour, the others on
+one with a short timeout.
 
 """
 
@@ -43,9 +46,9 @@ def measured(broker: BrokerUnderTest, around: Around) -> Measured:
     """Milliseconds from each row's delivery to its notification."""
     stage = Stage(broker.target, broker.profile, Recorder("timeouts", broker.name), "timeouts", (), "quorum",
                   broker.deadline)
-    stage.around = around
+    around.enter(stage)
     try:
-        rows = stage_rows(stage, combinations_of())
+        rows = stage_rows(stage, possible(around))
         came: dict[str, int] = {}
         found: dict[Levels, int] = {}
         for event in stage.events:
@@ -76,9 +79,11 @@ def main(argv: Sequence[str]) -> None:
         assert reference.embedded is not None
         around = Around(Admin(reference.embedded.admin_url), reference.embedded.advance)
         columns["reference broker"] = measured(reference, around)
-    if len(argv) > 1:
-        with brokers.resolve(argv[0]) as real:
-            columns[real.name] = measured(real, Around(Admin(argv[1], real.target.vhost)))
+    for node in map(Node.parse, argv):
+        with brokers.resolve(node.url) as real:
+            admin = Admin(node.admin, real.target.vhost) if node.admin else None
+            column = measured(real, Around(admin, general=node.consumer_timeout))
+            columns[real.name] = {**columns.get(real.name, {}), **column}
     PAGE.write_text(HEAD + table(columns), encoding="utf-8")
 
 

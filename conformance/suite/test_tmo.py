@@ -14,48 +14,18 @@ import pytest
 from codec import methods as m
 from conformance.around import expire
 from conformance.channel import Channel
-from conformance.drivers.raw import RawConnection
 from conformance.model.timeouts import ARGUMENT
 from conformance.stage import Stage
 from conformance.suite.marks import QueueType, rule
-from conformance.suite.precedence import combinations_of, stage_rows
+from conformance.suite.precedence import possible, stage_rows
 from conformance.suite.props import reopen, restock, stocked
+from conformance.suite.timing import LONG, SOONER, T, about_once_a_minute, pause, plain, polite, timed
 
-T, SOONER, LONG = 500, 250, 60_000
 CERTAINLY = 1100
 """So much later the second of two deliveries that came together has timed out like the first."""
-NOTICE = "consumer_cancel_notify"
 QUORUM: tuple[QueueType, ...] = ("quorum",)
 ALLOWED_RETURNS = 20
 """So many failed deliveries a quorum queue forgives by default."""
-
-
-def polite(stage: Stage, name: str = "polite") -> RawConnection:
-    """A client that can be notified."""
-    return stage.connections.get(name) or stage.connect(name, {NOTICE: True})
-
-
-def plain(stage: Stage) -> RawConnection:
-    """A client that cannot."""
-    return stage.connections.get("plain") or stage.connect("plain", {})
-
-
-def timed(
-    stage: Stage, queue: str, timeout: int = T, *, channel: Channel | None = None, prefetch: int = 1,
-    connection: RawConnection | None = None,
-) -> tuple[Channel, str]:
-    """A consumer with this timeout that has what it may have of the queue, and its channel."""
-    channel = channel or stage.channel(connection=connection or polite(stage))
-    channel.qos(prefetch)
-    tag = channel.consume(queue, arguments={ARGUMENT: timeout})
-    stage.quiesce()
-    return channel, tag
-
-
-def pause(stage: Stage, milliseconds: int = SOONER) -> None:
-    """Lets so much time pass: by a consumer of its own that times out then."""
-    timed(stage, stocked(stage, 1), milliseconds)
-    expire(stage, milliseconds / 1000 + 0.1)
 
 
 @rule("TMO-001", queue_types=("classic",))
@@ -81,19 +51,20 @@ def test_classic_queues_have_none(stage: Stage) -> None:
 @rule("TMO-002", queue_types=QUORUM)
 def test_the_consumer_s_own_goes_first(stage: Stage) -> None:
     """Longer and shorter than all others, in every order of all levels that can be set."""
-    stage_rows(stage, (row for row in combinations_of() if row.consumer is not None))
+    stage_rows(stage, (row for row in possible(stage.around) if row.consumer is not None))
 
 
 @rule("TMO-003", queue_types=QUORUM)
 def test_the_shorter_of_argument_and_policy(stage: Stage) -> None:
     """Each alone, both in both orders, and with every place of the broker's own setting."""
-    stage_rows(stage, (row for row in combinations_of() if row.rule == "TMO-003"))
+    stage_rows(stage, (row for row in possible(stage.around) if row.rule == "TMO-003"))
 
 
 @rule("TMO-004", queue_types=QUORUM)
 def test_the_broker_s_setting_comes_last(stage: Stage) -> None:
     """Alone, and where the queue has a longer one."""
-    stage_rows(stage, (row for row in combinations_of(("argument", "policy", "general")) if row.general is not None))
+    rows = possible(stage.around, ("argument", "policy", "general"))
+    stage_rows(stage, (row for row in rows if row.general is not None))
 
 
 @rule("TMO-005", queue_types=QUORUM)
@@ -359,30 +330,16 @@ def test_what_is_no_timeout(stage: Stage) -> None:
     expire(stage)
 
 
-@rule("TMO-024")
+@rule("TMO-024", queue_types=("classic",), depth="ci")
 def test_watched_by_the_channel(stage: Stage) -> None:
-    """The channel looks about once a minute: only where there is time for that."""
-    about_once_a_minute(stage)
+    """The channel looks about once a minute: a classic queue and a quorum queue, side by side."""
+    about_once_a_minute(stage, "channel")
 
 
-@rule("TMO-027", queue_types=("classic",))
+@rule("TMO-027", queue_types=("classic",), depth="deep")
 def test_watched_by_the_broker(stage: Stage) -> None:
-    """The broker looks about once a minute: only where there is time for that."""
-    about_once_a_minute(stage)
-
-
-def about_once_a_minute(stage: Stage) -> None:
-    """A consumer holds one of two messages until somebody looks."""
-    if not stage.around.patient and stage.around.advance is None:
-        return
-    queue = stage.queue({ARGUMENT: T})
-    restock(stage, queue, 2)
-    channel = stage.channel(connection=polite(stage))
-    channel.qos(1)
-    channel.consume(queue)
-    stage.quiesce()
-    expire(stage, within=90)
-    stage.barrier(stage.channel(connection=polite(stage)))
+    """The broker looks about once a minute."""
+    about_once_a_minute(stage, "sweep")
 
 
 @rule("TMO-025", queue_types=QUORUM)

@@ -56,6 +56,8 @@ class Run:
         said += [count(seen["deviates"], "known deviation")] if seen["deviates"] else []
         said += [f"{seen[one]} {SIGNS[one].word}" for one in ("harness-error", "inconclusive", "under-tested")
                  if seen[one]]
+        bare = self.results.get("gate_without_deviations")
+        said += ["closed without the deviations file"] if bare and not bare["open"] and self.open else []
         return ", ".join(said)
 
     @property

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.front.bare import excused, without_deviations
 from conformance.front.compare import EXPLAINED, compare
-from conformance.front.matrix import Wishes, imitate, main, spoken_by
+from conformance.front.matrix import BothGates, Twin, Wishes, imitate, main, spoken_by
+from conformance.front.nodes import BadNode, Node
 from conformance.profiles import NAMES
 from conformance.results import Results
 from conformance.rules import CATALOGUE
@@ -23,7 +25,7 @@ Change = Callable[..., Results]
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     wishes = Wishes(tmp_path_factory.mktemp("matrix"), "smoke", rules="ACK-01*,CAN-008")
-    return imitate("rabbitmq-4.3", wishes)
+    return imitate(Twin("rabbitmq-4.3"), wishes)
 
 
 @pytest.fixture
@@ -72,6 +74,44 @@ def test_who_is_imitated(results: Results) -> None:
     assert spoken_by(replace(results, profile="lavinmq-2")) == ""
 
 
+def test_the_gate_is_closed_without_what_excuses(results: Results) -> None:
+    assert results.gate.open
+    bare = without_deviations(results)
+    assert not bare.open
+    assert [rule for rule in excused(results) if not any(rule in reason for reason in bare.reasons)] == []
+    both = BothGates("mine", results.gate, bare, excused(results))
+    assert both.consistent
+    assert str(both) == "mine: gate open with its deviations file, closed by 2 without (ACK-018, CAN-008)"
+
+
+def test_a_file_that_makes_no_difference_is_none(results: Results) -> None:
+    assert not BothGates("mine", results.gate, results.gate, ["ACK-018"]).consistent
+    assert BothGates("mine", results.gate, results.gate, []).consistent
+
+
+def test_a_gate_without_deviations_is_the_same_gate(results: Results, changed: Change) -> None:
+    assert without_deviations(changed("ACK-018", "held")).reasons == without_deviations(results).reasons[1:]
+
+
+def test_a_node_is_named_with_all_there_is_to_know() -> None:
+    text = "short=amqp://host/%2F,admin=http://host:1,consumer-timeout=5000,rules=TMO-*"
+    assert Node.parse(text) == Node("short", "amqp://host/%2F", "http://host:1", 5000, "TMO-*")
+    assert Node.parse("plain=amqp://host") == Node("plain", "amqp://host")
+    for bad in ("amqp://host", "x=", "x=amqp://host,colour=red", "x=amqp://host,consumer-timeout=soon"):
+        with pytest.raises(BadNode, match="NAME=URL"):
+            Node.parse(bad)
+
+
+def test_what_a_run_is_told_of_its_node(tmp_path: Path) -> None:
+    node = Node("short", "amqp://host", "http://host:1", 5000, "TMO-*")
+    words = Wishes(tmp_path, workers=2).command(node)
+    for option, value in (("--broker-admin", "http://host:1"), ("--consumer-timeout", "5000"), ("--rules", "TMO-*"),
+                          ("-n", "2")):
+        assert words[words.index(option) + 1] == value
+    assert Wishes(tmp_path, rules="ACK-*").of(node) == "ACK-*"
+    assert "--consumer-timeout" not in Wishes(tmp_path).command(Node("plain", "amqp://host"))
+
+
 def test_a_broker_beside_its_imitation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The reference broker in a dialect, and with a bug, stands in for the real one."""
     short = ["--depth", "smoke", "--rules", "TAG-009", "--out", str(tmp_path)]
@@ -83,7 +123,9 @@ def test_a_broker_beside_its_imitation(tmp_path: Path, capsys: pytest.CaptureFix
     assert "1 differences, 1 of them not explained" in printed.out
     assert [row["rule"] for row in json.loads((tmp_path / "compare.json").read_text())] == ["TAG-009"]
     names = {"other", "reference-documented", "reference-rabbitmq-3.10"}
-    assert {path.stem for path in tmp_path.glob("*.json")} == names | {"compare"}
+    assert {path.stem for path in tmp_path.glob("*.json")} == names | {"compare", "gates"}
+    assert [row["broker"] for row in json.loads((tmp_path / "gates.json").read_text())] == ["other"]
+    assert "other: gate closed by 1 with its deviations file" in printed.out
     assert "TAG-009" in (tmp_path / "index.html").read_text()
 
 
