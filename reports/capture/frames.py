@@ -1,0 +1,201 @@
+"""Octets of one direction to frames, also where it is not known how they begin.
+
+A direction whose beginning was seen is read like any stream: what is no frame there is malformed, and that is a fact
+about who sent it. After a hole, or where a capture begins in the middle, frames must be found first, and a guess would
+be an accusation. They are believed where a chain is long enough: whole frames one after the other, each end octet in
+its place, each method and header decoded strictly, at least one method among them, and nothing but the begin of a
+frame after them. What was needed for the proof is skipped with the rest, because its place in the order has passed.
+A connection's own beginning, the protocol header or connection.start, needs no other proof.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import codec
+from codec.explain import envelope, explain
+
+MOST = 1 << 26
+PROVEN = 3
+ATTEMPTS = 16
+
+_FRAME_END = 0xCE
+_KINDS = frozenset({1, 2, 3, 8})
+_LARGEST = 1 << 28
+_BEGIN = re.compile(rb"(?=[\x01\x02\x03\x08]..[\x00-\x0f]...)", re.DOTALL)
+_START = re.compile(rb"\x01\x00\x00\x00[\x00-\x0f]..\x00\x0a\x00\x0a", re.DOTALL)
+MAGIC = b"AMQP"
+
+
+class Splitter:
+    """One direction's octets, cut into frames. A protocol header counts as a frame.
+
+    `problem` is set when malformed octets came and stays set, `blind` while no frame can be told, `skipped` counts the
+    octets that were passed over since it became so.
+    """
+
+    __slots__ = ("_attempts", "_beginning", "_need", "_next_look", "_parts", "_size", "blind", "limit", "problem",
+                 "skipped", "sure")
+
+    def __init__(self, *, whole: bool) -> None:
+        self.limit = codec.FRAME_MAX if whole else 0
+        self.sure = whole
+        """Was every octet of this direction seen?"""
+        self.blind, self._beginning = not whole, True
+        self.problem: codec.MalformedFrame | None = None
+        self.skipped = 0
+        self._parts: list[bytes] = []
+        self._size = self._need = self._attempts = self._next_look = 0
+
+    @property
+    def rest(self) -> bytes:
+        """Octets that are not yet a whole frame."""
+        return b"".join(self._parts)
+
+    def lose(self) -> None:
+        """Octets are missing here."""
+        self.skipped += self._size
+        self.limit, self.sure = 0, False
+        self.blind, self._beginning, self._next_look = True, False, 0
+        self._keep(b"")
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The frames that these octets complete."""
+        if self.problem is not None:
+            return []
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size < self._need:
+            return []
+        if len(self._parts) > 1:
+            data = b"".join(self._parts)
+        if self.blind:
+            return self._look(data)
+        found: list[bytes] = []
+        at = self._begin(data, found) if self._beginning else 0
+        self._cut(data, at, found)
+        return found
+
+    def _begin(self, data: bytes, found: list[bytes]) -> int:
+        """Protocol headers stand before all frames."""
+        if data[:4] != MAGIC[:len(data)]:
+            self._beginning = False
+        elif len(data) >= 8:
+            self._beginning = False
+            found.append(data[:8])
+            return 8
+        return 0
+
+    def _cut(self, data: bytes, at: int, found: list[bytes]) -> None:
+        size = len(data)
+        most = self.limit - 8 if self.limit else _LARGEST
+        end = at
+        while at + 8 <= size and not self._beginning:
+            length = data[at + 3] << 24 | data[at + 4] << 16 | data[at + 5] << 8 | data[at + 6]
+            end = at + 8 + length
+            if length > most or data[at] not in _KINDS:
+                self._refuse(envelope(data, at, self.limit) or explain(data, at, self.limit))
+                return
+            if end > size:
+                break
+            if data[end - 1] != _FRAME_END:
+                self._refuse(explain(data, at, self.limit))
+                return
+            found.append(data[at:end])
+            at = end
+        self._keep(data[at:] if at else data)
+        if self._size >= 7:
+            self._need = end - at
+        elif self._size and not self._beginning:
+            early = envelope(data, at, self.limit)
+            if early is not None:
+                self._refuse(early)
+
+    def _refuse(self, problem: codec.MalformedFrame) -> None:
+        self.problem = problem
+
+    def distrust(self) -> bool:
+        """These frames were told after a hole, and cannot be right: look again. False if that was tried too often."""
+        self._attempts += 1
+        if self._attempts >= ATTEMPTS:
+            return False
+        self.problem = None
+        self.lose()
+        return True
+
+    def _keep(self, rest: bytes) -> None:
+        self._parts = [rest] if rest else []
+        self._size, self._need = len(rest), 0
+
+    # -- where it is not known how frames lie
+
+    def _look(self, data: bytes) -> list[bytes]:
+        if self._beginning and (data[:8] == codec.ProtocolHeader().encode() or _START.match(data)):
+            self.blind, self.sure, self.limit = False, True, codec.FRAME_MAX
+            return self._resume(data, 0, keep=True)
+        if self._size < self._next_look:
+            return []
+        end = proven(data)
+        if end is None:
+            if self._size > MOST:
+                self.skipped += self._size - MOST // 2
+                self._keep(data[-MOST // 2:])
+            self._next_look = self._size + (self._size >> 2 if self._size > 4096 else 1)
+            return []
+        self.skipped += end
+        self.blind = False
+        return self._resume(data, end, keep=False)
+
+    def _resume(self, data: bytes, at: int, *, keep: bool) -> list[bytes]:
+        found: list[bytes] = []
+        self._beginning = keep
+        self._cut(data, self._begin(data, found) if keep else at, found)
+        return found
+
+
+def proven(data: bytes) -> int | None:
+    """Where the frames end that prove how frames lie in these octets; None if nothing is proven."""
+    for candidate in _BEGIN.finditer(data):
+        end = _chain(data, candidate.start())
+        if end is not None:
+            return end
+    return None
+
+
+def _chain(data: bytes, at: int) -> int | None:
+    """The end of a chain of frames from here, if it is long enough to be believed."""
+    count, methods, size = 0, 0, len(data)
+    for raw in _whole(data, at):
+        if not raw or not _sound(raw):
+            return None
+        count += 1
+        methods += raw[0] == 1
+        at += len(raw)
+    if not methods or count < PROVEN - (at == size):
+        return None
+    return at if at == size or data[at] in _KINDS else None
+
+
+def _whole(data: bytes, at: int) -> Iterator[bytes]:
+    """Frame after frame while they are whole; an empty one where there cannot be one."""
+    size = len(data)
+    while at + 8 <= size:
+        end = at + 8 + int.from_bytes(data[at + 3:at + 7], "big")
+        if data[at] not in _KINDS or end - at > _LARGEST:
+            yield b""
+            return
+        if end > size:
+            return
+        yield data[at:end] if data[end - 1] == _FRAME_END else b""
+        at = end
+
+
+def _sound(raw: bytes) -> bool:
+    if raw[0] == 3:
+        return len(raw) > 8
+    try:
+        codec.decode(raw)
+    except codec.MalformedFrame:
+        return False
+    return raw[0] != 8 or raw[1:3] == b"\0\0"

@@ -1,0 +1,232 @@
+"""Events in columns: what many events have in common is made once.
+
+Most frames of a busy connection say the same as one before them, but for a delivery tag. So an event is made by
+`EventBuilder` when its words are first seen and kept as a *template*; a row is the number of a template and what
+differs: seq, time, tag, body, octets, and the packet that completed it. A `Block` of rows gives `Event`s, rows of a
+recording, or (through `columns`) Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import codec
+from conformance.events import Event, EventBuilder, Labels, body_hash
+from reports.recording import to_row
+
+MOST_TEMPLATES = 1 << 16
+
+Row = tuple[int, int, int, int | None, int | None, str | None, bytes, int]
+"""(template, seq, time_ns, delivery_tag, body_size, body_hash, raw, packet)"""
+
+
+class Block(NamedTuple):
+    """Rows of one file, in the order in which they were made."""
+
+    file: str
+    templates: list[Event]
+    rows: list[Row]
+
+    def events(self) -> Iterator[Event]:
+        for template, seq, time_ns, tag, size, digest, raw, _ in self.rows:
+            yield self.templates[template]._replace(
+                seq=seq, time_ns=time_ns, delivery_tag=tag, body_size=size, body_hash=digest, raw=raw,
+            )
+
+    def recorded(self) -> Iterator[dict[str, Any]]:
+        """Rows as a recording has them, each with its place in the capture."""
+        for event, row in zip(self.events(), self.rows, strict=True):
+            yield {**to_row(event), "file": self.file, "packet": row[-1]}
+
+
+class Rows:
+    """Collects rows, whatever connection they are of."""
+
+    def __init__(self, file: str = "") -> None:
+        self.file = file
+        self.templates: list[Event] = []
+        self.rows: list[Row] = []
+        self._known: dict[int, dict[bytes, int]] = {}
+
+    def known(self) -> dict[bytes, int]:
+        """A new memory, from octets to templates; emptied when there are too many templates."""
+        memory: dict[bytes, int] = {}
+        self._known[id(memory)] = memory
+        return memory
+
+    def release(self, memory: dict[bytes, int]) -> None:
+        """Nobody will ask this memory again."""
+        self._known.pop(id(memory), None)
+
+    def template(self, event: Event) -> int:
+        self.templates.append(event)
+        return len(self.templates) - 1
+
+    def add(self, event: Event, seq: int, time_ns: int, packet: int) -> None:
+        """An event that is not expected to come again."""
+        self.rows.append((
+            self.template(event), seq, time_ns, event.delivery_tag, event.body_size, event.body_hash, event.raw, packet,
+        ))
+
+    def take(self) -> Block:
+        """What was collected since the last time."""
+        block = Block(self.file, self.templates, self.rows)
+        self.rows = []
+        if len(self.templates) > MOST_TEMPLATES:
+            self.templates = []
+            for memory in self._known.values():
+                memory.clear()
+        return block
+
+
+class Place:
+    """Where events are put: the packet that is being read, and the order so far."""
+
+    __slots__ = ("packet", "rank", "seq", "time_ns")
+
+    def __init__(self) -> None:
+        self.packet = self.time_ns = self.seq = self.rank = 0
+
+    def next(self) -> int:
+        """The next seq. In a ring it tells the packet, so that files can be read apart."""
+        seq = self.seq + 1
+        self.seq = seq = seq if seq > self.rank else self.rank
+        return seq
+
+
+class _Content:
+    """A method that waits for its content."""
+
+    __slots__ = ("body", "got", "header", "method", "raw", "size", "tag")
+
+    def __init__(self, method: bytes, tag: int | None, raw: bytes) -> None:
+        self.method, self.tag, self.raw = method, tag, [raw]
+        self.header: bytes | None = None
+        self.body: list[bytes] = []
+        self.got = self.size = 0
+
+
+# octets of the frame before the delivery tag; that of basic.deliver comes after a string
+_TAGGED = {b"\x00\x3c\x00\x50": 11, b"\x00\x3c\x00\x5a": 11, b"\x00\x3c\x00\x78": 11, b"\x00\x3c\x00\x47": 11,
+           b"\x00\x3c\x00\x3c": 12}
+_DELIVER = 12
+_CONTENT = -1
+
+
+class Reader:
+    """Frames of one direction of one connection to rows; the same events as `EventBuilder` makes."""
+
+    __slots__ = ("_builder", "_direction", "_doubtful", "_headers", "_known", "_on_tune", "_open", "_place", "_rows")
+
+    def __init__(
+        self, labels: Labels, direction: str, rows: Rows, place: Place, on_tune: Callable[[int], None],
+    ) -> None:
+        self._rows, self._place, self._direction, self._on_tune = rows, place, direction, on_tune
+        self._builder = EventBuilder(labels, lambda: 0, lambda: 0)
+        self._known = rows.known()
+        self._headers: set[bytes] = set()
+        self._open: dict[bytes, _Content] = {}
+        self._doubtful: set[bytes] | None = None
+
+    def lose(self) -> None:
+        """Frames are missing: content under way will not be complete, and content may begin in its middle."""
+        self._open.clear()
+        self._doubtful = set()
+
+    def close(self) -> None:
+        """No more frames will come."""
+        self._open.clear()
+        self._rows.release(self._known)
+
+    def frames(self, raws: list[bytes]) -> codec.MalformedFrame | None:
+        """Takes whole frames; what is wrong with the first that cannot be decoded, if any."""
+        for raw in raws:
+            try:
+                if raw[0] == 1 or raw[0] == 8:
+                    self._method(raw)
+                else:
+                    self._content(raw)
+            except codec.MalformedFrame as problem:
+                return problem
+        return None
+
+    def _method(self, raw: bytes) -> None:
+        at, tag, key = _TAGGED.get(raw[7:11]), None, raw
+        if at:
+            if at == _DELIVER:
+                at += raw[11]
+            key, tag = raw[:at] + raw[at + 8:], int.from_bytes(raw[at:at + 8], "big")
+        template = self._known.get(key)
+        if template is None:
+            template = self._first(key, raw)
+        if template == _CONTENT:
+            self._open[raw[1:3]] = _Content(key, tag, raw)
+            if self._doubtful is not None:
+                self._doubtful.add(raw[1:3])
+        else:
+            place = self._place
+            self._rows.rows.append((template, place.next(), place.time_ns, tag, None, None, raw, place.packet))
+
+    def _first(self, key: bytes, raw: bytes) -> int:
+        """The template of words that were not seen before."""
+        frame = codec.decode(raw)
+        if isinstance(frame, codec.Method) and frame.HAS_CONTENT:
+            template = _CONTENT
+        else:
+            if isinstance(frame, codec.methods.ConnectionTuneOk):
+                self._on_tune(frame.frame_max)
+            event = self._builder.frame(self._direction, frame, raw)
+            assert event is not None
+            template = self._rows.template(event)
+        self._known[key] = template
+        return template
+
+    def _content(self, raw: bytes) -> None:
+        content = self._open.get(raw[1:3])
+        if content is None:
+            self._stray(raw)
+            return
+        content.raw.append(raw)
+        if raw[0] == 2:
+            words = raw[7:11] + raw[19:]
+            if words not in self._headers:
+                codec.decode(raw)
+                if len(self._headers) > 4096:
+                    self._headers.clear()
+                self._headers.add(words)
+            content.header = words
+            content.size = int.from_bytes(raw[11:19], "big")
+        else:
+            content.body.append(raw[7:-1])
+            content.got += len(raw) - 8
+        if content.header is not None and content.got >= content.size:
+            del self._open[raw[1:3]]
+            self._complete(content)
+
+    def _complete(self, content: _Content) -> None:
+        assert content.header is not None
+        key = content.method + content.header
+        template = self._known.get(key)
+        if template is None:
+            template = self._known[key] = self._rows.template(self._build(content.raw))
+        body, place = b"".join(content.body), self._place
+        self._rows.rows.append((
+            template, place.next(), place.time_ns, content.tag, len(body), body_hash(body), b"".join(content.raw),
+            place.packet,
+        ))
+
+    def _build(self, raws: list[bytes]) -> Event:
+        for raw in raws:
+            event = self._builder.frame(self._direction, codec.decode(raw), raw)
+        assert event is not None
+        return event
+
+    def _stray(self, raw: bytes) -> None:
+        """Content without its method. After a hole that is no wonder."""
+        if self._doubtful is not None and raw[1:3] not in self._doubtful:
+            return
+        event = self._builder.frame(self._direction, codec.decode(raw), raw)
+        assert event is not None
+        place = self._place
+        self._rows.add(event, place.next(), place.time_ns, place.packet)
