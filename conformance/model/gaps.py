@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.events import Event
+from conformance.events import TO_BROKER, Event
 
 if TYPE_CHECKING:
     from conformance.model.connections import Connection
@@ -47,6 +47,13 @@ def observed(model: Model, event: Event) -> None:
         open_world(model, SHARED)
     elif not event.args.get("ordered", True):
         open_world(model, CLOCKS)
+
+
+def tear(model: Model, connection: Connection, event: Event, reason: str) -> None:
+    """Something of the connection is missing here. What the client says before the broker is seen again may answer to
+    something that was not seen."""
+    forget(model, connection, reason)
+    connection.torn = event.args.get("direction") != TO_BROKER
 
 
 def forget(model: Model, connection: Connection, reason: str) -> None:

@@ -46,7 +46,11 @@ class Model:
         kind = event.kind
         if kind == METHOD:
             connection = self.connections.get(event.connection) or self._unannounced(event)
-            if event.direction == TO_BROKER:
+            if connection.torn:
+                connection.torn = event.direction == TO_BROKER
+            if connection.torn:
+                pass
+            elif event.direction == TO_BROKER:
                 if self.settings.timed:
                     self.settings.stamps[event.seq] = event.time_ns
                 sending.send(self, connection, event)
@@ -60,6 +64,8 @@ class Model:
         elif kind == events.HEARTBEAT:
             if event.direction == TO_BROKER:
                 self._connection(event.connection).heard_at = event.time_ns
+            else:
+                self._connection(event.connection).torn = False
         elif kind == events.SCENE:
             self.queue_type = str(event.args.get("queue_type") or "")
         elif kind == events.DEADLINE:
@@ -69,7 +75,7 @@ class Model:
         elif kind == events.SETTINGS:
             self.settings.broker(event)
         elif kind in _BROKEN:
-            gaps.forget(self, self._connection(event.connection), _BROKEN[kind])
+            gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
             gaps.observed(self, event)
         self.history = event.history

@@ -39,6 +39,10 @@ def receive(model: Model, connection: Connection, event: Event) -> Facts:
     if channel is None:
         yield AfterClose(event, None, None, ours=False)
         return
+    if channel.adopted and method == "channel.open-ok":
+        del connection.channels[number]
+        connection.met(number, event.seq)
+        return
     if channel.state == OPENING:
         if method == "channel.open-ok":
             yield from _open_ok(connection, channel, event)
