@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
+from inspect import getmembers, isfunction
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +64,14 @@ class Client:
         self.send(m.QueueDeclare(channel, 0, name, arguments=arguments, **options))
         return name
 
+    def quorum(self, name: str, **arguments: object) -> str:
+        named = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
+        return self.queue(name, durable=True, arguments={"x-queue-type": "quorum", **named})
+
+    def reopen(self) -> None:
+        """After the broker closed the channel."""
+        self.send(m.ChannelCloseOk(1), m.ChannelOpen(1))
+
     def publish(self, *bodies: str, queue: str = "q", channel: int = 1, exchange: str = "", **how: object) -> list:
         mandatory = how.pop("mandatory", False)
         method = m.BasicPublish(channel, 0, exchange, queue, mandatory)
@@ -118,6 +129,19 @@ def client(core: Broker) -> Client:
     client = Client(core).open()
     client.queue()
     return client
+
+
+@pytest.fixture(scope="session")
+def scripts() -> list[Callable[[Client], None]]:
+    """What clients do to let mutants show: the public functions of the modules in the folder of this name."""
+    found = []
+    for path in sorted(Path(__file__).with_name("scripts").glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"scripts_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        own = [one for _, one in getmembers(module, isfunction) if one.__module__ == module.__name__]
+        found += [one for one in own if not one.__name__.startswith("_")]
+    return found
 
 
 @pytest.fixture(scope="session")
