@@ -37,7 +37,8 @@ argument and its policy counts; else the broker's own setting (rules
 are set is all that can matter, so there is a row for each order of each subset. On the reference broker time is made to
 pass, in steps of a twentieth of a second around each deadline. A real broker's own setting is in its configuration, so
 two nodes of one version share a column: the rows without it ran on a node with the default, half an hour, the others on
-one with a short timeout.
+one with a short timeout. Time counts from when the client has read the delivery; where it is busy with other rows that
+is some hundredths of a second after it was sent.
 
 """
 

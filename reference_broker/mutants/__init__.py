@@ -19,6 +19,7 @@ from reference_broker.mutants import (
     hard,
     modes,
     nack,
+    notices,
     prefetch,
     requeue,
     returning,
@@ -33,7 +34,7 @@ from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
 FAMILIES = (
-    tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, cancel, ends, confirms, routes,
+    tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, notices, cancel, ends, confirms, routes,
     transactions, returning, timeouts,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}

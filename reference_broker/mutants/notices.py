@@ -1,0 +1,216 @@
+"""Wrong ends of consumers by the broker: who is notified, how often, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec import methods as m
+from codec import values
+from reference_broker import topology
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.errors import not_found, precondition
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.unacked import Delivery
+
+MUTANTS: list[Mutant] = []
+NOTICE = "consumer_cancel_notify"
+
+
+@replaces(
+    "connection.announces_cancel",
+    MUTANTS,
+    "cancel.notifies-everybody",
+    "clients are notified of ended consumers whether or not they announced that they want it",
+    "CAN-001",
+    "CAN-004",
+)
+def _(self: Connection) -> bool:
+    return True
+
+
+@replaces(
+    "connection.announces_cancel",
+    MUTANTS,
+    "cancel.any-true-value",
+    "the number 1 or the word true will do as announcement of the capability",
+    "CAN-001",
+)
+def _(self: Connection) -> bool:
+    return bool(self.capabilities.get(NOTICE))
+
+
+@replaces(
+    "connection.log_in",
+    MUTANTS,
+    "cancel.capability-outside",
+    "the capability is looked for among the client properties, not in their table of capabilities",
+    "CAN-001",
+    "CAN-003",
+)
+def _(self: Connection, method: m.ConnectionStartOk) -> None:
+    Connection.log_in(self, method)
+    self.capabilities = {NOTICE: values.lookup(method.client_properties, NOTICE)}
+
+
+def introduced(self: Connection, properties: dict[str, Any]) -> None:
+    """Say something else in connection.start."""
+    start = next(item for item in self.outbox if isinstance(item, m.ConnectionStart))
+    start.server_properties = values.table(properties)
+
+
+def honest_properties(self: Connection) -> dict[str, Any]:
+    return values.plain(self.broker.server_properties)
+
+
+@replaces(
+    "connection.greet",
+    MUTANTS,
+    "cancel.unannounced",
+    "the broker notifies, and does not say so in its server properties",
+    "CAN-002",
+)
+def _(self: Connection, data: bytes) -> bytes:
+    rest = Connection.greet(self, data)
+    if any(isinstance(item, m.ConnectionStart) for item in self.outbox):
+        properties = honest_properties(self)
+        del properties["capabilities"][NOTICE]
+        introduced(self, properties)
+    return rest
+
+
+@replaces(
+    "connection.greet",
+    MUTANTS,
+    "cancel.announced-outside",
+    "the broker says that it notifies beside its table of capabilities",
+    "CAN-002",
+)
+def _(self: Connection, data: bytes) -> bytes:
+    rest = Connection.greet(self, data)
+    if any(isinstance(item, m.ConnectionStart) for item in self.outbox):
+        properties = honest_properties(self)
+        properties[NOTICE] = properties["capabilities"].pop(NOTICE)
+        introduced(self, properties)
+    return rest
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
+    "cancel.notifies-first-only",
+    "of several consumers of a deleted queue only one is notified",
+    "CAN-003",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    told = memory(consumer.queue, "told", list)
+    told.append(consumer)
+    if len(told) == 1:
+        Channel.cancelled(self, consumer)
+    else:
+        del self.consumers[consumer.tag]
+
+
+@changes(
+    MUTANTS,
+    "cancel.spares-the-deleter",
+    "the channel that deletes a queue is not told that its own consumers have ended",
+    "CAN-003",
+)
+def _(parts: Parts) -> None:
+    def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
+        memory(channel, "deleting", list).append(True)
+        topology.queue_delete(channel, method)
+        memory(channel, "deleting", list).clear()
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        if memory(self, "deleting", list):
+            del self.consumers[consumer.tag]
+        else:
+            Channel.cancelled(self, consumer)
+
+    parts.handlers[m.QueueDelete] = queue_delete
+    parts.override("channel", cancelled=cancelled)
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
+    "cancel.notifies-twice",
+    "each consumer of a deleted queue is notified twice",
+    "CAN-003",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    Channel.cancelled(self, consumer)
+    if self.connection.announces_cancel():
+        self.connection.send(m.BasicCancel(self.number, consumer.tag, True))
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
+    "cancel.wants-an-answer",
+    "notifications do not have nowait set",
+    "CAN-003",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    del self.consumers[consumer.tag]
+    if self.connection.announces_cancel():
+        self.connection.send(m.BasicCancel(self.number, consumer.tag, False))
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
+    "cancel.closes-the-deaf",
+    "a channel whose client is not notified is closed when one of its queues is deleted",
+    "CAN-004",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    Channel.cancelled(self, consumer)
+    if not self.connection.announces_cancel() and not self.closing:
+        self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
+    "cancel.delivers-after-notice",
+    "one more delivery follows the notification",
+    "CAN-010",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    Channel.cancelled(self, consumer)
+    if consumer.queue.ready:
+        self.deliver(consumer, consumer.queue.ready.pop())
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
+    "cancel.stops-the-channel",
+    "when one consumer loses its queue, the others of its channel are no longer served",
+    "CAN-011",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    Channel.cancelled(self, consumer)
+    for other in self.consumers.values():
+        if other in other.queue.consumers:
+            other.queue.leave(other)
+            other.queue.consumers[other] = None
+
+
+@replaces(
+    "channel.settle",
+    MUTANTS,
+    "cancel.deliveries-unknown",
+    "deliveries of a deleted queue cannot be settled any more",
+    "CAN-012",
+    "ACK-017",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Any) -> None:
+    if any(delivery.queue.deleted for delivery in deliveries):
+        raise precondition(f"unknown delivery tag {deliveries[-1].tag}")
+    Channel.settle(self, deliveries, fate)
