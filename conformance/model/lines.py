@@ -7,13 +7,15 @@ time). When none is left, no order explains what the clients saw.
 
 A step that could as well be made later is made later: an entry that nothing has called for is not made, and what a
 taker has taken unseen is in its hand until the client reads it. So explanations stay few. When they do not, or
-something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty.
+something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty. Explaining what
+many takers see of a busy queue would cost more than all else together: a budget that entries replenish ends it, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from conformance.model.records import RELEASED, Copy, Taker
 
@@ -23,10 +25,13 @@ MOST_ENTERING = 24
 MOST_EXPLANATIONS = 64
 MOST_STEPS = 1500
 """So many steps are tried to explain one delivery."""
+STEP = 16
+"""What a step costs; an entry brings in 1."""
+BUDGET = 20_000 * STEP
+"""What may be spent at the beginning, and saved."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A publish or a return that is on its way into the queue."""
 
     number: int
@@ -36,8 +41,7 @@ class Entry:
     """Entries that come before it, because they were proven before it was sent, or one channel sent both."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """One way in which the messages may be standing: the line, and what takers have taken unseen."""
 
     ready: tuple[str, ...] = ()
@@ -50,14 +54,21 @@ class Explanation:
     hands: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     def hand(self, taker: int) -> tuple[str, ...]:
-        return next((held for owner, held in self.hands if owner == taker), ())
+        for owner, held in self.hands:
+            if owner == taker:
+                return held
+        return ()
 
     def holding(self, taker: int, held: tuple[str, ...]) -> Explanation:
-        hands = [(owner, messages) for owner, messages in self.hands if owner != taker]
-        return replace(self, hands=tuple(sorted([*hands, (taker, held)] if held else hands)))
+        hands = [one for one in self.hands if one[0] != taker]
+        if held:
+            hands.append((taker, held))
+            hands.sort()
+        return Explanation(self.ready, self.returned, self.rank, self.entered, tuple(hands))
 
     def beheaded(self) -> Explanation:
-        return replace(self, ready=self.ready[1:], returned=max(self.returned - 1, 0))
+        returned = self.returned - 1 if self.returned else 0
+        return Explanation(self.ready[1:], returned, self.rank, self.entered, self.hands)
 
     def with_entry(self, entry: Entry, order: str) -> Explanation:
         """The line after this publish or return has come into it."""
@@ -70,7 +81,7 @@ class Explanation:
             ready, returned = (*ready[:returned], message, *ready[returned:]), returned + 1
         else:
             ready = (*ready, message)
-        return replace(self, ready=ready, returned=returned, rank=rank, entered=self.entered | {entry.number})
+        return Explanation(ready, returned, rank, self.entered | {entry.number}, self.hands)
 
 
 class Lost(Exception):
@@ -89,6 +100,7 @@ class Line:
     owners: set[int] = field(default_factory=set)
     """Channels that have taken something."""
     _numbers: int = 0
+    _budget: int = BUDGET
 
     def begin(self) -> None:
         """The queue is certainly empty, and nobody holds anything of it."""
@@ -106,7 +118,9 @@ class Line:
 
     def enter(self, copy: Copy, *, returned: bool) -> None:
         """The client has sent what brings the message into the line."""
-        if self.lost:
+        if self._budget < BUDGET:
+            self._budget += 1
+        if not self.explanations:
             return
         if len(self.entries) >= MOST_ENTERING:
             self.lose()
@@ -119,7 +133,7 @@ class Line:
         """The message is gone for good."""
         if self.order == "original" and not self.lost:
             self.explanations = {
-                replace(one, rank=tuple(rank for rank in one.rank if rank != message)) for one in self.explanations
+                one._replace(rank=tuple(rank for rank in one.rank if rank != message)) for one in self.explanations
             }
 
     def end(self, taker: Taker) -> None:
@@ -176,7 +190,8 @@ class Line:
         """All ways to bring the message to the head; with no message, to empty the line."""
         seen, front = {start}, [start]
         while front:
-            if len(seen) > MOST_STEPS:
+            self._budget -= STEP
+            if len(seen) > MOST_STEPS or self._budget < 0:
                 raise Lost
             here = front.pop()
             there = here.ready[0] == message if here.ready else not message
@@ -236,7 +251,7 @@ class Line:
         if made:
             for number in made:
                 self.entries.pop(number, None)
-            self.explanations = {replace(one, entered=one.entered - made) for one in self.explanations}
+            self.explanations = {one._replace(entered=one.entered - made) for one in self.explanations}
 
     def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
         """Does this entry certainly come before one that the client sends now?"""
