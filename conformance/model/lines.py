@@ -7,8 +7,8 @@ time). When none is left, no order explains what the clients saw.
 
 A step that could as well be made later is made later: an entry that nothing has called for is not made, and what a
 taker has taken unseen is in its hand until the client reads it. So explanations stay few. When they do not, or
-something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty. Explaining what
-many takers see of a busy queue would cost more than all else together: a budget that entries replenish ends it, too.
+something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty. On a
+busy queue the search would cost more than all else together: a budget, which entries replenish, ends it as well.
 """
 
 from __future__ import annotations
