@@ -52,7 +52,7 @@ def run(arguments: Sequence[str], words: Sequence[str], workers: str | None = No
 def _frame(workers: str | None) -> list[str]:
     """Options that make pytest quiet, and load the plugin also where the distribution is not installed."""
     options = [*_plugin(), "-c", os.devnull, "--rootdir", str(SUITE.parent.parent), "--import-mode", "importlib",
-               "-p", "no:cacheprovider", "-q", "--no-header", "--tb", "short"]
+               "-p", "no:cacheprovider", "-q", "--no-header", "--tb", "short", "--assert", "plain"]
     return [*options, "-n", workers] if workers else options
 
 

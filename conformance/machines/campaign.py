@@ -139,7 +139,6 @@ class Campaign:
         self.world = world
         self.name = f"{machine}-{queue_type}-{scheduler}"
         self.outcome = MachineOutcome()
-        self.varied = 0
         self.muted: frozenset[str] = frozenset()
         self.first: Example | None = None
         self.shortest: Example | None = None
@@ -232,7 +231,6 @@ class Campaign:
     def _count(self, example: Example, reproduced: str = "witnessed") -> None:
         judgement = example.stage.judgement
         self.outcome.histories += 1
-        self.varied += len({type(command) for batch in example.commands for command in batch}) > 1
         self.outcome.steps += sum(map(len, example.commands))
         self.outcome.judgements.append(judgement)
         if self._on_judgement is not None:

@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, i
 from conformance.drivers.raw import Target
 from conformance.machines.alphabet import Command
 from conformance.machines.campaign import Campaign, Enough, Example, MachineOutcome, OnJudgement, Scheduler
+from conformance.machines.chance import BACKEND
 from conformance.machines.failures import RuleBroken
 from conformance.machines.world import World
 from conformance.profiles import Profile
@@ -29,11 +30,6 @@ from conformance.recorder import Recorder
 
 BATCH = 6
 """At most so many commands leave in one write of the pipelined scheduler."""
-ROUND = 10
-"""Examples of one run of Hypothesis. After ten it varies old examples more than it makes new ones, which suits the
-search for one bad value and not the search through histories; so each round begins anew."""
-MONOTONOUS = 2
-"""The first examples of a round repeat one command; they are extra."""
 MOST_BROKEN = 8
 """At most so many rules are looked for that are broken."""
 
@@ -56,16 +52,22 @@ class Play(RuleBasedStateMachine):
     campaign: ClassVar[Campaign]
     queues: ClassVar[tuple[int, ...]]
 
+    simplest: ClassVar[bool]
+
     def __init__(self) -> None:
         super().__init__()
         self.example: Example | None = None
         self.chosen = 1
+        self.idle = self.simplest
+        type(self).simplest = False
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
         self.chosen = data.draw(st.sampled_from(self.queues))
 
     def perform(self, commands: Sequence[Command]) -> None:
+        if self.idle:
+            return
         if self.example is None:
             self.example = self.campaign.start(self.chosen)
         self.campaign.step(self.example, commands)
@@ -86,10 +88,10 @@ def run(
         machine.world,
     )
     for round_ in range(2 * examples):
-        left = examples - campaign.varied
+        left = examples - campaign.outcome.histories
         if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
             break
-        _search(campaign, _played(machine, campaign), min(left + MONOTONOUS, ROUND), steps, seed * 1_000_003 + round_)
+        _search(campaign, _played(machine, campaign), left, steps, seed * 1_000_003 + round_)
         campaign.settle_round()
     return campaign.outcome
 
@@ -108,16 +110,20 @@ def _played(machine: Machine, campaign: Campaign) -> type[Play]:
         rule(command=commands)(one) if campaign.lockstep
         else rule(commands=st.lists(commands, min_size=1, max_size=BATCH))(several)
     )
-    return type(machine.name.title(), (Play,), {"campaign": campaign, "queues": machine.queues, "step": step})
+    members = {"campaign": campaign, "queues": machine.queues, "simplest": True, "step": step}
+    return type(machine.name.title(), (Play,), members)
 
 
 def _search(campaign: Campaign, played: type[Play], examples: int, steps: int, seed: int) -> None:
-    """One round of Hypothesis: until a rule that is not muted breaks, and is shrunk, or all examples are done."""
+    """One round of Hypothesis: until a rule that is not muted breaks, and is shrunk, or all examples are done.
+
+    Its first example is the simplest there is, one command again and again, and is not played.
+    """
     length = steps if campaign.lockstep else max(2 * steps // BATCH, 1)
     config = settings(
-        max_examples=examples, stateful_step_count=length, deadline=None, database=None, print_blob=False,
+        max_examples=examples + 1, backend=BACKEND, stateful_step_count=length, deadline=None, database=None,
         report_multiple_bugs=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
+        print_blob=False, phases=(Phase.generate, Phase.shrink),
     )
     try:
         seeded(seed)(get_state_machine_test(played, settings=config))()
