@@ -17,6 +17,6 @@ Spark. The functions that others build upon keep their names and columns:
     ingest.events(spark, recording)                   -> columns of ingest.DDL
     shard.silver(bronze, shards)                      -> the same, with island and shard, sorted
     check.check(events, profile_of_run)               -> columns of check.DDL, from events in any order
-    check.gold(shards, profile_of_run)                -> the same, from shard.shards(spark, files)
+    check.gold(shards, profile_of_run)                -> the same, from silver: ingest.tasks(spark, [(run, path), ...])
     check.fold_one, check.rows_of                     one history without Spark
 """

@@ -1,8 +1,8 @@
-"""`python -m reports.pipeline RECORDING --out DIR [--results results.json]`: a recording judged on Spark.
+"""`python -m reports.pipeline PATH... --out DIR [--results results.json]`: recordings and captures judged on Spark.
 
-Writes `judgements.parquet` (findings, exercises and reports of every history, one folder each), `verdicts.parquet`
-and `verdicts.json`. Given the results of the live run, the two are compared. Exit codes: 0 done, and equal where
-compared; 1 they differ; 2 wrong use, unreadable recording, or something is not installed.
+Writes the lake (`lake/`: silver, gold, verdicts and marts, see `job`), and the verdicts and marts as JSON
+(`verdicts.json`, `history.json`). Given the results of the live run, the two are compared. Exit codes: 0 done, and
+equal where compared; 1 they differ; 2 wrong use, unreadable input, or something is not installed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reports.pipeline.inputs import Inputs, gather
+from reports.pipeline.lake import BadLake, Lake
 from reports.pipeline.session import NotInstalled, session
-from reports.recording import BadRecording, Recording
+from reports.recording import BadRecording
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,26 +29,26 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     try:
-        recording = Recording(options.recording)
+        found = gather(options.path)
         results = _results(options.results)
         started = time.monotonic()
         spark = session(options.out / "spark.log", master=options.master)
         try:
-            rows = _judge(spark, recording, options.out)
+            rows = _judge(spark, found, options.out)
         finally:
             spark.stop()
-    except (BadRecording, NotInstalled) as problem:
+    except (BadRecording, BadLake, NotInstalled) as problem:
         print(f"pipeline: {problem}", file=sys.stderr)
         return 2
-    for torn in recording.torn:
+    for torn in found.torn:
         print(f"pipeline: {torn} is torn, the run was cut short there; the line was skipped", file=sys.stderr)
     print(f"{options.out / 'verdicts.json'}: {len(rows)} verdicts in {time.monotonic() - started:.1f} s")
     return 0 if results is None else compare(rows, results)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m reports.pipeline", description="judge a recording on Spark")
-    parser.add_argument("recording", type=Path, help="a recording: directory or file")
+    parser = argparse.ArgumentParser(prog="python -m reports.pipeline", description="judge recordings on Spark")
+    parser.add_argument("path", type=Path, nargs="+", help="recordings and captures: directories or files")
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     parser.add_argument("--results", type=Path, help="results.json of the live run, to compare with")
     parser.add_argument("--master", default="local[*]", help="the Spark master; default: all cores of this machine")
@@ -63,17 +65,14 @@ def _results(path: Path | None) -> dict[str, Any] | None:
     return results
 
 
-def _judge(spark: SparkSession, recording: Recording, out: Path) -> list[Row]:
-    """Everything from the recording to the tables in `out`."""
-    from reports.pipeline import check, ingest, verdicts
+def _judge(spark: SparkSession, found: Inputs, out: Path) -> list[Row]:
+    """Everything from the files to the tables in `out`."""
+    from reports.pipeline.job import Job
 
-    judgements = str(out / "judgements.parquet")
-    check.check(ingest.events(spark, recording), verdicts.profile_names(recording)) \
-        .write.partitionBy("what").parquet(judgements, mode="overwrite")
-    rows = verdicts.table(spark.read.schema(check.DDL).parquet(judgements), verdicts.headers(recording))
-    verdicts.frame(spark, rows).coalesce(1).write.parquet(str(out / "verdicts.parquet"), mode="overwrite")
-    text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
-    (out / "verdicts.json").write_text(text, "utf-8")
+    job = Job(spark, Lake(out / "lake"), tell=lambda stage, done, known: None)
+    rows = job.verdicts(job.run(found))
+    (out / "verdicts.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")
+    (out / "history.json").write_text(json.dumps(job.summary(), indent=1) + "\n", "utf-8")
     return rows
 
 

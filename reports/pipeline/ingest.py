@@ -8,7 +8,7 @@ not, so it is a decimal. What an event does not know stays in `extra`, as JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -32,18 +32,34 @@ _TEXT = "STRING", pa.string()
 COLUMNS = (*Event._fields, "extra")
 DDL = ", ".join(f"{name} {_TYPES.get(name, _TEXT)[0]}" for name in COLUMNS)
 ARROW = pa.schema([(name, _TYPES.get(name, _TEXT)[1]) for name in COLUMNS])
+TASK = "run STRING, path STRING"
 BLOCK = 4096
 
 
 def events(spark: SparkSession, recording: Recording) -> DataFrame:
     """The events of a recording, in no particular order."""
-    paths = spark.createDataFrame([(str(file.resolve()),) for file in recording.files], "path STRING")
-    return paths.mapInArrow(_read, DDL)
+    return events_of(spark, recording.files)
+
+
+def events_of(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+    """The events of these files of recordings, one task a file."""
+    return tasks(spark, [("", str(file.resolve())) for file in files]).mapInArrow(_read, DDL)
+
+
+def tasks(spark: SparkSession, files: Sequence[tuple[str, str]]) -> DataFrame:
+    """run, path: one row and one task for each of these, in their order, so the largest had better be first."""
+    from pyspark.sql import functions as f
+
+    if not files:
+        return spark.createDataFrame([], TASK)
+    listed = f.from_json(f.lit(json.dumps(files)), "ARRAY<ARRAY<STRING>>")
+    one = spark.range(0, len(files), 1, len(files)).select(listed[f.col("id").cast("INT")].alias("one"))
+    return one.select(f.col("one")[0].alias("run"), f.col("one")[1].alias("path"))
 
 
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for path in batch.column(0).to_pylist():
+        for path in batch.column("path").to_pylist():
             yield from blocks(rows(Path(path)))
 
 

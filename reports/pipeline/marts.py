@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 RUNS = ("run STRING, broker STRING, product STRING, version STRING, profile STRING, started STRING, kind STRING, "
         "suite STRING, events BIGINT, histories BIGINT, connections BIGINT")
+ORDER = {
+    "matrix": ("broker", "rule"), "history": ("broker", "rule", "started", "run"), "flakiness": ("broker", "rule"),
+    "latency": ("broker", "started", "run", "what"), "regressions": ("before", "after", "rule"),
+}
+"""The marts, and how the rows of each are sorted in the lake."""
+
 PAIRS = "before STRING, after STRING"
 WORST = (
     Verdict.BROKEN, Verdict.DEVIATES, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.HELD, Verdict.UNDER_TESTED,
@@ -38,7 +44,7 @@ def matrix(verdicts: DataFrame) -> DataFrame:
     return verdicts.groupBy("broker", "rule", "level").agg(
         f.min_by("verdict", _rank("verdict")).alias("verdict"), f.count_distinct("run").alias("runs"),
         f.sum("exercised").alias("exercised"), f.sum("findings").alias("findings"), f.sum("doubtful").alias("doubtful"),
-    ).orderBy("broker", "rule")
+    )
 
 
 def history(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
@@ -52,7 +58,7 @@ def history(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
     return of_run.select(
         "broker", "rule", "started", "run", "verdict", "exercised", "findings",
         f.lag("verdict").over(line).alias("before"),
-    ).orderBy("broker", "rule", "started", "run")
+    )
 
 
 def flakiness(history: DataFrame) -> DataFrame:
@@ -71,7 +77,7 @@ def flakiness(history: DataFrame) -> DataFrame:
     )
     every = history.groupBy("broker", "rule").agg(f.count_distinct("run").alias("runs"))
     return every.join(counted, ["broker", "rule"], "left").fillna(0, ["clear", "broken", "flips"]) \
-        .withColumn("flaky", f.col("flips") > 1).orderBy("broker", "rule")
+        .withColumn("flaky", f.col("flips") > 1)
 
 
 def latency(buckets: DataFrame, runs: DataFrame) -> DataFrame:
@@ -89,7 +95,7 @@ def latency(buckets: DataFrame, runs: DataFrame) -> DataFrame:
         for name, share in PERCENTILES.items()
     ]
     found = counted.groupBy("run", "what").agg(f.max("total").alias("n"), *asked, f.max(ms).alias("worst"))
-    return runs.select("run", "broker", "started").join(found, "run").orderBy("broker", "started", "run", "what")
+    return runs.select("run", "broker", "started").join(found, "run")
 
 
 def regressions(verdicts: DataFrame, pairs: DataFrame) -> DataFrame:
@@ -102,7 +108,7 @@ def regressions(verdicts: DataFrame, pairs: DataFrame) -> DataFrame:
     change = f.when(f.col("now").isin(bad) & (f.col("was") == str(Verdict.HELD)), "broken") \
         .when(f.col("was").isin(bad) & (f.col("now") == str(Verdict.HELD)), "fixed").otherwise("other")
     return pairs.join(was, "before").join(now, ["after", "rule"]).where("was <> now") \
-        .select("before", "after", "rule", "was", "now", change.alias("change")).orderBy("before", "after", "rule")
+        .select("before", "after", "rule", "was", "now", change.alias("change"))
 
 
 def pairs(runs: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str]]:

@@ -12,8 +12,7 @@ dead-letter policy). What comes in that way was published by nobody seen here, a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,11 +23,10 @@ from reports.pipeline.ingest import DDL as BRONZE
 from reports.pipeline.ingest import to_events
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 DDL = f"{BRONZE}, island STRING, shard INT"
 ORDER = ("run", "shard", "history", "island", "seq")
-SHARDS = "run STRING, path STRING"
 _KEY = ("run", "history", "connection")
 _LINK = (*_KEY, "what", "name")
 _LINKS = pa.schema([(name, pa.string()) for name in _LINK])
@@ -52,17 +50,6 @@ def silver(bronze: DataFrame, shards: int, islands: DataFrame | None = None) -> 
     key = ["run", "history", "island"]
     spread = placed.repartition(shards, *key).withColumn("shard", f.pmod(f.hash(*key), f.lit(shards)))
     return spread.select(*(column.split()[0] for column in DDL.split(", "))).sortWithinPartitions(*ORDER)
-
-
-def shards(spark: SparkSession, files: Sequence[tuple[str, str]]) -> DataFrame:
-    """run, path: one row and one task for each of these shards, in their order, so the largest had better be first."""
-    from pyspark.sql import functions as f
-
-    if not files:
-        return spark.createDataFrame([], SHARDS)
-    listed = f.from_json(f.lit(json.dumps(files)), "ARRAY<ARRAY<STRING>>")
-    one = spark.range(0, len(files), 1, len(files)).select(listed[f.col("id").cast("INT")].alias("one"))
-    return one.select(f.col("one")[0].alias("run"), f.col("one")[1].alias("path"))
 
 
 def islands(bronze: DataFrame) -> DataFrame:

@@ -24,6 +24,7 @@ from conformance.verdicts import Judgement, verdict_table
 from reports import recording
 from reports.pipeline import __main__ as command
 from reports.pipeline import check, ingest, verdicts
+from reports.pipeline.lake import Lake
 from reports.recording import BadRecording, Recording
 
 if TYPE_CHECKING:
@@ -240,9 +241,12 @@ def test_the_command_writes_its_tables_compares_and_is_quiet(tmp_path: Path, mix
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rec", "results.json"]
     table = json.loads((tmp_path / "out" / "verdicts.json").read_text())
     assert [row["rule"] for row in table] == list(rules.CATALOGUE)
-    written = parquet.read_table(tmp_path / "out" / "judgements.parquet").to_pylist()
-    assert gist(written) == folded(mixed)
-    assert parquet.read_table(tmp_path / "out" / "verdicts.parquet").to_pylist() == table
+    lake = Lake(tmp_path / "out" / "lake")
+    assert gist(parquet.read_table(lake.paths("gold")).to_pylist()) == folded(mixed)
+    written = parquet.read_table(lake.paths("verdicts")).to_pylist()
+    assert {(row["rule"], row["verdict"]) for row in written} == {(row["rule"], row["verdict"]) for row in table}
+    marts = json.loads((tmp_path / "out" / "history.json").read_text())
+    assert {row["verdict"] for row in marts["matrix"]} == {row["verdict"] for row in table}
 
 
 def test_a_difference_is_listed_and_ends_with_one(
@@ -259,4 +263,4 @@ def test_a_difference_is_listed_and_ends_with_one(
 
 def test_a_recording_that_is_none_ends_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([str(tmp_path / "missing"), "--out", str(tmp_path)]) == 2
-    assert "no such recording" in capsys.readouterr().err
+    assert "no such file or directory" in capsys.readouterr().err
