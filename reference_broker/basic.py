@@ -126,9 +126,15 @@ def cancel(channel: Channel, method: m.BasicCancel) -> None:
     code = channel.vhost.dialect.cancel_meets_deletion
     if code is not None and method.consumer_tag in channel.just_bereft:
         raise ConnectionException(code, offender=(0, 0))
+    consumer = channel.consumers.get(method.consumer_tag)
     channel.cancel(method.consumer_tag)
     if not method.no_wait:
-        channel.connection.send(m.BasicCancelOk(channel.number, method.consumer_tag))
+        ok = m.BasicCancelOk(channel.number, method.consumer_tag)
+        quorum = consumer is not None and consumer.queue.quorum is not None
+        if quorum and channel.vhost.dialect.deliveries_follow_cancel_ok:
+            channel.connection.send_ahead(ok)
+        else:
+            channel.connection.send(ok)
 
 
 def cancel_ok(channel: Channel, method: m.BasicCancelOk) -> None:

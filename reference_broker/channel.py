@@ -97,10 +97,29 @@ class Channel:
         if self.transaction is not None:
             self.transaction.settle(deliveries, fate)
         elif self.pipeline is None:
-            self.finish(deliveries, fate)
+            self.carry_out(deliveries, fate)
         else:
-            self.finish(self.pipeline.admit(deliveries, fate), fate)
+            self.carry_out(self.pipeline.admit(deliveries, fate), fate)
             self.connection.confirm(self)
+
+    def carry_out(self, deliveries: list[Delivery], fate: Fate) -> None:
+        """What the client asked for, or what its broker takes it for."""
+        if self.vhost.dialect.namesake_takes_settlements:
+            mistaken = [namesake for one in deliveries if (namesake := self.namesake(one)) is not None]
+            self.finish(mistaken, fate)
+            for one in mistaken:
+                one.lost = True
+        self.finish(deliveries, fate)
+
+    def namesake(self, delivery: Delivery) -> Delivery | None:
+        """What this channel holds at the same place of a queue that was declared under the name of a deleted one."""
+        if not delivery.queue.deleted or delivery.queue.quorum is not None:
+            return None
+        queue, place = self.vhost.queues.get(delivery.queue.name), delivery.entry.position
+        if queue is None or queue.quorum is not None:
+            return None
+        held = (one for one in self.unacked.by_tag.values() if one.queue is queue and not one.lost)
+        return next((one for one in held if one.entry.position == place), None)
 
     def finish(self, deliveries: list[Delivery], fate: Fate) -> None:
         """Apply the fate to all of them before anybody is served: a requeue is seen as a whole."""
@@ -144,7 +163,7 @@ class Channel:
         self.just_bereft.clear()
         if self.pipeline is not None:
             for deliveries, fate in self.pipeline.take():
-                self.finish(deliveries, fate)
+                self.carry_out(deliveries, fate)
         self.flush_confirms()
 
     def flush_confirms(self) -> None:

@@ -174,6 +174,18 @@ class Connection:
         self.outbox.append(item)
         self.broker.dirty[self] = None
 
+    def send_ahead(self, ok: m.BasicCancelOk) -> None:
+        """Before what is on its way to the consumer."""
+        for place, item in enumerate(self.outbox):
+            method = item[0] if isinstance(item, tuple) else None
+            if isinstance(method, m.BasicDeliver) and (
+                (method.channel, method.consumer_tag) == (ok.channel, ok.consumer_tag)
+            ):
+                self.outbox.insert(place, ok)
+                self.broker.dirty[self] = None
+                return
+        self.send(ok)
+
     def send_content(self, method: codec.Method, message: Message) -> None:
         self.outgoing.held += len(message.body)
         self.outbox.append((method, message))

@@ -6,8 +6,9 @@ judge holds them to the same profile. Few places read a decision, each by its na
 dialect's own name.
 
 Not imitated: what RabbitMQ only does when two things happen to race (a cancellation that meets a
-deletion on another connection, a cancel pipelined behind its consume), the double deliveries of
-quorum queues in 3.8, and settlements that hit a classic queue of the same name as a deleted one.
+deletion on another connection, a cancel pipelined behind its consume, a timer that gets lost), and
+what quorum queues do of their own: in 3.8 deliveries that a cancel meets are delivered twice or lost,
+a length limit is exceeded while publishes are under way, and up to 4.2 priorities are two, mixed.
 """
 
 from __future__ import annotations
@@ -53,15 +54,21 @@ class Dialect:
     dropped_return_frees_two: bool = False
     """A return beyond the delivery limit widens its consumer's limit by one."""
 
-    # Confirms.
+    # Confirms and transactions.
     mandatory_counts: bool = False
     """Do mandatory publishes before confirm.select take numbers?"""
+    partial_commit_fails: bool = False
+    """Does a commit cost the channel when a queue has no room for a part of it?"""
 
     # Errors.
     exception_requeues: Literal["all", "classic", "consuming"] = "all"
     """Whose messages are back before the close-ok to an exception: see `channel.Channel.fail`."""
     cancel_meets_deletion: ReplyCode | None = None
     """What a cancel costs that follows at once on the deletion of its quorum queue by the same channel."""
+    deliveries_follow_cancel_ok: bool = False
+    """Of a quorum queue, does what is on its way to a consumer come after the cancel-ok for it?"""
+    namesake_takes_settlements: bool = False
+    """Does a classic queue take a settlement of a delivery from its deleted namesake for one of its own?"""
     client_cancel_ok: ReplyCode = ReplyCode.COMMAND_INVALID
     unknown_exchange_type: ReplyCode = ReplyCode.COMMAND_INVALID
     max_message: int = 128 * MEBIBYTE
@@ -92,6 +99,8 @@ RABBITMQ_3_8 = Dialect(
     same_tag_inherits_slots=True,
     dropped_return_frees_two=True,
     mandatory_counts=True,
+    partial_commit_fails=True,
+    deliveries_follow_cancel_ok=True,
     exception_requeues="classic",
     cancel_meets_deletion=ReplyCode.INTERNAL_ERROR,
     consumer_timeout="none",
@@ -104,6 +113,8 @@ RABBITMQ_3_10 = replace(
     returns="tail",
     server_named_quorum=False,
     mandatory_counts=False,
+    deliveries_follow_cancel_ok=False,
+    namesake_takes_settlements=True,
     exception_requeues="consuming",
     consumer_timeout="channel",
 )

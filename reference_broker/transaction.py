@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from reference_broker.errors import precondition
 from reference_broker.message import Message
 from reference_broker.unacked import Delivery
 
@@ -29,12 +30,14 @@ class Transaction:
         self.settled.append((deliveries, fate))
 
     def commit(self, channel: Channel) -> None:
+        """Raises where the dialect says that a refused part costs the channel; the rest has happened then."""
         published, self.published = self.published, []
         settled, self.settled = self.settled, []
-        for exchange, message, mandatory in published:
-            channel.publish(exchange, message, mandatory)
+        accepted = [channel.publish(exchange, message, mandatory) for exchange, message, mandatory in published]
         for deliveries, fate in settled:
             channel.finish(deliveries, fate)
+        if not all(accepted) and channel.vhost.dialect.partial_commit_fails:
+            raise precondition("partial tx completion")
 
     def rollback(self, channel: Channel) -> None:
         self.published.clear()

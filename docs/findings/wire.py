@@ -154,7 +154,7 @@ class Connection:
         self.send(method(channel, CHANNEL_OPEN, short("")))
         self.wait(CHANNEL_OPEN_OK)
 
-    def declare(self, channel: int, queue: str, queue_type: str, **arguments: int) -> int:
+    def declare(self, channel: int, queue: str, queue_type: str, **arguments: int | str) -> int:
         """Declares a durable queue; the number of ready messages in it."""
         options = table(x_queue_type=queue_type, **arguments)
         self.send(method(channel, DECLARE, bytes(2) + short(queue) + b"\x02" + options))

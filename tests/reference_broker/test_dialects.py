@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import codec
 from codec import methods as m
 from codec import values
 from conformance import profiles
@@ -268,3 +269,62 @@ def test_a_stale_ack_and_the_next_consumer_of_the_tag(speaking, dialect, left):
     client.send(m.BasicAck(1, 1))
     client.send(m.ChannelClose(1))
     assert client.core.vhost.queues["q"].count() == left
+
+
+@pytest.mark.parametrize(
+    ("dialect", "settle", "back"),
+    [("rabbitmq-3.8", m.BasicAck(1, 1), ["2"]), ("documented", m.BasicAck(1, 1), ["2"]),
+     ("rabbitmq-3.10", m.BasicAck(1, 1), []), ("rabbitmq-4.3", m.BasicNack(1, 1, False, True), ["2"])],
+)
+def test_a_namesake_takes_settlements(speaking, dialect, settle, back):
+    """Tag 1 is from a queue that was deleted, tag 2 from the next one of that name: does settling 1 touch 2?"""
+    client = classic(speaking, dialect, "1")
+    client.get("cq")
+    client.send(m.QueueDelete(1, 0, "cq"))
+    client.queue("cq")
+    client.publish("2", queue="cq")
+    client.get("cq")
+    client.send(settle)
+    early = [body for body, _ in client.drain("cq")]
+    client.send(m.ChannelClose(1, 200), m.ChannelOpen(1))
+    assert early == (back if isinstance(settle, m.BasicNack) else [])
+    assert [body for body, _ in client.drain("cq")] == ([] if early else back)
+
+
+@pytest.mark.parametrize("dialect", ["documented", *REAL])
+def test_a_commit_of_which_a_full_queue_refuses_a_part(speaking, dialect):
+    client = speaking(dialect)
+    client.queue("full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    client.queue("other")
+    client.send(m.TxSelect(1))
+    client.publish("1", "2", queue="full")
+    client.publish("3", queue="other")
+    answer = client.send(m.TxCommit(1))
+    if dialect == "documented":
+        assert answer == [m.TxCommitOk(1)]
+    else:
+        assert answer == [m.ChannelClose(1, 406, "PRECONDITION_FAILED - partial tx completion", 90, 20)]
+        client.reopen()
+    assert [body for body, _ in client.drain("full") + client.drain("other")] == ["1", "3"]
+
+
+@pytest.mark.parametrize(("dialect", "late"), [("rabbitmq-3.8", True), ("rabbitmq-3.10", False), ("documented", False)])
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_deliveries_on_their_way_when_their_consumer_is_cancelled(speaking, dialect, kind, late):
+    client = speaking(dialect)
+    client.queue("x", durable=True, arguments={"x-queue-type": kind})
+    client.consume("c", "x")
+    publish = codec.content(m.BasicPublish(1, 0, "", "x"), b"1")
+    methods = [type(one) for one in client.send(publish, m.BasicCancel(1, "c")) if isinstance(one, codec.Method)]
+    expected = [m.BasicDeliver, m.BasicCancelOk]
+    assert methods == (expected[::-1] if late and kind == "quorum" else expected)
+
+
+@pytest.mark.parametrize(("dialect", "heeded"), [("rabbitmq-3.10", False), ("rabbitmq-4.0", True)])
+def test_the_timeout_of_a_queue_where_channels_watch(speaking, dialect, heeded):
+    client = speaking(dialect)
+    client.queue("x", arguments={"x-consumer-timeout": 500})
+    client.publish("1", queue="x")
+    client.get("x")
+    client.core.move_to(client.core.clock.now + 61)
+    assert bool(closes(client.read())) is heeded
