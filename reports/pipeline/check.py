@@ -31,7 +31,7 @@ from reports.recording import BadRecording
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FINDING, EXERCISED, REPORT = "finding", "exercised", "report"
+FINDING, EXERCISED, REPORT, DOUBT = "finding", "exercised", "report", "doubt"
 _FIELDS: Mapping[str, tuple[str, pa.DataType]] = {
     "run": ("STRING", pa.string()), "history": ("STRING", pa.string()), "what": ("STRING", pa.string()),
     "rule": ("STRING", pa.string()), "times": ("BIGINT", pa.int64()), "at": ("BIGINT", pa.int64()),
@@ -46,7 +46,7 @@ _FULL = 2000
 
 
 def check(events: DataFrame, profile_of_run: Mapping[str, str], partitions: int | None = None) -> DataFrame:
-    """Findings, exercises and reports of all histories, one row each, told apart by `what`."""
+    """Findings, exercises, reports and doubts of all histories, one row each, told apart by `what`."""
     names = dict(profile_of_run)
 
     def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -142,6 +142,7 @@ def rows_of(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
     for rule, times in sorted(judgement.exercised.items()):
         if times:
             yield {**place, "what": EXERCISED, "rule": rule, "times": times}
-    for rule, seen in sorted(judgement.reports.items()):
-        for observed, times in sorted(seen.items()):
-            yield {**place, "what": REPORT, "rule": rule, "times": times, "observed": observed}
+    for what, said in ((REPORT, judgement.reports), (DOUBT, judgement.doubts)):
+        for rule, seen in sorted(said.items()):
+            for observed, times in sorted(seen.items()):
+                yield {**place, "what": what, "rule": rule, "times": times, "observed": observed}

@@ -109,7 +109,8 @@ def _of_run(
         seen = counts.get(rule.id, {})
         exercised = seen.get((check.EXERCISED, None), 0)
         certain, doubtful = seen.get((check.FINDING, True), 0), seen.get((check.FINDING, False), 0)
-        verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule))
+        unknown = (check.DOUBT, None) in seen
+        verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), unknown)
         rows.append(Row(
             run, str(header.get("broker", "")), str(header.get("profile", "")), rule.id, rule.level, verdict.value,
             exercised, certain, doubtful,
@@ -117,12 +118,12 @@ def _of_run(
     return rows
 
 
-def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: bool) -> Verdict:
+def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: bool, unknown: bool) -> Verdict:
     if not rule.judged and not certain and not doubtful:
         return Verdict(rule.status)
     kinds = [True] * bool(certain) + [False] * bool(doubtful)
     findings = [Finding(rule.id, "", 0, "", "", certain=kind) for kind in kinds]
-    return verdict_of(findings, exercised, needed=rule.needed, offered=offered)
+    return verdict_of(findings, exercised, needed=rule.needed, offered=offered, doubtful=unknown)
 
 
 def differences(rows: Sequence[Row], results: Mapping[str, Any]) -> list[str]:
