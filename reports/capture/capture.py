@@ -102,7 +102,6 @@ class Capture:
         flows, rows = self._flows, self._rows.rows
         for packet in packets:
             time_ns, number, link, octets = packet
-            self.packets += 1
             try:
                 found = segment(link, octets)
             except KeyError:
@@ -118,14 +117,17 @@ class Capture:
                 if known is None:
                     continue
             flow, direction, spot = known
-            self._move(spot, packet)
-            if self._ordered is not packets.ordered:
+            spot.time_ns, spot.packet = time_ns, number
+            if self._base >= 0:
+                spot.rank = self._base + (number << PACKET_BITS)
+            if self._ordered and not packets.ordered:
                 self._disordered()
             if not flow.segment(direction, seq, ack, flags, data, number, time_ns):
                 self._again(found, packet)
             if len(rows) >= BLOCK:
                 yield self._rows.take()
                 rows = self._rows.rows
+        self.packets += packets.count
 
     def _move(self, spot: Place, packet: Packet) -> None:
         """What happens now belongs to this packet."""

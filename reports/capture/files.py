@@ -174,13 +174,14 @@ class InTime:
 
     def __init__(self, packets: Iterable[Packet]) -> None:
         self._packets = iter(packets)
-        self.ordered = True
+        self.ordered, self.count = True, 0
 
     def __iter__(self) -> Iterator[Packet]:
         window: list[Packet] = []
         last = 0
         while block := list(islice(self._packets, WINDOW)):
             window += block
+            self.count += len(block)
             arranged = sorted(window)
             if arranged != window or arranged[0][0] < last:
                 self.ordered = False

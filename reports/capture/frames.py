@@ -64,6 +64,8 @@ class Splitter:
         """The frames that these octets complete."""
         if self.problem is not None:
             return []
+        if not self._size and not self.blind and not self._beginning and self._single(data):
+            return [data]
         self._parts.append(data)
         self._size += len(data)
         if self._size < self._need:
@@ -76,6 +78,12 @@ class Splitter:
         at = self._begin(data, found) if self._beginning else 0
         self._cut(data, at, found)
         return found
+
+    def _single(self, data: bytes) -> bool:
+        """Are these octets one whole frame? Most are that come in a segment of their own."""
+        length = int.from_bytes(data[3:7], "big")
+        most = self.limit - 8 if self.limit else _LARGEST
+        return len(data) == length + 8 and data[-1] == _FRAME_END and data[0] in _KINDS and length <= most
 
     def _begin(self, data: bytes, found: list[bytes]) -> int:
         """Protocol headers stand before all frames."""
