@@ -194,7 +194,7 @@ class Channel:
     def end(self) -> None:
         """However the channel ends, everything unsettled goes back, acks not yet committed included."""
         self.stop()
-        self.finish(self.unacked.everything(), failed)
+        self.finish(self.leaving(self.unacked.everything()), failed)
 
     def fail(self) -> None:
         """An exception ends the channel, but not for everybody before the peer has said close-ok.
@@ -212,6 +212,14 @@ class Channel:
             lambda delivery: delivery.queue.quorum is None and (soon or delivery.queue in consuming)
         )
         self.finish(returning, failed)
+
+    def leaving(self, deliveries: list[Delivery]) -> list[Delivery]:
+        """In the order in which their queues get them back."""
+        if not self.vhost.dialect.gets_return_by_text:
+            return deliveries
+        fetched = [one for one in deliveries if one.consumer is None and one.queue.quorum is not None]
+        fetched.sort(key=lambda one: str(one.tag))
+        return [*fetched, *(one for one in deliveries if one.consumer is not None or one.queue.quorum is None)]
 
     def stop(self) -> None:
         """No more deliveries; what was on its way to be settled is as if never sent."""

@@ -40,6 +40,8 @@ class Dialect:
     """Does every return count towards the limit, or only those that tell of a failure?"""
     counters: Literal["always", "redelivered", "acquired"] = "acquired"
     """x-delivery-count on every delivery; on later ones; or of failures, with x-acquired-count of all."""
+    gets_return_by_text: bool = False
+    """Does a quorum queue get back what a channel had got by the text of the tags, 10 before 9, when that ends?"""
     server_named_quorum: bool = False
     soft_limit: int | None = None
     """Settlements a channel passes on at once to a quorum queue; what waits behind is lost with it."""
@@ -91,6 +93,7 @@ RABBITMQ_3_8 = Dialect(
     negative_limit_is_none=False,
     nack_counts=True,
     counters="always",
+    gets_return_by_text=True,
     server_named_quorum=True,
     soft_limit=32,
     consumer_limit_clears_channel_limit=True,

@@ -64,9 +64,9 @@ class LimitedWorld(World):
 
     def _getting(self, channel: Channel) -> bool:
         view = channel.view
-        if view is None or any(one.consumer_tag is None for one in view.unacked.values()):
+        if view is None or view.getting:
             return True
-        return not view.consumers and view.in_flight_possible()
+        return any(one.consumer_tag is None for one in view.unacked.values())
 
 
 @dataclass(frozen=True, slots=True)

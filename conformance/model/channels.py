@@ -166,6 +166,8 @@ class Channel:
     bodiless: int = 0
     recent: OrderedDict[str, list[Publication]] = field(default_factory=OrderedDict)
     """The latest publishes by message, for what may be returned."""
+    forgetful: bool = False
+    """There were more."""
     mistake: Mistake | None = None
     transactional: bool = False
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
@@ -221,11 +223,14 @@ class Channel:
             tag for tag, delivery in self.deliveries.items() if not delivery.no_ack and tag not in self.unacked
         )
 
+    @property
+    def getting(self) -> bool:
+        """Is a basic.get not answered yet?"""
+        return bool(self.requests.get(("basic.get", "")))
+
     def in_flight_possible(self) -> bool:
         """May the broker be sending deliveries that we have not read?"""
-        if self.requests.get(("basic.get", "")):
-            return True
-        return any(consumer.may_receive() for consumer in self.consumers.values())
+        return self.getting or any(consumer.may_receive() for consumer in self.consumers.values())
 
     def overtook(self, since: int) -> bool:
         """May what was sent then have reached its queue before returns that were sent earlier?"""

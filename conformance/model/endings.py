@@ -23,8 +23,11 @@ def release(channel: Channel, at: int) -> None:
         consumer.queue for consumer in channel.consumers.values()
         if consumer.state != CANCELLING and not consumer.source.deleted
     )
-    held = [delivery for _, covered in channel.uncommitted for delivery in covered]
-    for delivery in [*channel.unacked.values(), *held]:
+    uncommitted = [delivery for _, covered in channel.uncommitted for delivery in covered]
+    held = [*channel.unacked.values(), *uncommitted]
+    for delivery in held:
+        delivery.crowd = delivery.copy.queue.held + len(delivery.copy.queue.takers)
+    for delivery in held:
         copy = delivery.copy
         if copy.holder is not delivery or copy.place != OUT:
             continue

@@ -158,6 +158,8 @@ class Delivery:
     """When the client asked to have it recovered."""
     orphan: bool = False
     """Its consumer had been cancelled when it was settled."""
+    crowd: int = 0
+    """How many deliveries and takers its queue had when its channel ended with it."""
     shaky: bool = False
     restored: int = 0
     """When a rollback made it outstanding again."""

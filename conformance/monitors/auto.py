@@ -15,7 +15,10 @@ from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.rq import WINDOW
 from conformance.monitors.table import judges
+from conformance.profiles import AS_DELIVERED
 
+SORTED_UP_TO = 32
+"""Erlang keeps maps of so many keys in their order, and larger ones in none."""
 RULES = {
     "close": "AUTO-001", "connection.close": "AUTO-002", "closed": "AUTO-003", "aborted": "AUTO-003",
     "fin": "AUTO-003", "reset": "AUTO-003", "error": "AUTO-004", "connection error": "AUTO-004",
@@ -79,28 +82,35 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
 def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
     """Where returns are served in their order, what one consumer held comes back as it was delivered.
 
-    Not what was got: to a quorum queue each get is a consumer of its own, and RabbitMQ goes through them by the text of
-    their tags, 10 before 9.
+    What was got does so in the order that the profile says: to RabbitMQ's quorum queues each get is a consumer of its
+    own, and they go through their consumers by name.
     """
     copy, queue = fact.copy, fact.queue
     if (
         copy.entry != RELEASED or copy.place != WAITING or copy.shaky or copy.doubtful or copy.holder is None
         or queue.order != "returns-first" or queue.unordered or queue.crowded(fact.taker)
-        or copy.holder.consumer is None
     ):
         return
     held = copy.holder
     for waiting in islice(queue.returned.values(), WINDOW):
         before = waiting.holder
         if (
-            waiting is not copy and waiting.entry == RELEASED and before is not None
-            and before.channel is held.channel and before.owner == held.owner and before.tag < held.tag
+            waiting is not copy and waiting.entry == RELEASED and before is not None and _returns_before(before, held)
             and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
         ):
             rule = RULES.get(end_of(held.channel), "AUTO-001")
             notes.find(rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
+
+
+def _returns_before(before: Delivery, held: Delivery) -> bool:
+    """Does the end of their channel certainly give the first one back before the other?"""
+    if before.channel is not held.channel or before.owner != held.owner:
+        return False
+    if held.consumer is not None or held.copy.queue.semantics.gets_return == AS_DELIVERED:
+        return before.tag < held.tag
+    return 0 < held.crowd <= SORTED_UP_TO and str(before.tag) < str(held.tag)
 
 
 @judges(Missing, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-009", "AUTO-010")

@@ -135,6 +135,8 @@ def of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> str:
 
 def _of_starved(channel: Channel, consumer: Consumer) -> str:
     window, shared = consumer.window, channel.shared
+    if shared.gets:
+        return "QOS-015"
     if shared.raised:
         return "QOS-022"
     for owner, limit in ((window, consumer.limit), (shared, shared.count)):
@@ -164,7 +166,7 @@ def _of_leak(channel: Channel, window: Window) -> str:
 def _of_strangers(channel: Channel, window: Window, limit: int) -> str:
     """Something else seems to be counted that takes no slot of this window."""
     got = gets(channel)
-    if channel.shared.gets or 0 < got >= limit - window.held:
+    if 0 < got >= limit - window.held:
         return "QOS-015"
     old = len(orphans(channel)) if window is not channel.shared else 0
     return "QOS-020" if 0 < old >= limit - window.held else ""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.profiles.loading import (
+    AS_DELIVERED,
     CHOICES,
     BadProfile,
     Choice,
@@ -25,7 +26,7 @@ from conformance.profiles.loading import (
 )
 from conformance.rules.fields import near
 
-__all__ = ["CHOICES", "NAMES", "BadProfile", "Choice", "Profile", "QueueSemantics", "detect", "load"]
+__all__ = ["AS_DELIVERED", "CHOICES", "NAMES", "BadProfile", "Choice", "Profile", "QueueSemantics", "detect", "load"]
 
 OURS = "amqp-conformance reference"
 _FOLDER = Path(__file__).parent

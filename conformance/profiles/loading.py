@@ -10,6 +10,7 @@ from types import MappingProxyType
 from conformance.rules.fields import BadData, Fields, near, parse
 
 ORDERS = ("original", "returns-first", "tail")
+AS_DELIVERED, BY_TEXT = "as-delivered", "by-text"
 SYNCS = ("always", "consumer", "never")
 QUEUE_TYPES = ("classic", "quorum")
 
@@ -40,6 +41,8 @@ class QueueSemantics:
     `unconfirmed_may_vanish`: a publish that is not confirmed when its channel closes may be lost.
     `requeue_order`: where a returned message goes; the other two say so for queues declared with a delivery limit,
     and with the limit switched off by -1.
+    `gets_return`: in which order the end of a channel returns what it had got: as it was delivered, or by the text of
+    the tags.
     """
 
     cancelok_ends: bool
@@ -50,6 +53,7 @@ class QueueSemantics:
     requeue_order: str
     requeue_order_limited: str
     requeue_order_unlimited: str
+    gets_return: str
 
     def order(self, delivery_limit: int | None = None) -> str:
         """Where a returned message goes in a queue declared with this `x-delivery-limit` (None: without)."""
@@ -85,6 +89,7 @@ class Profile:
 WEAKEST = QueueSemantics(
     cancelok_ends=False, closeok_ends=False, closeok_sync="never", same_channel_order=False,
     unconfirmed_may_vanish=True, requeue_order="tail", requeue_order_limited="tail", requeue_order_unlimited="tail",
+    gets_return=BY_TEXT,
 )
 
 
@@ -148,6 +153,7 @@ def _semantics(fields: Fields) -> QueueSemantics:
         unconfirmed_may_vanish=fields.flag("unconfirmed_may_vanish"), requeue_order=order,
         requeue_order_limited=fields.choice("requeue_order_limited", ORDERS, order),
         requeue_order_unlimited=fields.choice("requeue_order_unlimited", ORDERS, order),
+        gets_return=fields.choice("gets_return", (AS_DELIVERED, BY_TEXT)),
     )
     fields.done()
     return semantics

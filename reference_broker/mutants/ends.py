@@ -65,6 +65,17 @@ def _(self: Connection, method: m.ChannelClose) -> None:
 
 
 @replaces(
+    "channel.leaving",
+    MUTANTS,
+    "ends.gets-come-back-reversed",
+    "a quorum queue gets back what a channel had got, the youngest first",
+    "AUTO-001",
+)
+def _(self: Channel, deliveries: list[Delivery]) -> list[Delivery]:
+    return Channel.leaving(self, deliveries)[::-1]
+
+
+@replaces(
     "connection.closed_by_peer",
     MUTANTS,
     "ends.one-channel-only",

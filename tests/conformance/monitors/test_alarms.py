@@ -96,3 +96,25 @@ def test_somebody_may_have_taken_it_before_the_others_came_back(play) -> None:
     assert play(RIVALS + "2 < get-ok 2 m2 q redelivered").broken == []
     alone = RIVALS.replace("2 > get q", "@barrier 2")
     assert "RQ-005" in play(alone + "2 > get q \n 2 < get-ok 2 m3 q redelivered").broken
+
+
+def test_a_limit_that_counts_gets_starves_every_consumer_of_its_channel(play) -> None:
+    """QOS-015: also one that was there before, and had a limit of its own that was reached and is not any more."""
+    book = play("""
+        @queue q
+        @queue p
+        @stock q m1 m2
+        @stock p n1
+        @open 1
+        1 > qos 1
+        1 < qos-ok
+        @consume 1 q c1
+        1 < deliver c1 1 m1 q
+        1 > get p
+        1 > qos 1 global
+        1 < get-ok 2 n1 p
+        1 < qos-ok
+        1 > ack 1
+        - deadline replies
+    """, "rabbitmq-3.10")
+    assert book.broken == ["QOS-015"]

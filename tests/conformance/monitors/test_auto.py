@@ -85,8 +85,6 @@ def test_what_a_quorum_queue_gets_back_keeps_its_order_by_owner(play) -> None:
     consumed = start + "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q \n 1 > cancel c1 \n"
     consumed += "1 < cancel-ok c1 \n @close 1 \n"
     assert play(consumed + "@drain q m1 m2", "rabbitmq-4.0").broken == []
-    got = start + "@hold 1 q m1 m2 \n @close 1 \n"
-    assert play(got + "@drain q m2 m1", "rabbitmq-4.0").broken == [], "each get is a consumer of its own"
 
 
 def test_a_silent_client_that_goes_on_for_ever(play) -> None:
@@ -95,3 +93,21 @@ def test_a_silent_client_that_goes_on_for_ever(play) -> None:
 
 def test_a_connection_without_heartbeats_may_be_lost_at_any_time(play) -> None:
     assert play(HELD + "- end c fin").broken == []
+
+
+ELEVEN = "m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11"
+GOT = f"@queue q quorum \n @stock q {ELEVEN} \n @hold 1 q {ELEVEN} \n"
+
+
+def test_gets_from_a_quorum_queue_come_back_in_the_order_of_the_profile(play) -> None:
+    start = GOT + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered \n 2 > get q \n"
+    assert play(start + "2 < get-ok 2 m2 q redelivered").broken == []
+    assert play(start + "2 < get-ok 2 m10 q redelivered").broken == ["AUTO-001"]
+    assert play(start + "2 < get-ok 2 m10 q redelivered x-delivery-count=1", "rabbitmq-4.0").broken == []
+    assert play(start + "2 < get-ok 2 m2 q redelivered x-delivery-count=1", "rabbitmq-4.0").broken == ["AUTO-001"]
+
+
+def test_nobody_knows_the_order_of_many_gets(play) -> None:
+    others = " ".join(f"n{number}" for number in range(30))
+    start = GOT + f"@stock q {others} \n @hold 3 q {others} \n @close 1 \n @open 2 \n 2 > get q \n"
+    assert play(start + "2 < get-ok 1 m2 q redelivered x-delivery-count=1", "rabbitmq-4.0").broken == []
