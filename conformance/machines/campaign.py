@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from conformance.around import Around
 from conformance.drivers.raw import Target
 from conformance.events import DEADLINE, Event
 from conformance.machines.alphabet import Command
@@ -137,6 +138,7 @@ class Campaign:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
         self.world = world
+        self.around = Around()
         self.name = f"{machine}-{queue_type}-{scheduler}"
         self.outcome = MachineOutcome()
         self.muted: frozenset[str] = frozenset()
@@ -191,9 +193,11 @@ class Campaign:
         self.first = self.shortest = None
 
     def _stage(self, recorder: Recorder, deadline: float) -> Stage:
-        return Stage(
+        stage = Stage(
             self.target, self.profile, recorder, self.name, queue_type=self.queue_type, deadline=deadline,
         )
+        self.around.enter(stage)
+        return stage
 
     def _spent(self) -> bool:
         return self.first is not None and time.monotonic() > self._until

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, initialize, rule
 
+from conformance.around import Around
 from conformance.drivers.raw import Target
 from conformance.machines.alphabet import Command
 from conformance.machines.campaign import Campaign, Enough, Example, MachineOutcome, OnJudgement, Scheduler
@@ -80,13 +81,14 @@ class Play(RuleBasedStateMachine):
 def run(
     machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
-    on_judgement: OnJudgement | None = None, deadline: float = 5.0,
+    on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on."""
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
         machine.world,
     )
+    campaign.around = around or campaign.around
     for round_ in range(2 * examples):
         left = examples - campaign.outcome.histories
         if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
