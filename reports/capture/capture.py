@@ -1,8 +1,8 @@
 """Who talks to whom: the packets of a capture to the events of all AMQP connections in it.
 
 A broker is an endpoint, address and port, known by a port that was named, or by the protocol header that a client sent
-there. All connections to one endpoint are one history, in the order of the capture. Other packets are counted, so that
-a capture without AMQP can be told what it has instead.
+there. All connections to one endpoint are one history, in the order of the capture, and one run. Other packets are
+counted, so that a capture without AMQP can be told what it has instead.
 
 Several files are read as one capture, one after the other; then seq tells file and packet.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from conformance import events
 from conformance.events import EventBuilder, Labels
+from reports.capture.about import PORTS, run_name
 from reports.capture.files import BadCapture, CaptureFile, InTime, Packet
 from reports.capture.frames import MAGIC
 from reports.capture.links import ACK, LINKS, SYN, Segment, answer, ends, place, segment
@@ -22,7 +23,6 @@ from reports.capture.rows import Block, Place, Rows
 from reports.capture.streams import TLS, Connection, End
 from reports.capture.tcp import Flow
 
-PORTS = frozenset({5672})
 BLOCK = 8192
 MOST_SYNS = 1 << 16
 PACKET_BITS, FILE_BITS = 16, 44
@@ -53,11 +53,11 @@ class Capture:
     """One capture: a file, or files in order. `blocks` may be read once; what it met is counted meanwhile."""
 
     def __init__(
-        self, paths: Sequence[Path | str], *, ports: Collection[int] = PORTS, run: str = "", broker: str = "",
+        self, paths: Sequence[Path | str], *, ports: Collection[int] = PORTS, name: str = "", broker: str = "",
     ) -> None:
         self.files = [CaptureFile(path) for path in paths]
         self.ports, self.broker = frozenset(ports), broker
-        self.run = run or self.files[0].path.name
+        self.name = name or self.files[0].path.name
         self.connections = self.packets = 0
         self.seen: Counter[int] = Counter()
         """TCP ports of other traffic, the lower of each pair, with octets."""
@@ -183,7 +183,8 @@ class Capture:
         history = self._histories.get(server)
         if history is None:
             name = place(server)
-            labels = Labels(self.run, self.broker or name, f"{self.run} {name}", "")
+            run = run_name(self.name, name)
+            labels = Labels(run, self.broker or name, run, "")
             history = self._histories[server] = _History(labels, Place())
             self._move(history.place, packet)
             self._observed(history)

@@ -24,7 +24,7 @@ _FRAME_END = 0xCE
 _KINDS = frozenset({1, 2, 3, 8})
 _LARGEST = 1 << 28
 _BEGIN = re.compile(rb"(?=[\x01\x02\x03\x08]..[\x00-\x0f]...)", re.DOTALL)
-_START = re.compile(rb"\x01\x00\x00\x00[\x00-\x0f]..\x00\x0a\x00\x0a", re.DOTALL)
+START = re.compile(rb"\x01\x00\x00\x00[\x00-\x0f]..\x00\x0a\x00\x0a", re.DOTALL)
 MAGIC = b"AMQP"
 
 
@@ -139,7 +139,7 @@ class Splitter:
     # -- where it is not known how frames lie
 
     def _look(self, data: bytes) -> list[bytes]:
-        if self._beginning and (data[:8] == codec.ProtocolHeader().encode() or _START.match(data)):
+        if self._beginning and (data[:8] == codec.ProtocolHeader().encode() or START.match(data)):
             self.blind, self.sure, self.limit = False, True, codec.FRAME_MAX
             return self._resume(data, 0, keep=True)
         if self._size < self._next_look:
