@@ -53,11 +53,15 @@ class Around:
         """Gives the queue a consumer timeout by policy, or takes it away, and notes it."""
         admin = self.admin
         assert admin is not None
+        if timeout is None and queue not in self._policies:
+            return
         name = self._policies.setdefault(queue, f"{queue}.policy")
         admin.policy(name, queue, None if timeout is None else {"consumer-timeout": timeout})
         until = time.monotonic() + stage.deadline
         while (admin.policy_of(queue) == name) != (timeout is not None) and time.monotonic() < until:
             stage.pump(0.01)
+        if timeout is None:
+            del self._policies[queue]
         stage.note(events.POLICY, queue=queue, consumer_timeout=timeout)
 
     def setting(self, stage: Stage, timeout: int | None) -> None:

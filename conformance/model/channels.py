@@ -178,6 +178,8 @@ class Channel:
     prefetch_global: bool = False
     shared: Shared = field(default_factory=Shared)
     paused: bool = False
+    timed: bool = False
+    """A consumer of it has timed out."""
     doom: Doom | None = None
     vague: bool = False
     race: Settlement | None = None

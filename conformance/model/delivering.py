@@ -14,7 +14,7 @@ from conformance.model import cancelling, proofs, races, timeouts, windows
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
-from conformance.model.records import GONE, OUT, RELEASED, VOID, WAITING, Copy, Delivery, Request, Taker
+from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, VOID, WAITING, Copy, Delivery, Request, Taker
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
@@ -148,7 +148,7 @@ def _delivered(
         return
     explained = queue.explains(copy, taker, channel, since)
     queue.line.owners.add(channel.opened)
-    yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
+    yield Delivered(event, channel, delivery, copy, queue, taker, since, explained, first_of(copy, delivery))
     channel.deliveries[tag] = delivery
     channel.modes.add(no_ack)
     queue.leave(copy, GONE if no_ack else OUT)
@@ -161,6 +161,13 @@ def _delivered(
     if channel.race is not None or channel.vague:
         delivery.shaky = True
         queue.unsettle(copy, shaky=True)
+
+
+def first_of(copy: Copy, delivery: Delivery) -> bool:
+    """Is this plainly the first delivery of its message?"""
+    return copy.holder is None and copy.place == WAITING and copy.entry == PUBLISHED and not (
+        copy.seen or copy.shaky or copy.spent or copy.returns or copy.stale_settlement or delivery.redelivered
+    )
 
 
 def _overtaken(channel: Channel, delivery: Delivery) -> None:

@@ -155,6 +155,7 @@ class Line:
             return None
         must = frozenset(one.number for one in self.entries.values() if there(one.copy))
         found: set[Explanation] = set()
+        budget = self._budget
         try:
             for one in self.explanations:
                 hand = one.hand(taker.start)
@@ -167,7 +168,8 @@ class Line:
                     found.add(one.holding(taker.start, hand[1:]))
                 if len(found) > MOST_EXPLANATIONS:
                     raise Lost
-        except Lost:
+        except Lost:  # how far it came depends on the order of a set: what it is charged must not
+            self._budget = max(0, budget - MOST_STEPS * STEP)
             self.lose()
             return None
         self.explanations = found

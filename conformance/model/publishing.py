@@ -80,7 +80,7 @@ def _wrong(event: Event, way: topology.Route) -> tuple[int, str] | None:
 
 def _publication(channel: Channel, event: Event) -> Publication:
     size, number = event.body_size or 0, channel.published + 1 if channel.confirm else 0
-    frames = body_frames(event.raw) if size else 0
+    frames = body_frames(event.raw, size) if size else 0
     if channel.confirm:
         channel.oversize += max(frames - 1, 0)
         channel.bodiless += not frames
@@ -91,8 +91,10 @@ def _publication(channel: Channel, event: Event) -> Publication:
     )
 
 
-def body_frames(raw: bytes) -> int:
-    """How many body frames there are among these whole frames."""
+def body_frames(raw: bytes, size: int) -> int:
+    """How many body frames there are among these whole frames: a method, a header, and bodies of this size."""
+    if raw[-size - 8 : -size - 7] == b"\3" and int.from_bytes(raw[-size - 5 : -size - 1], "big") == size:
+        return 1
     found = at = 0
     while at < len(raw):
         found += raw[at] == 3

@@ -238,6 +238,7 @@ def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -
     own = consumer.levels.consumer if consumer.levels is not None else None
     yield TimedOut(event, channel, consumer, expired, model.settings.levels(consumer.source, own))
     consumer.state = TIMED if expired or consumer.state == TIMED else GIVEN_UP
+    channel.timed = True
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None
         delivery.timer.announced = True

@@ -105,7 +105,8 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
         notes.find("ACK-015", fact.event, f"silence: {settlement} is not answered", method, settlement.seq)
 
 
-@judges(Delivered, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-005", "MODE-003", "MODE-005")
+@judges(Delivered, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-005", "MODE-003",
+        "MODE-005", again=True)
 def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     """Unsettled when its channel ended, or returned on purpose: here it is again."""
     copy = fact.copy

@@ -44,7 +44,7 @@ def of_end(held: Delivery) -> tuple[str, ...]:
     return tuple(rules)
 
 
-@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-008")
+@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-008", again=True)
 def comes_back(fact: Delivered, notes: Notes) -> None:
     """Here it is again."""
     copy = fact.copy
@@ -54,7 +54,7 @@ def comes_back(fact: Delivered, notes: Notes) -> None:
             notes.report("AUTO-004", "back before the client's close-ok")
 
 
-@judges(Delivered, "AUTO-009")
+@judges(Delivered, "AUTO-009", again=True)
 def comes_back_unread(fact: Delivered, notes: Notes) -> None:
     """It was delivered ahead to somebody who never read it, as its flag says."""
     copy = fact.copy
@@ -67,7 +67,7 @@ def _ahead(copy: Copy) -> bool:
     return copy.entry == PUBLISHED and len(copy.queue.losers) > 0 and copy.queue.unseen(copy)
 
 
-@judges(Delivered, "AUTO-012")
+@judges(Delivered, "AUTO-012", again=True)
 def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
     """A consumer that was there all the time gets what another left behind."""
     copy, consumer = fact.copy, fact.delivery.consumer
@@ -78,7 +78,7 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
         notes.exercise("AUTO-012")
 
 
-@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005")
+@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", again=True)
 def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
     """Where returns are served in their order, what one consumer held comes back as it was delivered.
 
@@ -141,7 +141,7 @@ def _of_lost(copy: Copy) -> tuple[str, ...]:
     return ("AUTO-009",) if _ahead(copy) else ()
 
 
-@judges(Delivered, "AUTO-006", "AUTO-007", "AUTO-008", "AUTO-010")
+@judges(Delivered, "AUTO-006", "AUTO-007", "AUTO-008", "AUTO-010", again=True)
 def comes_back_wrongly(fact: Delivered, notes: Notes) -> None:
     """Settled, or delivered for good, before its channel ended; or held by a channel that lives."""
     copy = fact.copy
@@ -195,7 +195,7 @@ def nothing_more(fact: FoundEmpty, notes: Notes) -> None:
 # -- how soon
 
 
-@judges(Delivered, "AUTO-011")
+@judges(Delivered, "AUTO-011", again=True)
 def back_by_close_ok(fact: Delivered, notes: Notes) -> None:
     """A get that was sent after close-ok brings it."""
     copy = fact.copy

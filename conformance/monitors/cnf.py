@@ -79,13 +79,16 @@ def _restarted(channel: Channel, number: int) -> bool:
 def resolutions(fact: Confirmed, notes: Notes) -> None:
     """Each publish that is resolved bears out the rules that speak of its kind."""
     channel = fact.channel
+    if not fact.resolved:
+        return
+    beside = _publishes_beside(channel)
     for publication in fact.resolved:
-        if publication.number == channel.numbered + 1 and channel.numbered:
+        if channel.numbered and publication.number == channel.numbered + 1:
             notes.find("CNF-002", fact.event, f"number 1 for {publication.message}, the first publish after the select",
                        f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
                        publication.seq)
-        notes.exercise("CNF-004", *_borne_out(publication, channel))
-    if fact.resolved and channel.refused and channel.accepted:
+        notes.exercise("CNF-004", *beside, *_borne_out(publication, channel))
+    if channel.refused and channel.accepted:
         notes.exercise("CNF-005")
     for publication in fact.resolved:
         if _left_first(publication):
@@ -94,11 +97,21 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
             notes.report("CNF-017", fact.event.method)
 
 
+def _publishes_beside(channel: Channel) -> tuple[str, ...]:
+    """Do other channels of the connection publish, too?"""
+    for other in channel.connection.channels.values():
+        if other is not channel and (other.published or other.plain):
+            return ("CNF-023",)
+    return ()
+
+
 def _borne_out(publication: Publication, channel: Channel) -> Iterator[str]:
     number = publication.number
     if number == 1 and channel.plain:
         yield "CNF-002"
-    if any(select.published > channel.numbered and select.seq < publication.seq for select in channel.selects[1:]):
+    if len(channel.selects) > 1 and any(
+        select.published > channel.numbered and select.seq < publication.seq for select in channel.selects[1:]
+    ):
         yield "CNF-003"
     if number == channel.published:
         yield "CNF-020"
@@ -108,18 +121,16 @@ def _borne_out(publication: Publication, channel: Channel) -> Iterator[str]:
             yield "CNF-001"
     if publication.frames != 1:
         yield "CNF-026"
-    if any(other is not channel and other.published + other.plain for other in channel.connection.channels.values()):
-        yield "CNF-023"
     if _settled_meanwhile(publication, channel):
         yield "CNF-027"
 
 
 def _left_first(publication: Publication) -> bool:
     """Has its message, or its queue, gone since it was published?"""
-    return any(
-        max(copy.queue.deleted, copy.queue.purged) > publication.seq or copy.place == GONE
-        for copy in publication.copies
-    )
+    for copy in publication.copies:
+        if copy.place == GONE or max(copy.queue.deleted, copy.queue.purged) > publication.seq:
+            return True
+    return False
 
 
 def _settled_meanwhile(publication: Publication, channel: Channel) -> bool:
@@ -147,7 +158,7 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
             notes.report("CNF-015", "out of order" if _overtakes(publication, fact) else "in order")
         if publication.copies:
             notes.exercise("CNF-018")
-            seen = any(copy.seen for copy in publication.copies)
+            seen = [copy for copy in publication.copies if copy.seen]
             notes.report("CNF-018", "delivery first" if seen else "confirm first")
 
 

@@ -15,7 +15,7 @@ from conformance.monitors.table import judges
 
 
 @judges(Delivered, "MODE-002", "MODE-003", "MODE-004", "MODE-005", "ACK-002", "ACK-003", "ACK-006", "ACK-011",
-        "ACK-012", "ACK-016", "ACK-018")
+        "ACK-012", "ACK-016", "ACK-018", again=True)
 def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     """What is settled is never delivered again from the same queue."""
     copy = fact.copy
@@ -44,7 +44,7 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
                held.seq)
 
 
-@judges(Delivered, "ERR-006")
+@judges(Delivered, "ERR-006", again=True)
 def void_stays_void(fact: Delivered, notes: Notes) -> None:
     """What was published on a channel after a mistake is never delivered."""
     if fact.copy.place == VOID:

@@ -33,9 +33,9 @@ class Notes:
 
     def exercise(self, *rules: str) -> None:
         """These rules had their say, and the consequence could be checked."""
-        exercised = self.judgement.exercised
+        exercised, sure = self.judgement.exercised, self._fact is None
         for rule in rules:
-            if self._fact is None or not self._doubted(rule, finding=False):
+            if sure or not self._doubted(rule, finding=False):
                 exercised[rule] += 1
 
     def find(

@@ -132,7 +132,7 @@ def unhindered(fact: Delivered, notes: Notes) -> None:
         return
     if not consumer.no_ack and channel.shared.raised and channel.shared.answered:
         notes.exercise("QOS-022")
-    if any(True for _ in slots.rivals(consumer)):
+    if slots.rivalled(consumer):
         notes.exercise("QOS-027")
 
 

@@ -41,7 +41,7 @@ def _in_front(fact: Delivered) -> list[Copy]:
     return waiting[:3]
 
 
-@judges(Delivered, "RQ-015")
+@judges(Delivered, "RQ-015", again=True)
 def competes_at_once(fact: Delivered, notes: Notes) -> None:
     """A returned message reaches one of several consumers that wait; that none gets it is judged as silence."""
     consumer, copy = fact.delivery.consumer, fact.copy
@@ -83,7 +83,7 @@ def _words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "nothing"
 
 
-@judges(Delivered, "RQ-013")
+@judges(Delivered, "RQ-013", again=True)
 def limit_ends_returns(fact: Delivered, notes: Notes) -> None:
     """Returned more often than the limit allows, a message is gone; until then it comes again."""
     copy, queue = fact.copy, fact.queue

@@ -143,7 +143,7 @@ def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: 
                    waiting.published, copy.published)
 
 
-@judges(Delivered, "RQ-007", "RQ-014")
+@judges(Delivered, "RQ-007", "RQ-014", again=True)
 def returns_come_again(fact: Delivered, notes: Notes) -> None:
     """What was returned reaches the sole consumer again; what was recovered comes again."""
     copy = fact.copy

@@ -6,8 +6,6 @@ last to the window in question: it was set, shared, freed in this or that way, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from conformance.model import windows
 from conformance.model.channels import Channel, Consumer
 from conformance.model.records import PUBLISHED, Copy, Delivery, Settlement
@@ -55,12 +53,15 @@ def changed_since(channel: Channel, consumer: Consumer) -> bool:
     return channel.prefetch_at > consumer.taker.start and channel.prefetch != consumer.limit
 
 
-def rivals(consumer: Consumer) -> Iterator[Consumer]:
-    """Consumers of the same queue that have reached their limit."""
-    for taker in consumer.source.takers:
-        other = taker.consumer
-        if other is not None and other is not consumer and other.full():
-            yield other
+def rivalled(consumer: Consumer) -> bool:
+    """Has another consumer of the same queue reached its limit?"""
+    takers = consumer.source.takers
+    if len(takers) > 1:
+        for taker in takers:
+            other = taker.consumer
+            if other is not None and other is not consumer and other.full():
+                return True
+    return False
 
 
 # -- one too many
@@ -148,7 +149,7 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
         return "QOS-004"
     if consumer.limit and siblings(channel, consumer):
         return "QOS-007" if shared.count else "QOS-003"
-    if any(rivals(consumer)):
+    if rivalled(consumer):
         return "QOS-027"
     return "QOS-002" if consumer.limit or shared.count else _of_unlimited(channel, consumer)
 

@@ -35,7 +35,7 @@ def _sure(delivery: Delivery, now: int = 0) -> bool:
 # -- the message
 
 
-@judges(Delivered, "TMO-006", "TMO-015", "TMO-021", "TMO-025")
+@judges(Delivered, "TMO-006", "TMO-015", "TMO-021", "TMO-025", again=True)
 def goes_on(fact: Delivered, notes: Notes) -> None:
     """A message whose delivery timed out comes to somebody, redelivered."""
     copy, held = fact.copy, fact.copy.holder
@@ -60,7 +60,7 @@ def goes_on(fact: Delivered, notes: Notes) -> None:
 def passes_by(fact: Delivered, notes: Notes) -> None:
     """A message that was never delivered goes first."""
     copy, queue = fact.copy, fact.queue
-    if copy.seen or copy.place != WAITING or copy.doubtful or queue.crowded(fact.taker):
+    if not queue.returned or copy.seen or copy.place != WAITING or copy.doubtful or queue.crowded(fact.taker):
         return
     late = [one for one in queue.returned.values() if one.entry == RETURNED_LATE and one.entered < fact.since]
     if late:
@@ -68,7 +68,7 @@ def passes_by(fact: Delivered, notes: Notes) -> None:
         notes.report("TMO-025", "after messages that were never delivered")
 
 
-@judges(Delivered, "TMO-009", "TMO-010")
+@judges(Delivered, "TMO-009", "TMO-010", again=True)
 def taken_from(fact: Delivered, notes: Notes) -> None:
     """A delivery that was spared by another's time-out is still out: it does not come to anybody else."""
     copy, held = fact.copy, fact.copy.holder
@@ -92,7 +92,7 @@ def each_in_its_turn(fact: TimedOut, notes: Notes) -> None:
 def settled(fact: Accepted, notes: Notes) -> None:
     """Settlements that were taken: of what timed out, and of what was spared."""
     settlement = fact.settlement
-    if settlement.refusal:
+    if settlement.refusal or not any(one.timer for one in settlement.covered):
         return
     if any(_sure(one) for one in settlement.covered):
         notes.exercise("TMO-015")
@@ -123,7 +123,7 @@ def served(fact: Delivered, notes: Notes) -> None:
     if consumer.revived and consumer.state != TIMED:
         notes.exercise("TMO-012")
     if consumer.state != TIMED:
-        if any(one.state == TIMED for one in channel.consumers.values()):
+        if channel.timed and any(one.state == TIMED for one in channel.consumers.values()):
             notes.exercise("TMO-011")
         return
     stale = [one for one in channel.unacked.values() if one.consumer is consumer and _sure(one, fact.event.time_ns)]
@@ -136,7 +136,8 @@ def served(fact: Delivered, notes: Notes) -> None:
 @judges(Accepted, "TMO-011", "TMO-012")
 def still_waits(fact: Accepted, notes: Notes) -> None:
     """The channel has answered, its timed-out consumer has room and a message waits, and nothing came."""
-    for consumer in fact.settlement.channel.consumers.values():
+    channel = fact.settlement.channel
+    for consumer in channel.consumers.values() if channel.timed else ():
         if consumer.state == TIMED and consumer.source.may_hold():
             notes.exercise("TMO-012" if consumer.partly else "TMO-011")
 

@@ -47,7 +47,7 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
                        f"{fact.event.method} with tag {tag}")
 
 
-@judges(Delivered, "TAG-008")
+@judges(Delivered, "TAG-008", again=True)
 def new_tag_for_a_redelivery(fact: Delivered, notes: Notes) -> None:
     """A message that was returned comes again under another tag."""
     before = fact.copy.holder

@@ -51,7 +51,7 @@ def settled_again(fact: Accepted, notes: Notes) -> None:
         notes.exercise("TX-002")
 
 
-@judges(Delivered, "TX-003")
+@judges(Delivered, "TX-003", again=True)
 def published_early(fact: Delivered, notes: Notes) -> None:
     """Nothing reaches a queue before the commit."""
     copy = fact.copy
