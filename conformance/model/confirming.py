@@ -6,7 +6,7 @@ does not speak of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
@@ -78,11 +78,19 @@ def give_back(model: Model, channel: Channel, event: Event) -> Facts:
 
 
 def _returned(channel: Channel, event: Event) -> Publication | None:
-    """The publish that comes back: by its message, else the oldest to that address that may be returned."""
+    """The publish that comes back: by its message, else the oldest to that address that may be returned.
+
+    Of several with the same content the one that explains it best.
+    """
     same = channel.recent.get(event.message or "", ())
     address = event.exchange or "", event.routing_key or ""
-    candidates = same or [
+    candidates: Iterable[Publication] = same or ([] if channel.forgetful else [
         one for group in channel.recent.values() for one in group
         if one.mandatory and (one.exchange, one.routing_key) == address
-    ]
-    return next((one for one in candidates if not one.returned), candidates[0] if candidates else None)
+    ])
+    return max(
+        candidates, default=None,
+        key=lambda one: (
+            one.mandatory, (one.exchange, one.routing_key) == address, not one.returned, not one.resolved, -one.seq,
+        ),
+    )

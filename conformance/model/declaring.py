@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.events import Event
 from conformance.model.queues import Queue
-from conformance.model.records import Change
+from conformance.model.records import Change, Request
 from conformance.profiles import Profile
 
 if TYPE_CHECKING:
@@ -44,6 +44,15 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
         queue.haunt(event.seq)
     model.queues[name] = queue
     return queue.declaration
+
+
+def answered(model: Model, event: Event, request: Request) -> None:
+    """declare-ok: a queue that holds messages or has consumers was there before, and somebody else may use it."""
+    queue = model.queues.get(event.queue or "")
+    if queue is not None and queue.declaration is request.change and (
+        event.args.get("message_count") or event.args.get("consumer_count")
+    ):
+        queue.forget()
 
 
 def queue_of(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from conformance.model.model import Model
 
 Facts = Iterator[Fact]
+REPLIES = "amq.rabbitmq.reply-to"
 
 
 def request_of(reply: str) -> str:
@@ -31,6 +32,8 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
     """basic.deliver"""
     tag = event.consumer_tag or ""
     consumer = channel.consumers.get(tag)
+    if (event.routing_key or "").startswith(REPLIES) or (consumer is not None and consumer.queue == REPLIES):
+        return  # a direct reply comes from no queue, and some brokers number all of them alike
     if consumer is None and channel.adopted:
         consumer = _adopted(model, channel, event)
     if consumer is None:
@@ -136,7 +139,7 @@ def _delivered(
     copy = queue.copies.get(message)
     if copy is None:
         copy = Copy(message, queue, event.seq, hidden=True, fleeting=True)
-        queue.copies[message] = copy
+        queue.know(copy)
     delivery = Delivery(
         tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,
         event.seq, no_ack, channel, copy, consumer,

@@ -22,6 +22,8 @@ NOT_FOUND, PRECONDITION_FAILED = 404, 406
 EXPIRATION = re.compile(r'"expiration": "(.*?)"[,}]')
 RECENT = 512
 """So many messages are remembered for what may be returned."""
+ALIKE = 64
+"""So many with the same content."""
 
 
 def publish(model: Model, channel: Channel, event: Event) -> None:
@@ -136,9 +138,14 @@ def _press(queue: Queue, channel: Channel) -> bool:
 
 
 def _remember(channel: Channel, publication: Publication) -> None:
-    channel.recent.setdefault(publication.message, []).append(publication)
+    alike = channel.recent.setdefault(publication.message, [])
+    alike.append(publication)
+    if len(alike) > ALIKE:
+        del alike[0]
+        channel.forgetful = True
     if len(channel.recent) > RECENT:
         channel.recent.popitem(last=False)
+        channel.forgetful = True
 
 
 def confirm_select(model: Model, channel: Channel, event: Event) -> None:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 MARGIN = 3
 """So near to a delivery limit a message is not owed if its returns may have been miscounted."""
+STRANGERS = 4096
+"""So many messages are remembered of a queue that others may use; nothing is claimed of them."""
 RECENT = 256
 """So many of the latest settled deliveries are remembered until a get-empty shows that they stayed away."""
 
@@ -245,6 +247,16 @@ class Queue:
             self.line.lose()
         self.line.enter(copy, returned=False)
         (self.aside if copy.doubtful or copy.shaky else self.fresh)[copy.id] = copy
+        self.know(copy)
+
+    def know(self, copy: Copy) -> None:
+        """It is remembered; of a queue that others may use, for a while only."""
+        self.copies[copy.id] = copy
+        if not self.declared and len(self.copies) > STRANGERS:
+            oldest = self.copies.pop(next(iter(self.copies)))
+            self.aside.pop(oldest.id, None)
+            self.fresh.pop(oldest.id, None)
+            self.returned.pop(oldest.id, None)
 
     def announce(self, copy: Copy) -> None:
         """A message that may enter later: it is part of a transaction."""

@@ -104,6 +104,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         return
     if request.change is not None:
         request.change.known = event.seq
+        declaring.answered(model, event, request)
     if method == "basic.consume":
         _consuming(channel, event, request)
     elif method == "basic.cancel":
