@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, cast
 
+from reports.recording import BadRecording
+
 CHUNK = 1 << 22
 MOST = 1 << 26  # octets of one packet or block; more is damage
 WINDOW = 1024
@@ -28,7 +30,7 @@ _GZIP = b"\x1f\x8b"
 _SECTION, _INTERFACE, _OLD, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 
 
-class BadCapture(Exception):
+class BadCapture(BadRecording):
     """This is no capture that we can read; the message says what it is instead, and what to do."""
 
 

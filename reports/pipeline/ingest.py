@@ -60,7 +60,12 @@ def tasks(spark: SparkSession, files: Sequence[tuple[str, str]]) -> DataFrame:
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for path in batch.column("path").to_pylist():
-            yield from blocks(rows(Path(path)))
+            yield from batches_of(Path(path))
+
+
+def batches_of(file: Path) -> Iterator[pa.RecordBatch]:
+    """The events of one file of a recording."""
+    yield from blocks(rows(file))
 
 
 def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa.RecordBatch]:
