@@ -29,6 +29,18 @@ class Verdict(StrEnum):
     NOT_JUDGEABLE = "not-judgeable"
 
 
+REASONS: Mapping[str, tuple[str, str]] = {
+    "joined": ("began mid-way", "began mid-way"),
+    "gap": ("has octets missing", "have octets missing"),
+    "cut": ("is cut off", "are cut off"),
+    "open world": (
+        "shares its broker with unseen connections", "share their broker with unseen connections",
+    ),
+    "clocks": ("was seen by clocks that differ", "were seen by clocks that differ"),
+}
+"""What can be the matter with a history, said of one and of several."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.
@@ -95,3 +107,12 @@ def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -
         )
         for rule, (needed, offered) in rules.items()
     }
+
+
+def why_not(reasons: Mapping[str, int]) -> str:
+    """Why a rule is inconclusive, in words; `reasons` counts histories by what is the matter with them."""
+    said = []
+    for reason, histories in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
+        one, several = REASONS[reason]
+        said.append(f"1 history {one}" if histories == 1 else f"{histories} histories {several}")
+    return ", ".join(said) or "what was seen leaves a way out"

@@ -30,15 +30,7 @@ if TYPE_CHECKING:
     from conformance.model.model import Model
 
 BEFORE, LOST, CUT_OFF, SHARED, CLOCKS = "joined", "gap", "cut", "open world", "clocks"
-
-REASONS = {
-    BEFORE: "began mid-way",
-    LOST: "have octets missing",
-    CUT_OFF: "are cut off",
-    SHARED: "share their broker with connections that were not seen",
-    CLOCKS: "were seen by clocks that differ",
-}
-"""What can be the matter with a history, said of several."""
+"""What can be the matter with a history; `verdicts.REASONS` has the words."""
 
 
 def observed(model: Model, event: Event) -> None:
@@ -75,15 +67,3 @@ def open_world(model: Model, reason: str) -> None:
     model.exchanges.clear()
     for queue in model.queues.values():
         queue.forget()
-
-
-def words(reason: str, histories: int) -> str:
-    """As reports say it: `3 histories began mid-way`."""
-    text = REASONS.get(reason, reason)
-    if histories != 1:
-        return f"{histories} histories {text}"
-    first, _, rest = text.partition(" ")
-    return f"1 history {ONE.get(first, first)} {rest}"
-
-
-ONE = {"have": "has", "are": "is", "share": "shares", "were": "was"}

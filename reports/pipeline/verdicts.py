@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance import profiles, rules
 from conformance.rules import Rule
-from conformance.verdicts import Finding, Verdict, verdict_of
+from conformance.verdicts import Finding, Verdict, verdict_of, why_not
 from reports.pipeline import check, ingest
 from reports.recording import Recording
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DDL = ("run STRING, broker STRING, profile STRING, rule STRING, level STRING, verdict STRING, exercised BIGINT, "
-       "findings BIGINT, doubtful BIGINT")
+       "findings BIGINT, doubtful BIGINT, reason STRING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Row:
     exercised: int
     findings: int
     doubtful: int
+    reason: str = ""
+    """Why it could not be judged, where it could not: `3 histories began mid-way`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +93,33 @@ def offer(header: Mapping[str, Any]) -> Offer:
     return Offer(frozenset(queue_types), frozenset(capabilities), profile.choices)
 
 
-def _counts(outcome: DataFrame) -> dict[str, dict[str, dict[tuple[str, bool | None], int]]]:
-    """Run, rule, (what, certain) -> how often."""
-    summed = outcome.groupBy("run", "rule", "what", "certain").sum("times").collect()
-    counts: dict[str, dict[str, dict[tuple[str, bool | None], int]]] = {}
-    for run, rule, what, certain, times in summed:
-        counts.setdefault(run, {}).setdefault(rule, {})[what, certain] = times
-    return counts
+Counts = Mapping[tuple[str, bool | str | None], int]
 
 
-def _of_run(
-    run: str, header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, bool | None], int]],
-) -> list[Row]:
+def _counts(outcome: DataFrame) -> dict[str, dict[str, Counts]]:
+    """Run, rule, (what, certain or why doubtful) -> how often; doubts count histories."""
+    from pyspark.sql import functions as f
+
+    why = f.when(f.col("what") == check.DOUBT, f.col("observed")).alias("why")
+    summed = outcome.groupBy("run", "rule", "what", "certain", why).agg(f.sum("times")).collect()
+    counts: dict[str, dict[str, dict[tuple[str, bool | str | None], int]]] = {}
+    for run, rule, what, certain, reason, times in summed:
+        counts.setdefault(run, {}).setdefault(rule, {})[what, certain if reason is None else reason] = times
+    return {run: dict(of_rule) for run, of_rule in counts.items()}
+
+
+def _of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) -> list[Row]:
     offered = offer(header)
     rows = []
     for rule in rules.CATALOGUE.values():
         seen = counts.get(rule.id, {})
         exercised = seen.get((check.EXERCISED, None), 0)
         certain, doubtful = seen.get((check.FINDING, True), 0), seen.get((check.FINDING, False), 0)
-        unknown = (check.DOUBT, None) in seen
-        verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), unknown)
+        reasons = {str(why): times for (what, why), times in seen.items() if what == check.DOUBT}
+        verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), bool(reasons))
         rows.append(Row(
             run, str(header.get("broker", "")), str(header.get("profile", "")), rule.id, rule.level, verdict.value,
-            exercised, certain, doubtful,
+            exercised, certain, doubtful, why_not(reasons) if verdict is Verdict.INCONCLUSIVE else "",
         ))
     return rows
 
