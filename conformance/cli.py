@@ -251,8 +251,31 @@ def report(options: argparse.Namespace) -> int:
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:
     group = verbs.add_parser("trace", help="record traffic, and judge what was recorded or captured")
     inner = group.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_trace_record,):
+    for add in (_trace_check, _trace_record):
         add(inner)
+
+
+def _trace_check(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "check", trace_check, "judge recordings and captures offline, on this machine or a cluster")
+    added.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="recordings and captures, or their folders")
+    where = added.add_mutually_exclusive_group()
+    where.add_argument("--master", default="local[*]", help="where Spark runs: local[N] or spark://... (default: here)")
+    where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
+    added.add_argument("--out", type=Path, default=Path("checked"), metavar="DIR",
+                       help="lake and pages; may be used again (default: %(default)s)")
+    added.add_argument("--port", type=int, action="append", default=[], metavar="N",
+                       help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
+    added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
+    _format(added, "what is printed: a summary, or the results of all runs")
+
+
+def trace_check(options: argparse.Namespace) -> int:
+    from conformance.front.trace_check import Wishes, check
+
+    return check(Wishes(
+        tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
+        options.format, tuple(options.words),
+    ))
 
 
 def _trace_record(verbs: argparse._SubParsersAction[Parser]) -> None:

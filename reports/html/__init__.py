@@ -23,7 +23,7 @@ from markupsafe import Markup
 from reports.html.view import page
 from reports.html.words import SIGNS, count, duration, told
 
-__all__ = ["render", "render_many"]
+__all__ = ["environment", "policy", "render", "render_many", "visible"]
 
 FOLDER = Path(__file__).parent
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -41,7 +41,7 @@ def render_many(results: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[
         raise ValueError("a page needs the results of at least one run")
     documents, differences = visible(results), visible(compare)
     css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
-    return _environment().get_template("page.html.j2").render(
+    return environment().get_template("page.html.j2").render(
         page=page(documents, differences), signs=SIGNS, css=Markup(css), js=Markup(js), policy=policy(css, js),
     )
 
@@ -69,7 +69,8 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of this folder, with the words that they use."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,

@@ -7,41 +7,45 @@ before is known again.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reports import recording
+from reports.capture.about import PORTS
+from reports.capture.about import headers as capture_headers
+from reports.capture.capture import Capture
+from reports.capture.files import is_capture
+from reports.capture.rings import rings
 from reports.pipeline.lake import SCHEMA as LAKE
 from reports.recording import BadRecording
 
 RECORDING, CAPTURE = "recording", "capture"
-_PCAP = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")
+MARK = b'{"schema":'
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files to judge. `headers`: run to the first header of a recording; `held`: run to the files that hold it."""
+    """What there is to judge. `headers`: run to what is known of it, and its `kind`; `held`: run to the files that
+    hold it; `ports`: of brokers in captures."""
 
-    recordings: tuple[Path, ...] = ()
-    captures: tuple[Path, ...] = ()
-    headers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    held: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    headers: Mapping[str, Mapping[str, Any]]
+    held: Mapping[str, tuple[Path, ...]]
     torn: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
 
-    @property
-    def bytes(self) -> int:
-        return sum(path.stat().st_size for path in (*self.recordings, *self.captures))
+    def runs(self, kind: str) -> list[str]:
+        return [run for run, header in self.headers.items() if header["kind"] == kind]
 
-    def fingerprint(self, run: str, *also: object) -> str:
-        return fingerprint(self.held[run], *also)
+    def fingerprint(self, run: str) -> str:
+        return fingerprint(self.held[run], self.headers[run]["kind"], *self.ports)
 
 
-def gather(paths: Sequence[Path]) -> Inputs:
+def gather(paths: Sequence[Path], ports: Collection[int] = ()) -> Inputs:
     """All recordings and captures among these files and directories. Raises BadRecording."""
     recordings: list[Path] = []
     captures: list[Path] = []
@@ -51,7 +55,11 @@ def gather(paths: Sequence[Path]) -> Inputs:
             raise BadRecording(f"{path}: no recording and no capture here (looked for {_WANTED})")
         for file, kind in found:
             (recordings if kind == RECORDING else captures).append(file)
-    return _inputs(dict.fromkeys(recordings), dict.fromkeys(captures))
+    headers, held, torn = _recorded(dict.fromkeys(recordings))
+    for name, files in rings(dict.fromkeys(captures)).items():
+        for run, header in _captured(name, files, frozenset(ports) or PORTS).items():
+            headers[run], held[run] = {**header, "kind": CAPTURE}, tuple(files)
+    return Inputs(headers, held, tuple(torn), tuple(sorted(ports)))
 
 
 _WANTED = "events-*.jsonl, plain, .gz, .zst or .parquet, and pcap or pcapng"
@@ -72,33 +80,48 @@ def _sorted(path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def kind_of(file: Path) -> str | None:
-    """Recording, capture, or neither. A Parquet file by its name, since many things are Parquet."""
+    """Recording, capture, or neither. What is packed or Parquet is a recording by its name, many things being that."""
     with file.open("rb") as stream:
         start = stream.read(16)
-    if start[:2] == b"\x1f\x8b":
-        with gzip.open(file) as unpacked:
-            start = unpacked.read(16)
-    if start.startswith(_PCAP):
-        return CAPTURE
-    named = file.name.endswith(recording.SUFFIXES) and (start.startswith(b'{"schema":') or file.suffix == ".zst")
-    parquet = file.name.startswith("events-") and start.startswith(b"PAR1")
-    return RECORDING if named or parquet else None
+    plain = start.startswith((MARK, b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"))
+    if plain and file.name.endswith((*recording.SUFFIXES, ".parquet")) and (start.startswith(MARK) or _ours(file)):
+        return RECORDING
+    return CAPTURE if is_capture(file) else None
 
 
-def _inputs(recordings: Iterable[Path], captures: Iterable[Path]) -> Inputs:
-    headers: dict[str, Mapping[str, Any]] = {}
-    held: dict[str, list[Path]] = {}
+def _ours(file: Path) -> bool:
+    """Does a packed file hold a recording?"""
+    try:
+        recording.Recording(file)
+    except (BadRecording, OSError, EOFError):
+        return file.name.startswith("events-")
+    return True
+
+
+Headers = dict[str, Mapping[str, Any]]
+
+
+def _recorded(files: Iterable[Path]) -> tuple[Headers, dict[str, tuple[Path, ...]], list[str]]:
+    headers: Headers = {}
+    held: dict[str, tuple[Path, ...]] = {}
     torn: list[str] = []
-    files = tuple(recordings)
     for file in files:
         found = recording.Recording(file)
         torn += found.torn
         for run in found.runs:
             if not run:
                 raise BadRecording(f"{file}: a header names no run")
-            headers.setdefault(run, found.header(run))
-            held.setdefault(run, []).append(file)
-    return Inputs(files, tuple(captures), headers, {run: tuple(own) for run, own in held.items()}, tuple(torn))
+            headers.setdefault(run, {**found.header(run), "kind": RECORDING})
+            held[run] = (*held.get(run, ()), file)
+    return headers, held, torn
+
+
+def _captured(name: str, files: Sequence[Path], ports: frozenset[int]) -> Mapping[str, Mapping[str, Any]]:
+    """The headers of a capture. One without AMQP is read to its end, which raises in the right words."""
+    found = capture_headers(name, files, ports)
+    if not found:
+        deque(Capture(files, ports=ports, name=name).blocks(), maxlen=0)
+    return found
 
 
 def fingerprint(files: Iterable[Path], *also: object) -> str:

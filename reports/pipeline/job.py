@@ -12,16 +12,20 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
+from pyspark import StorageLevel
 
 import conformance
 from conformance import __version__, rules
+from conformance import events as ev
+from reports.capture.about import PORTS
 from reports.pipeline import check, ingest, marts, shard, timing, verdicts
-from reports.pipeline.inputs import Inputs
+from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 from reports.pipeline.lake import WHOLE, Entry, Lake
 from reports.pipeline.watch import Tell, watched
 
@@ -61,15 +65,29 @@ class Job:
             run: inputs.fingerprint(run) for run in inputs.headers
             if run not in known or known[run].fingerprint != inputs.fingerprint(run)
         }
-        if missing:
-            from pyspark.sql import functions as f
-
-            files = sorted({file for run in missing for file in inputs.held[run]}, key=_size, reverse=True)
-            bronze = ingest.events_of(self.spark, files).where(f.col("run").isin(list(missing)))
-            about = {run: {**inputs.headers[run], "kind": "recording", "files": list(map(str, inputs.held[run]))}
-                     for run in missing}
-            self._silver(bronze, shards(sum(map(_size, files)), self._parallel()), missing, about)
+        for kind, bronze in ((RECORDING, self._recorded), (CAPTURE, self._captured)):
+            runs = {run: missing[run] for run in inputs.runs(kind) if run in missing}
+            if runs:
+                with watched(self.spark, "reading", self.tell):
+                    bronze(inputs, runs)
         return list(inputs.headers)
+
+    def _recorded(self, inputs: Inputs, runs: Mapping[str, str]) -> None:
+        """Silver of recordings, whose histories are whole as they are."""
+        files = _files(inputs, runs)
+        self._silver(_of(ingest.events_of(self.spark, files), runs), files, inputs, runs)
+
+    def _captured(self, inputs: Inputs, runs: Mapping[str, str]) -> None:
+        """Silver of captures, which are decoded once and looked at twice: where the islands are, and what is there."""
+        from reports.pipeline import sources
+
+        files = _files(inputs, runs)
+        bronze = _of(sources.captures(self.spark, files, inputs.ports or PORTS), runs)
+        bronze.persist(StorageLevel.DISK_ONLY)
+        try:
+            self._silver(bronze, files, inputs, runs, shard.islands(bronze))
+        finally:
+            bronze.unpersist()
 
     def judge(self, runs: Sequence[str]) -> None:
         """Gold and verdicts for those of these runs that were never judged like this."""
@@ -153,15 +171,15 @@ class Job:
         return self.spark.read.schema(ddl).option("basePath", str(self.lake.root / name)).parquet(*files)
 
     def _silver(
-        self, bronze: DataFrame, count: int, prints: Mapping[str, str], about: Mapping[str, Mapping[str, Any]],
+        self, bronze: DataFrame, files: Sequence[Path], inputs: Inputs, runs: Mapping[str, str],
         islands: DataFrame | None = None,
     ) -> None:
-        with watched(self.spark, "reading", self.tell):
-            aside = self._aside(SILVER, shard.silver(bronze, count, islands))
-            counted = _counted(self.spark.read.schema(shard.DDL).parquet(str(aside)))
-            self.lake.publish(SILVER, aside, {
-                run: Entry(run, prints[run], (), {**about[run], **counted.get(run, {})}) for run in prints
-            })
+        count = shards(sum(map(_size, files)), self._parallel())
+        aside = self._aside(SILVER, shard.silver(bronze, count, islands))
+        counted = _counted(self.spark.read.schema(shard.DDL).parquet(str(aside)))
+        self.lake.publish(SILVER, aside, {
+            run: Entry(run, runs[run], (), _about(inputs, run, counted.get(run, {}))) for run in runs
+        })
 
     def _write(self, table: str, frame: DataFrame, runs: Mapping[str, Entry]) -> None:
         self.lake.publish(table, self._aside(table, frame), runs)
@@ -197,14 +215,36 @@ def judging() -> str:
     return _digest(__version__, *(path.read_text("utf-8") for path in files))
 
 
-def _counted(silver: DataFrame) -> dict[str, dict[str, int]]:
+def _files(inputs: Inputs, runs: Iterable[str]) -> list[Path]:
+    """The files that hold these runs, the largest first."""
+    return sorted({file for run in runs for file in inputs.held[run]}, key=_size, reverse=True)
+
+
+def _of(bronze: DataFrame, runs: Iterable[str]) -> DataFrame:
     from pyspark.sql import functions as f
 
+    return bronze.where(f.col("run").isin(list(runs)))
+
+
+def _counted(silver: DataFrame) -> dict[str, dict[str, Any]]:
+    """How much there is of each run, what was lost, and when it began."""
+    from pyspark.sql import functions as f
+
+    lost = [f.count_if(f.col("kind") == kind).alias(kind) for kind in (ev.JOINED, ev.GAP, ev.CUT, ev.MALFORMED)]
+    connections = f.count_distinct(f.when(f.col("connection") != "", f.struct("history", "connection")))
     rows = silver.groupBy("run").agg(
         f.count("*").alias("events"), f.count_distinct("history").alias("histories"),
-        f.count_distinct("history", "connection").alias("connections"),
+        connections.alias("connections"), f.min("time_ns").alias("began"), *lost,
     ).collect()
-    return {row["run"]: {name: row[name] for name in ("events", "histories", "connections")} for row in rows}
+    return {row["run"]: {name: value for name, value in row.asDict().items() if name != "run"} for row in rows}
+
+
+def _about(inputs: Inputs, run: str, counted: Mapping[str, Any]) -> dict[str, Any]:
+    """What the lake keeps of a run. A capture begins with its first packet."""
+    header = inputs.headers[run]
+    began = datetime.fromtimestamp(int(counted.get("began", 0)) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {**header, **counted, "started": header.get("started") or began,
+            "files": [str(path) for path in inputs.held[run]]}
 
 
 def _line(entry: Entry, profile: str) -> dict[str, Any]:

@@ -1,0 +1,212 @@
+"""From the lake to results: the document of a live run, made of what was recorded or captured.
+
+Spark counts and picks, of each kind of finding (same rule, queue type and words, numbers and names aside), the first;
+its exchange is cut out by `slices`. The rest is what a live run does: the same ledger, the same deviations, the same
+gate. Two things differ. A deviation of the profile excuses and does no more: traffic that somebody else made need not
+show it. And what is repeated is the judging, so a case says how to judge again, not how to provoke.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from conformance import profiles, rules
+from conformance.deviations import load as load_deviations
+from conformance.front.assemble import Frame, build
+from conformance.front.slices import Cut, Wanted, cut
+from conformance.gate import Known
+from conformance.ledger import PROPERTY, Broker, Entry, Ledger, Witness, encode
+from conformance.results import Results, Selection
+from conformance.verdicts import Finding, Verdict, why_not
+from reports.pipeline import check, shard, verdicts
+from reports.pipeline.job import GOLD, SILVER, Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+EVERYTHING = Selection("may", "*", strict=False)
+KINDS_SHOWN = 24
+"""Kinds of findings of one rule of which an exchange is cut out."""
+
+_NUMBERS, _LISTS = r"\S*\d\S*", "#(?:(?:,| and|) #)+"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the event of a finding is in a capture."""
+
+    run: str
+    case: str
+    rule: str
+    observed: str
+    file: str
+    packet: int
+    packets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One run: its results, and where in captures its cases are."""
+
+    results: Results
+    places: tuple[Place, ...] = ()
+    about: Mapping[str, Any] | None = None
+
+
+def checked(job: Job, runs: Sequence[str], words: Sequence[str], paths: Sequence[str]) -> list[Checked]:
+    """The results of these runs. `words`: the command; `paths`: what it was given."""
+    spoken = _spoken(job, runs)
+    counts = _counts(spoken)
+    found = list(_kinds(spoken))
+    cuts = cut(job, [wanted for wanted, _, _ in found])
+    again = " ".join(["amqp-conformance trace check", *map(shlex.quote, paths)])
+    command = " ".join(map(shlex.quote, words))
+    return [
+        _result(job.header(run), counts.get(run, {}), [
+            (wanted, scene, seen, got) for (wanted, scene, seen), got in zip(found, cuts, strict=True)
+            if wanted.run == run
+        ], run, command, again)
+        for run in runs
+    ]
+
+
+Seen = tuple[Wanted, tuple[str, str], int, Cut]
+Counts = dict[str, dict[str, dict[tuple[str, str | None], int]]]
+
+
+def _spoken(job: Job, runs: Sequence[str]) -> DataFrame:
+    """Gold with the scene and queue type of its histories, where they have one."""
+    from pyspark.sql import functions as f
+
+    scene = job.table(SILVER, shard.DDL, runs).where("kind = 'scene'").groupBy("run", "history").agg(
+        f.min_by(f.get_json_object("arguments", "$.name"), "seq").alias("scene"),
+        f.min_by(f.get_json_object("arguments", "$.queue_type"), "seq").alias("queue_type"),
+    )
+    gold = job.table(GOLD, check.DDL, runs)
+    return gold.join(scene, ["run", "history"], "left").fillna("", ["scene", "queue_type"])
+
+
+def _counts(spoken: DataFrame) -> Counts:
+    """Run, queue type, what: (rule, what was seen) to how often."""
+    rows = spoken.where(f"what <> '{check.FINDING}'").groupBy("run", "queue_type", "what", "rule", "observed") \
+        .sum("times").collect()
+    counts: Counts = {}
+    for run, queue_type, what, rule, observed, times in rows:
+        counts.setdefault(run, {}).setdefault(f"{queue_type}\0{what}", {})[rule, observed] = times
+    return counts
+
+
+def _kinds(spoken: DataFrame) -> Iterator[tuple[Wanted, tuple[str, str], int]]:
+    """The first finding of each kind, its scene and queue type, and how many of the kind there are."""
+    from pyspark.sql import functions as f
+
+    first = f.min(f.struct("history", "at", "allowed", "observed", "witness", "scene")).alias("first")
+    gist = f.regexp_replace(f.regexp_replace("observed", _NUMBERS, "#"), _LISTS, "#")
+    kinds = spoken.where(f"what = '{check.FINDING}'") \
+        .groupBy("run", "rule", "queue_type", "certain", gist.alias("gist"))
+    rows = kinds.agg(first, f.count("*").alias("seen")).collect()
+    shown: dict[tuple[str, str], int] = {}
+    for row in sorted(rows, key=lambda row: (row["run"], row["rule"], not row["certain"], -row["seen"], row["gist"])):
+        place = shown[row["run"], row["rule"]] = shown.get((row["run"], row["rule"]), 0) + 1
+        one = row["first"]
+        finding = Finding(row["rule"], one["history"], one["at"], one["allowed"], one["observed"],
+                          tuple(one["witness"] or ()), row["certain"])
+        yield Wanted(row["run"], finding, place <= KINDS_SHOWN), (one["scene"], row["queue_type"]), row["seen"]
+
+
+def _result(
+    header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, str | None], int]], seen: Sequence[Seen],
+    run: str, command: str, again: str,
+) -> Checked:
+    profile = profiles.load(str(header["profile"]))
+    properties = header.get("server_properties") or {}
+    broker = Broker(
+        str(header.get("broker", "")), "", str(properties.get("product", "")), str(properties.get("version", "")),
+        dict(properties), {}, tuple(sorted(verdicts.offer(header).capabilities)),
+    )
+    blank = Entry(header.get("kind", ""), "", (), broker, profile.name, profile.queue_types, choices=profile.choices)
+    ledger = Ledger()
+    for number, entry in enumerate([*_counted(blank, counts, header), *_witnessed(blank, seen)]):
+        ledger.take(f"{number:06}", [(PROPERTY, encode(entry))])
+    entries = load_deviations(profile.deviations) if profile.deviations else ()
+    known = Known([replace(entry, intermittent=True, expires=None) for entry in entries], profile.deviations or "")
+    results = build(ledger, Frame(
+        run=run, started=str(header.get("started", "")), seconds=0.0, command=command, rerun=again,
+        seed=int(header.get("seed") or 0), depth=str(header.get("depth") or header.get("kind", "")),
+        selection=EVERYTHING, known=known,
+    ))
+    results = _judged_again(_doubted(results, counts), again)
+    return Checked(results, tuple(_places(results, seen)), header)
+
+
+def _counted(
+    blank: Entry, counts: Mapping[str, Mapping[tuple[str, str | None], int]], header: Mapping[str, Any],
+) -> Iterator[Entry]:
+    """How much there was, and coverage: one entry for each queue type."""
+    yield replace(blank, histories=int(header.get("histories", 0)), events=int(header.get("events", 0)))
+    for queue_type in sorted({key.partition("\0")[0] for key in counts}):
+        exercised = {rule: times for (rule, _), times in counts.get(f"{queue_type}\0{check.EXERCISED}", {}).items()}
+        reports: dict[str, dict[str, int]] = {}
+        for (rule, observed), times in counts.get(f"{queue_type}\0{check.REPORT}", {}).items():
+            reports.setdefault(rule, {})[str(observed)] = times
+        yield replace(blank, queue_type=queue_type, exercised=exercised, reports=reports)
+
+
+def _witnessed(blank: Entry, seen: Iterable[Seen]) -> Iterator[Entry]:
+    for wanted, (scene, queue_type), times, got in seen:
+        witness = Witness(wanted.finding, got.steps, "recorded", times)
+        yield replace(blank, scene=scene or blank.scene, queue_type=queue_type, witnesses=(witness,))
+
+
+def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | None], int]]) -> Results:
+    """Rules that had something to say, in histories that lack what it takes, are in doubt and not untested."""
+    reasons: dict[str, Counter[str]] = {}
+    for key in sorted(counts):
+        if key.endswith(f"\0{check.DOUBT}"):
+            for (rule, reason), histories in counts[key].items():
+                reasons.setdefault(rule, Counter())[str(reason)] += histories
+    changed = tuple(
+        replace(rule, verdict=str(Verdict.INCONCLUSIVE), reason=why_not(reasons[rule.id]))
+        if rule.verdict == Verdict.UNDER_TESTED and rule.id in reasons else rule for rule in results.rules
+    )
+    totals = {verdict.value: sum(rule.verdict == verdict for rule in changed) for verdict in Verdict}
+    return replace(results, rules=changed, totals=totals)
+
+
+def _judged_again(results: Results, again: str) -> Results:
+    return replace(results, rules=tuple(
+        replace(rule, cases=tuple(replace(case, rerun=again) for case in rule.cases)) for rule in results.rules
+    ))
+
+
+def _places(results: Results, seen: Sequence[Seen]) -> Iterator[Place]:
+    """Where the cases are in a capture; nothing for recordings, which have no packets."""
+    for rule in results.rules:
+        for case in rule.cases:
+            got = next((got for wanted, _, _, got in seen if (wanted.finding.rule, wanted.finding.history,
+                        wanted.finding.at) == (case.rule, case.history, case.at)), None)
+            if got is not None and case.at in got.packets:
+                file, packet = got.packets[case.at]
+                shown = sorted({number for name, number in got.packets.values() if name == file})
+                yield Place(results.run, case.id, rule.id, case.observed, file, packet, tuple(shown))
+
+
+def document(results: Results) -> dict[str, Any]:
+    """The results as plain JSON, as pages want them."""
+    from conformance.results import to_json
+
+    plain: dict[str, Any] = json.loads(to_json(results))
+    return plain
+
+
+def broken(checked: Iterable[Checked]) -> list[tuple[str, str]]:
+    """(run, rule) that stand against a broker: broken, judged, MUST, and in no known deviation."""
+    return [
+        (one.results.run, rule.id) for one in checked for rule in one.results.rules
+        if rule.verdict == Verdict.BROKEN and rule.level == "must" and rules.get(rule.id).judged
+    ]

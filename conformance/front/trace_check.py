@@ -1,0 +1,196 @@
+"""`trace check`: recordings and captures judged offline, on this machine or on a cluster.
+
+Progress and complaints go to stderr, Spark's own noise to a log file beside the lake, the summary to stdout. OUT is a
+lake that may be used again: runs that are there already are not read again, and all of them make the history page.
+
+    OUT/index.html     the runs that were given: what broke, and the exchange that shows it
+    OUT/capture.html   for captures: where in the file each case is, in numbers that Wireshark takes
+    OUT/history.html   all runs of the lake: rules over time, flakiness, latencies
+    OUT/runs/, cases/  the same as documents
+    OUT/lake/          the tables
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Column, Table
+
+from conformance.front.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
+from conformance.front.stages import Stages
+from conformance.profiles import BadProfile
+from conformance.profiles import load as load_profile
+from conformance.verdicts import Verdict
+from reports.recording import BadRecording
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from conformance.front.offline import Checked
+    from conformance.results import Results
+    from reports.pipeline.job import Job
+
+STAGES = ("starting", "reading", "judging", "timing", "tables", "evidence", "pages")
+_OURS = re.compile(r"(?:BadRecording|BadCapture|NoTraffic|BadProfile): (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asked for."""
+
+    paths: tuple[Path, ...]
+    out: Path
+    master: str = "local[*]"
+    remote: str | None = None
+    ports: tuple[int, ...] = ()
+    profile: str | None = None
+    format: str = "text"
+    words: tuple[str, ...] = ()
+
+
+def check(wishes: Wishes) -> int:
+    """Judge, write everything to `out`, print a summary; the exit code."""
+    if wishes.profile is not None:
+        _profile(wishes.profile)
+    with Stages(STAGES, sys.stderr) as stages, _refusing():
+        stages("starting", 0, 0)
+        from reports.pipeline.inputs import gather
+        from reports.pipeline.job import Job
+        from reports.pipeline.lake import Lake
+
+        inputs = gather(wishes.paths, wishes.ports)
+        for torn in inputs.torn:
+            stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
+        log = wishes.out / "spark.log"
+        with _spark(wishes, log) as spark:
+            job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile)
+            runs = job.run(inputs)
+            found, summary = _evidence(job, runs, wishes, stages)
+        stages("pages", 0, 0)
+        pages = _pages(found, summary, wishes.out)
+    _tell(found, wishes)
+    for page in pages:
+        print(f"report: {page}", file=sys.stderr)
+    return GATE_CLOSED if any(one.results.gate.reasons for one in found) else GATE_OPEN
+
+
+def _evidence(
+    job: Job, runs: Sequence[str], wishes: Wishes, stages: Stages,
+) -> tuple[list[Checked], dict[str, Any]]:
+    from conformance.front.offline import checked
+    from reports.pipeline.watch import watched
+
+    with watched(job.spark, "evidence", stages):
+        return checked(job, runs, wishes.words, [str(path) for path in wishes.paths]), job.summary()
+
+
+def _profile(name: str) -> None:
+    try:
+        load_profile(name)
+    except BadProfile as bad:
+        raise Refused(WRONG_USE, f"--profile: {bad}.") from None
+
+
+@contextmanager
+def _spark(wishes: Wishes, log: Path) -> Iterator[SparkSession]:
+    from reports.pipeline.session import session
+
+    spark = session(log, master=wishes.master, remote=wishes.remote)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What is wrong with the files or the machine, as a refusal; also where a worker of Spark found out."""
+    from reports.pipeline.lake import BadLake
+    from reports.pipeline.session import NotInstalled, Unreachable
+
+    try:
+        yield
+    except (BadRecording, BadLake, NotInstalled, Unreachable) as bad:
+        raise Refused(WRONG_USE, f"{str(bad).rstrip('.')}.") from None
+    except Refused:
+        raise
+    except Exception as problem:
+        told = _OURS.search(str(problem))
+        if told is None:
+            raise
+        raise Refused(WRONG_USE, f"{told[1].strip()}.") from None
+
+
+def _pages(found: Sequence[Checked], summary: dict[str, Any], out: Path) -> list[Path]:
+    from conformance.front.offline import document
+    from reports import html
+    from reports.html.captures import render as captures_page
+    from reports.html.history import render as history_page
+
+    documents = [document(one.results) for one in found]
+    pages = {"index.html": html.render_many(documents), "history.html": history_page(summary)}
+    captured = [
+        (results, [asdict(place) for place in one.places], dict(one.about or {}))
+        for one, results in zip(found, documents, strict=True) if one.about and one.about.get("kind") == "capture"
+    ]
+    if captured:
+        pages["capture.html"] = captures_page(captured)
+    files = {f"runs/{_slug(results['run'])}.json": results for results in documents}
+    files |= {
+        f"cases/{_slug(results['run'])}/{case['id']}.json": _case(results, rule, case)
+        for results in documents for rule in results["rules"] for case in rule["cases"]
+    }
+    texts = {name: json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+             for name, content in {**files, "history.json": summary}.items()}
+    for name, text in {**texts, **pages}.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [out / name for name in pages]
+
+
+def _case(results: dict[str, Any], rule: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    return {"schema": "amqp-conformance/case/1", "run": results["run"], "broker": results["broker"]["name"],
+            "profile": results["profile"], "clause": rule["clause"], **case}
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or "run"
+
+
+def _tell(found: Sequence[Checked], wishes: Wishes) -> None:
+    from conformance.cli import colored, width
+    from conformance.front.offline import document
+    from conformance.terminal import summary
+
+    if wishes.format == "json":
+        content = {"schema": "amqp-conformance/check/1", "runs": [document(one.results) for one in found]}
+        print(json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False))
+    elif len(found) == 1:
+        print(summary(found[0].results, color=colored(sys.stdout), width=width()), end="")
+    else:
+        _table([one.results for one in found], Console(no_color=not colored(sys.stdout), highlight=False))
+
+
+def _table(runs: Sequence[Results], console: Console) -> None:
+    """A line for each run, and under them what stands against them."""
+    verdicts = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.INCONCLUSIVE, Verdict.UNDER_TESTED)
+    table = Table("run", "broker", "profile", *(Column(name.value, justify="right") for name in verdicts),
+                  Column("events", justify="right"), "gate", box=box.SIMPLE_HEAD)
+    for one in runs:
+        gate = "open" if one.gate.open else "CLOSED"
+        counts = (str(sum(rule.verdict == name and rule.status == "judged" for rule in one.rules)) for name in verdicts)
+        table.add_row(one.run, one.broker.name, one.profile, *counts, f"{one.events:,}", gate)
+    console.print(table)
+    for one in runs:
+        for reason in one.gate.reasons:
+            console.print(f"{one.run} ({one.broker.name}): {reason}", markup=False, soft_wrap=True)
