@@ -1,0 +1,189 @@
+"""A history that comes in pieces, judged as far as it has come. No Spark in here: one history, its pieces, its state.
+
+Recorders count the events of a history from one, so it shows what is missing. Pieces may come in any order: events
+wait until those before them have come. They wait no longer than `lateness`, in the history's own time, and no more
+than MOST of them do; then what is missing is given up, and put in its place is what the observer of a lossy capture
+would say there: a GAP of every connection, and that there may be others. So claims that need what is missing become
+doubts. What comes after it was given up, or a second time, is not judged. Both are told as rows, never dropped.
+
+All that is told is the difference since the piece before; added up it is the judgement. What is left open is in the
+`state`: plain bytes, a line of JSON for what is known of the order, the events that wait as JSON, and the Judge.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from conformance import events as ev
+from conformance import profiles
+from conformance.events import Event
+from conformance.monitors import Judge, state
+from conformance.profiles import Profile
+from conformance.verdicts import Judgement
+from reports.pipeline.check import rows_of
+from reports.recording import to_event, to_row
+
+FORMAT = "amqp-conformance/history/1"
+MISSING, LATE = "missing", "late"
+"""What else is told of a history: events that never came in time, and events that came too late or twice."""
+MOST = 100_000
+"""So many events of one history may wait for earlier ones."""
+SECOND = 1_000_000_000
+
+Row = dict[str, Any]
+_SEQ = attrgetter("seq")
+
+
+@dataclass(slots=True, eq=False)
+class History:
+    """One history, as far as it has come."""
+
+    run: str
+    name: str
+    profile: Profile
+    judge: Judge
+    last: int = 0
+    """The seq up to which it is judged."""
+    newest: int = 0
+    """The time of its latest event, in nanoseconds."""
+    alive: list[str] = field(default_factory=list)
+    """Connections that have opened and not ended."""
+    waiting: list[Event] = field(default_factory=list)
+    """Events whose predecessors have not come, by seq."""
+
+    @property
+    def complete(self) -> bool:
+        """Has all that was begun come to its end?"""
+        return not self.alive and not self.waiting
+
+    def take(self, events: Iterable[Event], lateness: float) -> Iterator[Row]:
+        """Judges what can be judged now that these have come too; `lateness` in seconds. Gives rows of check.DDL."""
+        before = _copy(self.judge.judgement)
+        told = list(self._advance(events, lateness))
+        yield from rows_of(self.run, self.name, since(before, self.judge.judgement))
+        yield from told
+
+    def close(self) -> Iterator[Row]:
+        """Nothing more will come: what waits is judged without what is missing."""
+        yield from self.take((), -1.0)
+
+    # -- the order
+
+    def _advance(self, events: Iterable[Event], lateness: float) -> Iterator[Row]:
+        pending = [*self.waiting, *events]
+        pending.sort(key=_SEQ)
+        self.waiting = []
+        if pending:
+            self.newest = max(self.newest, pending[-1].time_ns)
+        twice = 0
+        for at, event in enumerate(pending):
+            if event.seq == self.last + 1:
+                self._step(event)
+            elif event.seq <= self.last:
+                twice += 1
+            elif self._patient(event, len(pending) - at, lateness):
+                self.waiting = pending[at:]
+                break
+            else:
+                yield self._row(MISSING, event.seq - self.last - 1, f"events {self.last + 1} to {event.seq - 1}")
+                self._skip(event)
+                self._step(event)
+        if twice:
+            yield self._row(LATE, twice, "came after they had been given up, or a second time")
+
+    def _patient(self, first: Event, number: int, lateness: float) -> bool:
+        return number <= MOST and self.newest - first.time_ns <= lateness * SECOND
+
+    def _step(self, event: Event) -> None:
+        self.last = event.seq
+        if event.kind == ev.OPEN:
+            self.alive.append(event.connection)
+        elif event.kind == ev.END and event.connection in self.alive:
+            self.alive.remove(event.connection)
+        self.judge.step(event)
+
+    def _skip(self, to: Event) -> None:
+        """Says in the place of what is missing that it is."""
+        reason = f"{to.seq - self.last - 1} events did not come in time"
+        self.judge.step(_local(to, ev.OBSERVED, "", by="stream", others=True, ordered=True))
+        for connection in self.alive:
+            self.judge.step(_local(to, ev.GAP, connection, direction=None, octets=None, reason=reason))
+
+    def _row(self, what: str, times: int, observed: str) -> Row:
+        return {"run": self.run, "history": self.name, "what": what, "rule": "", "times": times, "observed": observed}
+
+    # -- the state
+
+    def encode(self) -> bytes:
+        waiting = b""
+        if self.waiting:
+            waiting = zlib.compress(json.dumps([to_row(event) for event in self.waiting]).encode(), 1)
+        known = {"format": FORMAT, "run": self.run, "history": self.name, "profile": self.profile.name,
+                 "last": self.last, "newest": self.newest, "alive": self.alive, "waiting": len(waiting)}
+        return json.dumps(known).encode() + b"\n" + waiting + state.encode(self.judge)
+
+
+def begin(run: str, name: str, profile: str) -> History:
+    """A history of which nothing has come yet."""
+    held_to = loaded(profile)
+    return History(run, name, held_to, Judge(held_to))
+
+
+def decode(data: bytes) -> History:
+    """Raises state.UnknownState."""
+    line, _, rest = data.partition(b"\n")
+    known = json.loads(line) if line.startswith(b"{") else {}
+    if known.get("format") != FORMAT:
+        raise state.UnknownState(
+            f"this is a state of {str(known.get('format', line[:80]))!r}, and here states are of {FORMAT!r}. Let the "
+            "version that wrote it finish, or start again from an empty checkpoint; then everything is judged anew."
+        )
+    profile, size = loaded(known["profile"]), known["waiting"]
+    waiting = [to_event(row) for row in json.loads(zlib.decompress(rest[:size]))] if size else []
+    judge = state.decode(rest[size:], profile)
+    return History(known["run"], known["history"], profile, judge, known["last"], known["newest"], known["alive"],
+                   waiting)
+
+
+@cache
+def loaded(profile: str) -> Profile:
+    return profiles.load(profile)
+
+
+def _local(at: Event, kind: str, connection: str, **arguments: object) -> Event:
+    """Something to be said right before this event."""
+    return at._replace(
+        connection=connection, channel=0, direction=ev.LOCAL, kind=kind, class_id=0, method_id=0, method="",
+        delivery_tag=None, multiple=None, consumer_tag=None, queue=None, exchange=None, routing_key=None,
+        message_id=None, flags="", arguments=json.dumps(arguments, sort_keys=True), body_size=None, body_hash=None,
+        raw=b"",
+    )
+
+
+# -- judgements as differences
+
+
+def _copy(judgement: Judgement) -> Judgement:
+    copied = Judgement()
+    copied.add(judgement)
+    return copied
+
+
+def since(before: Judgement, now: Judgement) -> Judgement:
+    """What has come to a judgement that only grows."""
+    return Judgement(
+        now.findings[len(before.findings):], now.exercised - before.exercised,
+        _more(before.reports, now.reports), _more(before.doubts, now.doubts),
+    )
+
+
+def _more(before: Mapping[str, Counter[str]], now: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+    grown = {rule: counts - before.get(rule, Counter()) for rule, counts in now.items()}
+    return {rule: counts for rule, counts in grown.items() if counts}

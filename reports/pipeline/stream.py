@@ -1,0 +1,258 @@
+"""A directory judged while it fills: Structured Streaming over closed files, by the same Judge.
+
+    files -> pieces     one task per file: the events of one history in it, packed, as one row
+    pieces -> rows      by run and history, in transformWithState: `follow` judges what can be judged, the rest waits
+    rows -> OUT         one folder of Parquet per micro-batch, named by its number
+
+A file must be complete when it appears under its name: write it aside and rename it. Names that begin with a dot or
+an underscore are passed over. What files were read, how far each history is (RocksDB) and what was written belongs to
+one micro-batch, which Spark's checkpoint remembers; a batch that was cut short is done again from the same files and
+the same states, and its folder is written again. So after a kill nothing is lost and nothing is there twice. A folder
+without `_SUCCESS` is not believed.
+
+Rows tell differences and add up to the judgement (`check.DDL`); besides, RUN carries the header of a run, UNREADABLE
+a file that is no recording, and `follow` tells what was missing and what came too late. `verdicts` closes what is
+still open, on the states of the last batch, without changing them: so it may be called at any time, and watching may
+go on afterwards.
+
+A decoded state is kept in the worker under the digest of its bytes, so a state that another worker, or an attempt
+that failed, has changed is never taken for it.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyspark.sql import Row as SparkRow
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from conformance.events import Event
+from conformance.monitors.state import UnknownState
+from reports import recording
+from reports.pipeline import check, follow
+from reports.recording import BadRecording
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+RUN, UNREADABLE, OPEN = "run", "unreadable", "open"
+LATENESS = 600.0
+"""Seconds of a history's own time for which its later events wait for earlier ones."""
+SETTINGS: Mapping[str, str] = {
+    "spark.sql.streaming.stateStore.providerClass":
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.files.openCostInBytes": "65536",
+}
+"""What the session needs beyond `session.defaults`; the number of shuffle partitions is fixed by the first batch."""
+
+_FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
+_PIECE = pa.schema([("run", pa.string()), ("history", pa.string()), ("about", pa.string()), ("events", pa.binary())])
+_PIECES = "run STRING, history STRING, about STRING, events BINARY"
+_EVENTS_IN_PIECE, _EVENTS_AT_HAND = 4000, 40_000
+_COLUMNS = tuple(check.ARROW.names)
+_REST: dict[str, Any] = dict.fromkeys(_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is watched, and where things are kept. `files`: at most so many are read in one micro-batch."""
+
+    inbox: Path
+    out: Path
+    checkpoint: Path
+    lateness: float = LATENESS
+    files: int = 256
+
+    @property
+    def judgements(self) -> Path:
+        return self.out / "judgements"
+
+
+def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], every: str | None = None) -> StreamingQuery:
+    """Begins, or goes on where the checkpoint ends: until all that is there is judged, or for ever, looking `every`
+    so often ("5 seconds"). `told` is called with the number of each batch that was written."""
+    stream.judgements.mkdir(parents=True, exist_ok=True)
+
+    def keep(rows: DataFrame, number: int) -> None:
+        rows.write.mode("overwrite").parquet(str(stream.judgements / f"batch={number:08d}"))
+        told(number)
+
+    trigger = {"processingTime": every} if every else {"availableNow": True}
+    return (
+        rows(spark, stream).writeStream.foreachBatch(keep).outputMode("append").trigger(**trigger)
+        .option("checkpointLocation", str(stream.checkpoint.resolve())).start()
+    )
+
+
+def rows(spark: SparkSession, stream: Stream) -> DataFrame:
+    """The stream of rows."""
+    files = (
+        spark.readStream.format("binaryFile").schema(_FILES).option("recursiveFileLookup", "true")
+        .option("maxFilesPerTrigger", stream.files).load(str(stream.inbox.resolve())).select("path")
+    )
+    pieces = files.mapInArrow(_pieces, _PIECES)
+    return pieces.groupBy("run", "history").transformWithState(Follow(stream.lateness), check.DDL, "append", "none")
+
+
+# -- files to pieces
+
+
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for url in batch.column(0).to_pylist():
+            for piece in pieces(Path(unquote(urlsplit(url).path))):
+                yield pa.RecordBatch.from_pylist([piece], schema=_PIECE)
+
+
+def pieces(file: Path) -> Iterator[dict[str, Any]]:
+    """A file in pieces. A piece without events tells of a run, one without a run of a file that cannot be read."""
+    try:
+        headers, torn = recording.scan(file)
+        abouts = {str(header.get("run", "")): header for header in reversed(headers)}
+        for run, header in abouts.items():
+            yield {"run": run, "history": "", "about": json.dumps(header), "events": None}
+        yield from _packed(file, abouts)
+        problem = f"torn: {', '.join(torn)}" if torn else ""
+    except (BadRecording, OSError, EOFError) as bad:
+        problem = str(bad)
+    if problem:
+        yield {"run": "", "history": str(file), "about": problem, "events": None}
+
+
+def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    at_hand: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    number = 0
+
+    def piece(key: tuple[str, str]) -> dict[str, Any]:
+        profile = headers.get(key[0], {}).get("profile", "documented")
+        return {"run": key[0], "history": key[1], "about": profile, "events": marshal.dumps(at_hand.pop(key))}
+
+    for row in recording.rows(file):
+        event = recording.to_event(row)
+        key = event.run, event.history
+        held = at_hand.setdefault(key, [])
+        held.append((*event[:-1], event.raw if event.method == "basic.publish" else b""))  # frames count only there
+        number += 1
+        if len(held) >= _EVENTS_IN_PIECE:
+            number -= len(held)
+            yield piece(key)
+        elif number >= _EVENTS_AT_HAND:
+            number = 0
+            yield from map(piece, list(at_hand))
+    yield from map(piece, list(at_hand))
+
+
+# -- pieces to rows
+
+
+class Follow(StatefulProcessor):  # type: ignore[misc]
+    """Judges one history after the other; what is left of each is its state."""
+
+    def __init__(self, lateness: float) -> None:
+        self._lateness = lateness
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("history", "state BINARY")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[SparkRow]:
+        run, name = key
+        pieces = list(rows)
+        if not run or not name:
+            yield from map(_row, self._beside(run, name, pieces[0].about))
+            return
+        kept = self._state.get() if self._state.exists() else None
+        history = _taken_up(bytes(kept[0])) if kept else follow.begin(run, name, pieces[0].about)
+        events = chain.from_iterable(marshal.loads(piece.events) for piece in pieces)
+        yield from map(_row, history.take(map(Event._make, events), self._lateness))
+        self._state.update((_put_aside(history),))
+
+    def _beside(self, run: str, name: str, about: str) -> Iterator[follow.Row]:
+        """What is no history: a run, told once, and a file that could not be read."""
+        if run and not self._state.exists():
+            self._state.update((b"",))
+            yield {"run": run, "history": "", "what": RUN, "rule": "", "times": 1, "observed": about}
+        elif not run:
+            yield {"run": "", "history": name, "what": UNREADABLE, "rule": "", "times": 1, "observed": about}
+
+    def close(self) -> None:
+        pass
+
+
+_DECODED: OrderedDict[bytes, follow.History] = OrderedDict()
+_MOST_DECODED = 128
+
+
+def _taken_up(data: bytes) -> follow.History:
+    known = _DECODED.pop(_digest(data), None)
+    return follow.decode(data) if known is None else known
+
+
+def _put_aside(history: follow.History) -> bytes:
+    data = history.encode()
+    _DECODED[_digest(data)] = history
+    while len(_DECODED) > _MOST_DECODED:
+        _DECODED.popitem(last=False)
+    return data
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _row(said: follow.Row) -> SparkRow:
+    return SparkRow(**{**_REST, **said})
+
+
+# -- what it comes to
+
+
+def judged(spark: SparkSession, stream: Stream) -> DataFrame:
+    """All rows of finished batches."""
+    folders = sorted(str(mark.parent) for mark in stream.judgements.glob("batch=*/_SUCCESS"))
+    if not folders:
+        return spark.createDataFrame([], check.DDL)
+    return spark.read.schema(check.DDL).parquet(*folders)
+
+
+def left_open(spark: SparkSession, stream: Stream) -> DataFrame:
+    """What closing the histories that the last batch left open would add, and an OPEN row for each."""
+    states = spark.read.format("statestore").option("stateVarName", "history").load(str(stream.checkpoint.resolve()))
+    return states.selectExpr("value.state AS state").where("length(state) > 0").mapInArrow(_closed, check.DDL)
+
+
+def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        found = [row for data in batch.column(0).to_pylist() for row in closing(data)]
+        yield pa.RecordBatch.from_pylist(found, schema=check.ARROW)
+
+
+def closing(data: bytes) -> Iterator[follow.Row]:
+    history = follow.decode(data)
+    if history.complete:
+        return
+    observed = ", ".join(history.alive) or "events that wait for earlier ones"
+    yield from history.close()
+    yield {"run": history.run, "history": history.name, "what": OPEN, "rule": "", "times": 1, "observed": observed}
+
+
+def headers(judged: DataFrame) -> dict[str, Mapping[str, Any]]:
+    """Run to its header."""
+    return {row.run: json.loads(row.observed) for row in judged.where(f"what = '{RUN}'").orderBy("run").collect()}
+
+
+def why(problem: Exception) -> str | None:
+    """What to tell people where the stream ended because a state is of another version."""
+    text, mark = str(problem), f"{UnknownState.__name__}: "
+    return text[text.index(mark) + len(mark):].splitlines()[0] if mark in text else None
