@@ -49,6 +49,8 @@ OF_WINDOWS = frozenset(rule.id for rule in rules.CATALOGUE.values() if rule.fami
 """These look at a delivery without regard to its message."""
 BY_ANNOUNCEMENT = frozenset({"CAN-001", "CAN-002", "CAN-004"})
 """Whether a client may be notified at all is settled when it connects."""
+BY_FATE = frozenset({"CAN-009", "CAN-010", "CAN-013", "CAN-014"})
+"""What may come for a consumer's tag, and whether it is free, depends on why the consumer ended."""
 CONFIGURED = frozenset(
     rule.id for rule in rules.CATALOGUE.values() if rule.family == "TMO" or "CFG" in rule.scope.split("+")
 )
@@ -94,9 +96,9 @@ def _of_the_world(rule: str, fact: Fact) -> bool:
     if isinstance(fact, Notified):
         return rule not in BY_ANNOUNCEMENT
     if isinstance(fact, Stray):
-        return rule == "CAN-009"
+        return rule in BY_FATE
     if isinstance(fact, Unanswered):
         return fact.obligation.kind in (DELIVERY, NOTICE)
     if isinstance(fact, CLOSES):
-        return fact.event.kind != METHOD or ids_of(fact.event) == (0, 0)
+        return rule in BY_FATE or fact.event.kind != METHOD or ids_of(fact.event) == (0, 0)
     return isinstance(fact, OF_THE_WORLD)
