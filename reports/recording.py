@@ -1,10 +1,10 @@
 """Recordings: histories on disk, one JSON row per wire event.
 
 A recording is a directory with one file per worker, `events-<worker>.jsonl`, or a single such file, plain or
-compressed (`.gz`, `.zst`). A file is made of *sections*: a header row, known by its first key `schema`, which
-names the schema version, the run and what it was judged by; then the rows of its events. Writing to a file that
-exists appends a section, so nothing that was recorded is ever lost. A row always names its run and history, so
-sections, files and workers may be mixed freely.
+compressed (`.gz`, `.zst`), or as Parquet (`reports.parquet`). A JSONL file is made of *sections*: a header row, known
+by its first key `schema`, which names the schema version, the run and what it was judged by; then the rows of its
+events. Writing to a file that exists appends a section, so nothing that was recorded is ever lost. A row always names
+its run and history, so sections, files and workers may be mixed freely.
 
 Columns are the fields of `Event`. A column without a value is left out, `raw` is hexadecimal, `arguments` stays
 the JSON text that it is, and delivery tags are exact integers up to 2**64-1. Three promises to readers:
@@ -20,14 +20,16 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import IO, Any, Self
 
 from conformance.events import Event
 
 SCHEMA = "amqp-conformance/recording/1"
 SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+PARQUET = "events-*.parquet"
 NEEDED = ("run", "history", "connection", "seq", "direction", "kind")
 
 _BLOCK_ROWS = 512
@@ -159,14 +161,16 @@ def files(path: Path) -> list[Path]:
         return [path]
     if not path.exists():
         raise BadRecording(f"{path}: no such recording")
-    found = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
+    found = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES) or file.match(PARQUET))
     if not found:
-        raise BadRecording(f"{path}: no recording here (looked for events-*.jsonl, plain, .gz or .zst)")
+        raise BadRecording(f"{path}: no recording here (looked for events-*.jsonl, plain, .gz, .zst, or .parquet)")
     return found
 
 
 def scan(file: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """The headers of all sections of a file, checked, and its torn lines. Only the ends of sections are parsed."""
+    if file.suffix == ".parquet":
+        return _columns(file).headers(file), []
     headers: list[dict[str, Any]] = []
     torn: list[str] = []
     last: tuple[int, bytes] | None = None
@@ -188,6 +192,9 @@ def scan(file: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:
     """The event rows of one file. A line that does not parse may only be the last of its section."""
+    if file.suffix == ".parquet":
+        yield from _columns(file).rows(file)
+        return
     doubtful = 0
     with _open(file) as stream:
         for number, line in enumerate(stream, 1):
@@ -215,12 +222,26 @@ def _header(line: bytes, where: str) -> dict[str, Any]:
     header = _parsed(line)
     if header is None:
         raise BadRecording(f"{where}: broken header row")
+    check_schema(header, where)
+    return header
+
+
+def check_schema(header: Mapping[str, Any], where: str) -> None:
+    """Refuses what another version wrote."""
     if header["schema"] != SCHEMA:
         raise BadRecording(
             f"{where}: this recording is of schema {header['schema']!r}, and this version reads {SCHEMA!r}. "
             "Read it with the amqp-conformance that wrote it, or record again."
         )
-    return header
+
+
+def _columns(file: Path) -> ModuleType:
+    """What reads Parquet; a recording of lines can do without."""
+    try:
+        return import_module("reports.parquet")
+    except ImportError:
+        message = f"{file}: reading Parquet needs pyarrow (pip install 'amqp-conformance[spark]')"
+        raise BadRecording(message) from None
 
 
 def _open(file: Path) -> IO[bytes]:

@@ -64,8 +64,13 @@ def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def batches_of(file: Path) -> Iterator[pa.RecordBatch]:
-    """The events of one file of a recording."""
-    yield from blocks(rows(file))
+    """The events of one file of a recording; Parquet has them in columns already."""
+    if file.suffix == ".parquet":
+        from reports import parquet
+
+        yield from parquet.batches(file)
+    else:
+        yield from blocks(rows(file))
 
 
 def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa.RecordBatch]:
