@@ -1,0 +1,101 @@
+"""Histories that machines play on the reference broker, with the judgement that was made live, as they were played.
+
+A `Trace` is one history. `lawful` traces come from a right broker, `wrong` ones from one that does one thing wrong.
+Where something was found is not looked into, so that playing stays cheap.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance import profiles
+from conformance.drivers.raw import Target
+from conformance.events import Event
+from conformance.machines import search
+from conformance.machines.campaign import Scheduler
+from conformance.machines.cancellation import CANCELLATION
+from conformance.machines.confirms import CONFIRMS
+from conformance.machines.prefetch import PREFETCH
+from conformance.machines.requeueing import REQUEUEING
+from conformance.machines.search import Machine
+from conformance.machines.settlement import SCHEDULERS, SETTLEMENT
+from conformance.recorder import Recorder
+from conformance.verdicts import Judgement
+from reference_broker import ReferenceBroker
+from reference_broker.mutants import MUTANTS
+
+MACHINES: Sequence[Machine] = (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS)
+PROFILE = "documented"
+FAMILIES = ("tags", "mode", "settle", "errors", "requeue", "prefetch", "slots", "cancel", "ends", "confirms", "routes",
+            "returning")
+"""Mutants that the machines may meet."""
+STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One history, and what the live Judge made of it."""
+
+    events: list[Event]
+    live: Judgement
+
+
+Plain = tuple[Any, ...]
+
+
+def plain(judgement: Judgement) -> Plain:
+    """A judgement as a value: what was found, exercised, reported and doubted."""
+    return (
+        sorted(judgement.findings, key=lambda one: (one.at, one.rule, one.observed)),
+        {rule: times for rule, times in judgement.exercised.items() if times},
+        {rule: {**seen} for rule, seen in judgement.reports.items()},
+        {rule: {**reasons} for rule, reasons in judgement.doubts.items()},
+    )
+
+
+def lawful(examples: int, seed: int = 0) -> Iterator[Trace]:
+    """So many examples of each machine, queue type and scheduler, on a broker that is right."""
+    with ReferenceBroker() as broker:
+        for machine, queue_type, scheduler in itertools.product(MACHINES, ("classic", "quorum"), SCHEDULERS):
+            yield from play(broker, machine, queue_type, scheduler, examples, seed)
+
+
+def wrong(mutants: Iterable[str], examples: int, seed: int = 0) -> Iterator[Trace]:
+    """So many examples of each machine on each of these mutants."""
+    for number, mutant in enumerate(mutants):
+        queue_type, scheduler = ("classic", "quorum")[number % 2], SCHEDULERS[number // 2 % len(SCHEDULERS)]
+        with ReferenceBroker(mutants=(mutant,)) as broker:
+            for machine in MACHINES:
+                yield from play(broker, machine, queue_type, scheduler, examples, seed + number, mutant)
+
+
+def mutants(share: int = 1) -> list[str]:
+    """Every so-manieth mutant that changes what is seen in ordinary traffic."""
+    return [name for name in MUTANTS if name.partition(".")[0] in FAMILIES][::share]
+
+
+def play(
+    broker: ReferenceBroker, machine: Machine, queue_type: str, scheduler: Scheduler, examples: int, seed: int,
+    name: str = "right",
+) -> list[Trace]:
+    """One campaign."""
+    traces: list[Trace] = []
+
+    def keep(judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None:
+        label = f"{name} {machine.name} {queue_type} {scheduler} {len(traces)}"
+        traces.append(Trace([event._replace(run="r", history=label) for event in history], _labelled(judgement, label)))
+
+    search.run(
+        machine, Target.parse(broker.url), profiles.load(PROFILE), lambda: Recorder("r", "reference"), queue_type,
+        scheduler, examples, STEPS, seed, keep, deadline=0.5, known=lambda finding: True,
+    )
+    return traces
+
+
+def _labelled(judgement: Judgement, history: str) -> Judgement:
+    findings = [type(found)(found.rule, history, found.at, found.allowed, found.observed, found.witness, found.certain)
+                for found in judgement.findings]
+    return Judgement(findings, judgement.exercised, judgement.reports, judgement.doubts)
