@@ -251,7 +251,7 @@ def report(options: argparse.Namespace) -> int:
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:
     group = verbs.add_parser("trace", help="record traffic, and judge what was recorded or captured")
     inner = group.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_trace_check, _trace_record):
+    for add in (_trace_check, _trace_watch, _trace_record):
         add(inner)
 
 
@@ -266,6 +266,7 @@ def _trace_check(verbs: argparse._SubParsersAction[Parser]) -> None:
     added.add_argument("--port", type=int, action="append", default=[], metavar="N",
                        help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
     added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
+    added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
     _format(added, "what is printed: a summary, or the results of all runs")
 
 
@@ -274,7 +275,27 @@ def trace_check(options: argparse.Namespace) -> int:
 
     return check(Wishes(
         tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
-        options.format, tuple(options.words),
+        options.deviations, options.format, tuple(options.words),
+    ))
+
+
+def _trace_watch(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "watch", trace_watch, "judge recordings as they appear in a directory, until interrupted")
+    added.add_argument("inbox", type=Path, metavar="DIR", help="where closed files of recordings appear, by rename")
+    added.add_argument("--out", type=Path, default=Path("watched"), metavar="DIR", help="default: %(default)s")
+    added.add_argument("--checkpoint", type=Path, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
+    added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
+    added.add_argument("--lateness", type=float, default=600.0, metavar="SECONDS",
+                       help="how long a history waits for missing events, in its own time (default: %(default)s)")
+    added.add_argument("--master", default="local[*]", help="where Spark runs (default: here)")
+    _format(added, "what is printed at the end: a summary, or the verdict table")
+
+
+def trace_watch(options: argparse.Namespace) -> int:
+    from conformance.front.trace_watch import Wishes, watch
+
+    return watch(Wishes(
+        options.inbox, options.out, options.checkpoint, options.once, options.lateness, options.master, options.format,
     ))
 
 

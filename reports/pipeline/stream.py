@@ -11,9 +11,8 @@ the same states, and its folder is written again. So after a kill nothing is los
 without `_SUCCESS` is not believed.
 
 Rows tell differences and add up to the judgement (`check.DDL`); besides, RUN carries the header of a run, UNREADABLE
-a file that is no recording, and `follow` tells what was missing and what came too late. `verdicts` closes what is
-still open, on the states of the last batch, without changing them: so it may be called at any time, and watching may
-go on afterwards.
+a file that is no recording, and `follow` tells what was missing and what came too late. `summary` closes what is
+still open, on the states of the last batch, without changing them: so watching may go on afterwards.
 
 A decoded state is kept in the worker under the digest of its bytes, so a state that another worker, or an attempt
 that failed, has changed is never taken for it.
@@ -39,7 +38,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from conformance.events import Event
 from conformance.monitors.state import UnknownState
 from reports import recording
-from reports.pipeline import check, follow
+from reports.pipeline import check, follow, verdicts
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -250,6 +249,19 @@ def closing(data: bytes) -> Iterator[follow.Row]:
 def headers(judged: DataFrame) -> dict[str, Mapping[str, Any]]:
     """Run to its header."""
     return {row.run: json.loads(row.observed) for row in judged.where(f"what = '{RUN}'").orderBy("run").collect()}
+
+
+def summary(spark: SparkSession, stream: Stream) -> tuple[list[verdicts.Row], int]:
+    """The verdict table of all that was watched so far, and how many histories are open."""
+    told = judged(spark, stream)
+    runs = headers(told)
+    if not runs:
+        return [], 0
+    closed = left_open(spark, stream).persist()
+    try:
+        return verdicts.table(told.unionByName(closed), runs), closed.where(f"what = '{OPEN}'").count()
+    finally:
+        closed.unpersist()
 
 
 def why(problem: Exception) -> str | None:

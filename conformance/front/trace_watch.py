@@ -1,0 +1,162 @@
+"""`trace watch`: a directory of recordings judged while it fills.
+
+What is found is told at once, on stderr; Ctrl-C ends it with everything kept, and the same words go on where it ended.
+At the end, and after an interrupt, histories that are still open are judged as far as they came, for the summary
+alone: whatever comes later is judged as if nobody had asked in between.
+
+    OUT/verdicts.json    the verdict table, as of the end
+    OUT/judgements/      Parquet, a folder for each micro-batch: findings, coverage, what was missing
+    OUT/checkpoint/      how far it is; with another version of this suite, begin another one
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_USE, Refused
+from conformance.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from reports.pipeline.stream import Stream
+    from reports.pipeline.verdicts import Row
+
+EVERY = "2 seconds"
+_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asked for."""
+
+    inbox: Path
+    out: Path
+    checkpoint: Path | None = None
+    once: bool = False
+    lateness: float = 600.0
+    master: str = "local[*]"
+    format: str = "text"
+
+
+def watch(wishes: Wishes) -> int:
+    """Watch, tell, and sum up; the exit code."""
+    if not wishes.inbox.is_dir():
+        raise Refused(WRONG_USE, f"{wishes.inbox} is no directory; give the one in which recordings appear.")
+    from reports.pipeline.session import NotInstalled, session
+
+    try:
+        from reports.pipeline.stream import SETTINGS, Stream
+
+        spark = session(wishes.out / "spark.log", master=wishes.master, settings=SETTINGS)
+    except (NotInstalled, ImportError) as missing:
+        raise Refused(WRONG_USE, f"{missing}.") from None
+    stream = Stream(wishes.inbox, wishes.out, wishes.checkpoint or wishes.out / "checkpoint", wishes.lateness)
+    try:
+        interrupted = _follow(spark, stream, once=wishes.once)
+        rows, left = _sum_up(spark, stream)
+    finally:
+        spark.stop()
+    _print(rows, left, wishes)
+    if interrupted:
+        return INTERRUPTED
+    return GATE_CLOSED if any(row.verdict == Verdict.BROKEN and row.level == "must" for row in rows) else GATE_OPEN
+
+
+def _follow(spark: SparkSession, stream: Stream, *, once: bool) -> bool:
+    """Until all is read, or interrupted; was it?"""
+    from reports.pipeline import stream as streaming
+
+    with _interrupts() as stop:
+        query = streaming.start(spark, stream, lambda number: _tell(stream, number), None if once else EVERY)
+        while query.isActive and not stop.wait(0.2):
+            pass
+        query.stop()
+        problem = query.exception()
+    if problem is None or stop.is_set():
+        return stop.is_set()
+    told = streaming.why(problem)
+    if told is None:
+        raise problem
+    raise Refused(WRONG_USE, f"{told.rstrip('.')}.")
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Set by the first Ctrl-C, instead of an exception: that would tear a conversation with Spark in two."""
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell(stream: Stream, number: int) -> None:
+    """What a batch brought, in a few lines."""
+    from pyarrow import parquet
+
+    from reports.pipeline import check, follow
+    from reports.pipeline.stream import RUN, UNREADABLE
+
+    columns = ["run", "history", "what", "rule", "times", "at", "observed"]
+    rows = parquet.read_table(str(stream.judgements / f"batch={number:08d}"), columns=columns).to_pylist()
+    if not rows:
+        return
+    of = Counter(row["what"] for row in rows)
+    histories = len({(row["run"], row["history"]) for row in rows if row["what"] not in (RUN, UNREADABLE)})
+    _say([f"batch {number}: news of {histories:,} histories, {of[check.FINDING]:,} findings"])
+    _say(f"{row['rule']} in {row['history']}, event {row['at']}: {row['observed']}"
+         for row in rows if row["what"] == check.FINDING)
+    _say(f"{row['history']}: {row['observed']} are missing" for row in rows if row["what"] == follow.MISSING)
+    _say(f"{row['history']}: {row['times']:,} events {row['observed']}" for row in rows if row["what"] == follow.LATE)
+    _say(f"not read: {row['observed']}" for row in rows if row["what"] == UNREADABLE)
+
+
+def _say(lines: Iterable[str]) -> None:
+    said = list(lines)
+    for line in said[:_LINES]:
+        print(line, file=sys.stderr)
+    if len(said) > _LINES:
+        print(f"  and {len(said) - _LINES:,} more like it", file=sys.stderr)
+
+
+def _sum_up(spark: SparkSession, stream: Stream) -> tuple[list[Row], int]:
+    """The verdict table, also as a file, and how many histories are still open."""
+    from reports.pipeline.stream import summary
+
+    rows, left = summary(spark, stream)
+    text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
+    aside = stream.out / ".verdicts.json"
+    aside.write_text(text, "utf-8")
+    aside.replace(stream.out / "verdicts.json")
+    return rows, left
+
+
+def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:
+    if wishes.format == "json":
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+        return
+    by_run: dict[str, list[Any]] = {}
+    for row in rows:
+        by_run.setdefault(row.run, []).append(row)
+    for run, own in by_run.items():
+        counts = Counter(row.verdict for row in own)
+        said = ", ".join(f"{counts[name]} {name.value}" for name in Verdict if counts[name])
+        print(f"{run} ({own[0].broker}): {said}")
+        for row in own:
+            if row.verdict in (Verdict.BROKEN, Verdict.INCONCLUSIVE):
+                print(f"  {row.rule} is {row.verdict} ({row.level})")
+    if left:
+        print(f"{left:,} histories are still open: their last events have not come yet.", file=sys.stderr)
+    print(f"verdicts: {wishes.out / 'verdicts.json'}", file=sys.stderr)
