@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import endings
+from conformance.model import endings, memory
 from conformance.model.channels import CANCELLING, LIVE, TIMED, Channel, Consumer
 from conformance.model.connections import Connection
 from conformance.model.facts import Bereft, Fact, Notified, Rested
@@ -156,9 +156,9 @@ def end(channel: Channel, consumer: Consumer, how: str, at: int) -> None:
     tag = consumer.tag
     if channel.consumers.get(tag) is consumer:
         del channel.consumers[tag]
-    channel.former[tag] = consumer.source
     ended = Ended(tag, consumer.source, how, at, consumer.asked, consumer.noticed)
-    channel.ended[tag] = ended
+    memory.consumer_ended(channel, ended)
+    channel.bereaved = channel.bereaved or how == NOTIFIED
     channel.unrested.append(ended)
     consumer.source.left[how] = at
 

@@ -19,6 +19,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from conformance.model import memory
 from conformance.model.records import (
     Copy,
     Delivery,
@@ -121,15 +122,23 @@ class Channel:
     """The highest tag that any former life of the number has had."""
     last_tag: int = 0
     last_was_get: bool = False
+    fetched: bool = False
+    """It has used basic.get."""
     unacked: OrderedDict[int, Delivery] = field(default_factory=OrderedDict)
     deliveries: dict[int, Delivery] = field(default_factory=dict)
+    first_tag: int = -1
+    """The tag of its first delivery; -1: it has had none."""
+    forgotten: int = 0
+    """Up to this tag settled deliveries may have been forgotten."""
     strays: set[int] = field(default_factory=set)
     """Tags that came to no consumer: the broker may wait for their settlement, or not."""
     consumers: dict[str, Consumer] = field(default_factory=dict)
-    former: dict[str, Queue] = field(default_factory=dict)
-    """Tags of consumers that were cancelled."""
+    joined: int = 0
+    """How many consumers it has ever had."""
     ended: dict[str, Ended] = field(default_factory=dict)
     """The latest consumer of each tag that has ended while the channel lived."""
+    bereaved: bool = False
+    """One of them ended by a notification."""
     unrested: list[Ended] = field(default_factory=list)
     """Those after whose end the channel has not answered yet."""
     joining: list[Consumer] = field(default_factory=list)
@@ -277,7 +286,8 @@ class Channel:
 
     def await_proof(self, copy: Copy, seq: int) -> None:
         """The channel has sent what brings this message into its queue; a later answer may prove that it did."""
-        self.unsynced.setdefault(copy.queue.name, deque()).append((seq, copy))
+        self.unsynced.setdefault(copy.queue.name, deque())
+        memory.sent(self, copy, seq)
 
     def alive(self) -> bool:
         return self.state in (OPEN, OPENING)

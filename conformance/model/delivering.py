@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import cancelling, proofs, races, timeouts, windows
+from conformance.model import cancelling, memory, proofs, races, timeouts, windows
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
@@ -152,7 +152,7 @@ def _delivered(
     explained = queue.explains(copy, taker, channel, since)
     queue.line.owners.add(channel.opened)
     yield Delivered(event, channel, delivery, copy, queue, taker, since, explained, first_of(copy, delivery))
-    channel.deliveries[tag] = delivery
+    memory.delivered(channel, delivery)
     channel.modes.add(no_ack)
     queue.leave(copy, GONE if no_ack else OUT)
     copy.holder, copy.seen, copy.proof = delivery, True, 0
@@ -175,7 +175,7 @@ def first_of(copy: Copy, delivery: Delivery) -> bool:
 
 def _overtaken(channel: Channel, delivery: Delivery) -> None:
     """It was under way when all was returned, or the channel failed, and its message has been seen elsewhere since."""
-    channel.deliveries[delivery.tag] = delivery
+    memory.delivered(channel, delivery)
     delivery.shaky = True
     if not delivery.no_ack:
         channel.unacked[delivery.tag] = delivery
@@ -227,6 +227,7 @@ def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
     taker = queue.taken_by(Taker(event.seq, no_ack=False, get=False))
     consumer = Consumer(tag, queue.name, False, LIVE, queue, taker, limit_moved=True, since=event.seq)
     channel.consumers[tag] = consumer
+    channel.joined += 1
     return consumer
 
 

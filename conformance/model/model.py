@@ -6,11 +6,12 @@ judges, knows no rule text, and claims only what the history proves.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
-from conformance.model import cancelling, closing, declaring, endings, gaps, receiving, sending, timeouts
+from conformance.model import cancelling, closing, declaring, endings, gaps, memory, receiving, sending, timeouts
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
 from conformance.model.facts import Fact, Missing, Silenced, StillThere, Unanswered
@@ -27,7 +28,9 @@ _BROKEN = {events.JOINED: gaps.BEFORE, events.GAP: gaps.LOST, events.CUT: gaps.C
 class Model:
     """What one history shows."""
 
-    __slots__ = ("connections", "exchanges", "history", "opaque", "open", "profile", "queue_type", "queues", "settings")
+    __slots__ = (
+        "connections", "exchanges", "history", "opaque", "open", "over", "profile", "queue_type", "queues", "settings",
+    )
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -40,6 +43,8 @@ class Model:
         self.open = ""
         """Why the world is not closed, as `gaps` has it."""
         self.settings = timeouts.Settings()
+        self.over: deque[str] = deque()
+        """Connections that have ended."""
 
     def read(self, event: Event) -> Iterator[Fact]:
         """The facts in this event, in order; the model learns from each when the next is asked for."""
@@ -53,6 +58,7 @@ class Model:
             elif event.direction == TO_BROKER:
                 if self.settings.timed:
                     self.settings.stamps[event.seq] = event.time_ns
+                    memory.stamped(self.settings.stamps)
                 sending.send(self, connection, event)
                 connection.heard_at = event.time_ns
             else:
@@ -138,6 +144,7 @@ class Model:
 
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
         if connection.ended:
+            memory.connection_ended(self, connection)
             return
         cause = str(event.args.get("cause"))
         if cause in UNEXPECTED and not connection.closing:
@@ -146,6 +153,7 @@ class Model:
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)
+        memory.connection_ended(self, connection)
 
     def _deadline(self, event: Event) -> Iterator[Fact]:
         if event.args.get("for") == "drain":

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from conformance.model import memory
 from conformance.model.lines import Line
 from conformance.model.records import (
     DEAD,
@@ -96,6 +97,8 @@ class Queue:
     returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     aside: dict[str, Copy] = field(default_factory=dict)
     takers: dict[Taker, None] = field(default_factory=dict)
+    gone: deque[Copy] = field(default_factory=deque)
+    """The latest messages that are GONE."""
     settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
     announced: int = 0
@@ -145,6 +148,7 @@ class Queue:
         if taker.no_ack:
             self._swallowing += 1
             self.doubt()
+        memory.lost(self)
 
     def swallow(self, taker: Taker) -> None:
         """What a lost taker has taken may have been settled although its delivery was never read."""
@@ -299,6 +303,7 @@ class Queue:
         """It was returned once more than the limit allows: gone, or handed on."""
         copy.place, copy.spent = GONE, True
         self.line.drop(copy.id)
+        memory.gone(self, copy)
         if copy.holder is not None:
             self.settled.append(copy.holder)
         self.bury(copy, copy.settlement, at)
@@ -317,6 +322,7 @@ class Queue:
         copy.place = place
         if place == GONE:
             self.line.drop(copy.id)
+            memory.gone(self, copy)
         self.held += place == OUT
         copy.shaky = copy.ambiguous
         copy.doubtful = copy.ambiguous or copy.fleeting

@@ -186,6 +186,7 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         channel.prefetch_at, channel.prefetch_global, since=event.seq,
     )
     taker.consumer = consumer
+    channel.joined += 1
     timeouts.started(model, channel, consumer, event)
     doom = windows.refuses(model, channel, event, queue)
     if doom is not None:
@@ -213,6 +214,7 @@ def _cancel_ok(model: Model, channel: Channel, event: Event) -> None:
 
 def _get(model: Model, channel: Channel, event: Event) -> None:
     queue, request = model.queue(event.queue or ""), requests.new_request(event)
+    channel.fetched = True
     request.source, request.no_ack = queue, "no_ack" in event.flags
     request.taker = queue.taken_by(Taker(event.seq, request.no_ack, get=True))
     channel.expect(request)

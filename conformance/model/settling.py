@@ -8,7 +8,7 @@ next answer.
 from __future__ import annotations
 
 from conformance.events import Event
-from conformance.model import endings, races, timeouts, windows
+from conformance.model import endings, memory, races, timeouts, windows
 from conformance.model.channels import CANCELLING, DOOMED, Channel
 from conformance.model.records import (
     EITHER,
@@ -62,6 +62,8 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
     if settlement.multiple:
         return "ACK-011" if settlement.method == "basic.nack" else "ACK-010"
     known = channel.deliveries.get(tag)
+    if known is None and tag <= channel.forgotten:
+        return EITHER
     return _spent(known) if known is not None else _foreign(tag, channel)
 
 
@@ -94,8 +96,7 @@ def _gap(settlement: Settlement, channel: Channel) -> bool:
     covered = settlement.covered
     if not covered:
         return False
-    first = next(iter(channel.deliveries), 1)
-    return covered[-1].tag - first + 1 > len(covered)
+    return covered[-1].tag - channel.first_tag + 1 > len(covered)
 
 
 def _orphaned(delivery: Delivery) -> bool:
@@ -112,6 +113,7 @@ def apply(settlement: Settlement, channel: Channel) -> None:
     if settlement.refusal == EITHER:
         endings.blur(channel)
         channel.unproven.append(settlement)
+        memory.settled(channel)
         return
     if settlement.refusal:
         channel.doom = Doom(settlement.seq, settlement)
@@ -119,6 +121,7 @@ def apply(settlement: Settlement, channel: Channel) -> None:
         endings.release(channel, settlement.seq)
         return
     channel.unproven.append(settlement)
+    memory.settled(channel)
     if settlement.multiple:
         channel.last_multiple = settlement
         if settlement.tag == 0:

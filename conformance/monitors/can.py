@@ -265,7 +265,7 @@ def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
 
 def notified_neighbour(channel: Channel, consumer: Consumer, before: int) -> bool:
     """Did another consumer of the channel end with its queue, while this one was there, before that moment?"""
-    return any(
+    return channel.bereaved and any(
         ended.how == NOTIFIED and consumer.taker.start < ended.at < before for ended in channel.ended.values()
     )
 

@@ -132,7 +132,7 @@ def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
     if channel.vague or channel.connection.doom:
         return
     before = former.consumers.get(fact.consumer_tag) if former is not None else None
-    if former is not None and before is not None and fact.consumer_tag not in channel.former:
+    if former is not None and before is not None and fact.consumer_tag not in channel.ended:
         if former.close_seen and not before.source.semantics.closeok_ends:
             notes.report("ERR-007", "late delivery of the failed channel")
             return

@@ -28,11 +28,13 @@ def of_settlement(settlement: Settlement, channel: Channel) -> str:
 
 def gets(channel: Channel) -> int:
     """Deliveries of basic.get that are outstanding."""
-    return sum(one.consumer is None for one in windows.held_by(channel))
+    return sum(one.consumer is None for one in windows.held_by(channel)) if channel.fetched or channel.adopted else 0
 
 
 def orphans(channel: Channel) -> list[Delivery]:
     """Outstanding deliveries of consumers that have been cancelled."""
+    if len(channel.consumers) == channel.joined:
+        return []
     living = {id(consumer) for consumer in channel.consumers.values()}
     return [one for one in windows.held_by(channel) if one.consumer is not None and id(one.consumer) not in living]
 

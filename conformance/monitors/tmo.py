@@ -148,6 +148,8 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
     """It holds nothing: what it held was settled in time, or was told of before."""
     last = max((one for one in fact.channel.deliveries.values() if one.consumer is consumer), key=lambda one: one.seq,
                default=None)
+    if last is None and consumer.received:
+        return
     if last is None or last.timer is None:
         notes.find("TMO-019", fact.event, f"silence: {consumer.tag} has had no delivery",
                    f"basic.cancel for {consumer.tag}")
