@@ -97,8 +97,8 @@ def notice_missing(fact: Unanswered, notes: Notes) -> None:
     """A consumer whose queue is gone was not told."""
     consumer = fact.consumer
     if fact.obligation.kind == NOTICE and consumer is not None:
-        notes.find("CAN-003", fact.event, f"basic.cancel for {consumer.tag}: its queue was deleted", "nothing",
-                   consumer.established, fact.obligation.since_seq)
+        notes.find("CAN-003", fact.event, f"basic.cancel for {consumer.tag}: its queue was deleted",
+                   f"no basic.cancel for {consumer.tag} comes", consumer.established, fact.obligation.since_seq)
 
 
 @judges(Bereft, "CAN-001", "CAN-004")
@@ -328,7 +328,8 @@ def taken_tag_accepted(fact: Unanswered, notes: Notes) -> None:
     """It cost nothing."""
     doom = fact.hard
     if fact.obligation.kind == HARD_CLOSE and doom is not None and _taken(doom):
-        notes.find("CAN-018", fact.event, f"connection.close 530 for {doom.what}", "nothing", doom.seq)
+        notes.find("CAN-018", fact.event, f"connection.close 530 for {doom.what}",
+                   "no connection.close comes", doom.seq)
 
 
 @judges(ConnectionFailed, "CAN-017")

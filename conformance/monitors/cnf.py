@@ -187,7 +187,8 @@ def missing(fact: Unanswered, notes: Notes) -> None:
     for rule in rules:
         about = [one for one in lost if rule == "CNF-004" or rule in _of_missing(one, channel)]
         names = ", ".join(map(str, about[:5])) + (", …" if len(about) > 5 else "")
-        notes.find(rule, fact.event, f"an answer to {names}", "nothing", *(one.seq for one in about[:5]))
+        notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
+                   *(one.seq for one in about[:5]))
 
 
 def _of_missing(publication: Publication, channel: Channel) -> Iterator[str]:

@@ -26,7 +26,7 @@ def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     if fact.obligation.kind != CLOSE or doom is None:
         return
     answered = ", ".join(request.method for request in doom.answered)
-    observed = f"later methods were answered ({answered})" if answered else "nothing"
+    observed = f"later methods were answered ({answered})" if answered else "no channel.close comes"
     rules = (doom.rule, "ACK-010") if doom.rule == "TAG-009" and doom.settlement.multiple else (doom.rule,)
     for rule in rules:
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
@@ -37,7 +37,8 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its connection."""
     doom = fact.hard
     if fact.obligation.kind == HARD_CLOSE and doom is not None and doom.rule:
-        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}", "nothing", doom.seq)
+        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}",
+                   "no connection.close comes", doom.seq)
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "RQ-014")
@@ -54,7 +55,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     certain = harmed or method in REPLIES
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
-    notes.find(rule, fact.event, owed.what, "nothing", owed.since_seq, certain=certain)
+    notes.find(rule, fact.event, owed.what, f"{owed.what} does not come", owed.since_seq, certain=certain)
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
@@ -80,8 +81,16 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     else:
         rules = _of_starved(fact.channel, consumer, copy)
     for rule in rules:
-        notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it", "nothing",
-                   copy.published, copy.entered, consumer.since)
+        notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it",
+                   _starved(fact.channel, consumer), copy.published, copy.entered, consumer.since)
+
+
+def _starved(channel: Channel, consumer: Consumer) -> str:
+    """What did not come, and what should not have kept it away."""
+    held, shared = consumer.window.held, channel.shared
+    within = f" of {consumer.limit}" if consumer.limit else ""
+    together = f", and its channel {shared.held} of {shared.count}" if shared.count else ""
+    return f"no delivery comes to {consumer.tag}, which has {held}{within} outstanding{together}"
 
 
 def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, ...]:

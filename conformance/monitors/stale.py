@@ -204,7 +204,7 @@ def accepted_twice(fact: Unanswered, notes: Notes) -> None:
     spent = fact.channel.deliveries.get(doom.settlement.tag) if fact.channel is not None and doom is not None else None
     if fact.obligation.kind == CLOSE and doom is not None and spent is not None and spent.stale:
         notes.find("TMO-016", fact.event, f"channel.close 406 for {doom.settlement}: tag {spent.tag} was settled",
-                   "nothing", doom.seq)
+                   "no channel.close comes", doom.seq)
 
 
 @judges(ClosedUnasked, "TMO-015")

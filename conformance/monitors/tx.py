@@ -39,8 +39,8 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
     """The channel should have been closed, and was not."""
     mistake = fact.channel.mistake if fact.channel is not None else None
     if fact.obligation.kind == CLOSE and mistake is not None:
-        notes.find(mistake.rule, fact.event, f"channel.close {mistake.code} for {mistake.what}", "nothing",
-                   mistake.seq)
+        notes.find(mistake.rule, fact.event, f"channel.close {mistake.code} for {mistake.what}",
+                   "no channel.close comes", mistake.seq)
 
 
 @judges(Accepted, "TX-002")
