@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from conformance.verdicts import Finding
@@ -91,7 +91,12 @@ class Entry:
 
 def encode(entry: Entry) -> str:
     """An entry as one line of JSON."""
-    return json.dumps(asdict(entry), sort_keys=True, separators=(",", ":"))
+    return json.dumps(entry, default=_members, sort_keys=True, separators=(",", ":"))
+
+
+def _members(value: Any) -> dict[str, object]:
+    """A dataclass as JSON wants it; `asdict` would copy whatever is inside."""
+    return {member.name: getattr(value, member.name) for member in fields(value)}
 
 
 def decode(text: str) -> Entry:

@@ -19,8 +19,9 @@ OURS = ("codec", "conformance", "reference_broker", "reports", "tests", "benchma
 
 DATA = ("conformance.rules", "conformance.profiles", "conformance.deviations")
 PURE = ("codec", "conformance.events", "conformance.verdicts", "conformance.model", "conformance.monitors", *DATA)
-DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", "conformance.stage", "conformance.channel",
-           "conformance.around")
+STAGE = ("conformance.stage", "conformance.waiting", "conformance.ending", "conformance.belongings",
+         "conformance.channel", "conformance.around")
+DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", *STAGE)
 
 VERSION = "conformance.__version__"
 
@@ -42,9 +43,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "conformance.results": (*PURE, "conformance.ledger", "conformance.evidence", VERSION),
     "conformance.recorder": ("conformance.events", "codec"),
     "conformance.drivers": ("codec", "conformance.events", "conformance.recorder"),
-    "conformance.channel": DRIVING,
-    "conformance.stage": DRIVING,
-    "conformance.around": DRIVING,
+    **dict.fromkeys(STAGE, DRIVING),
     "conformance.machines": (*DRIVING, "conformance.evidence"),
     "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.profiles"),
     "conformance.suite": (*DRIVING, "conformance.machines", "conformance.brokers", "conformance.evidence"),

@@ -73,10 +73,16 @@ class Attempt:
         steps = exchange(history, finding, self.opened.profile)
         self._kinds[kind] = Witness(finding, steps, reproduced, known.seen if known else 1)
 
+    def known(self, finding: Finding) -> bool:
+        """Does a known deviation cover it?"""
+        return self._excuse(finding) is not None
+
     def _kind(self, finding: Finding) -> Kind:
         """What makes two findings one: rule, certainty, words without numbers, and the deviation that covers them."""
-        place = excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type)
-        return finding.rule, finding.certain, gist(finding.observed), place
+        return finding.rule, finding.certain, gist(finding.observed), self._excuse(finding)
+
+    def _excuse(self, finding: Finding) -> int | None:
+        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type)
 
     def fail(self, kind: str, message: str) -> None:
         self.trouble = Trouble(self.name, self.queue_type, kind, message)
@@ -116,7 +122,7 @@ class Attempt:
         rule = rules.get(finding.rule)
         if not rule.judged or (rule.level != "must" and not (rule.level == "should" and self.options.strict)):
             return False
-        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type) is None
+        return not self.known(finding)
 
     def _mine(self, rule: str) -> bool:
         if self.check.rules:

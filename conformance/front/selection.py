@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from conformance import rules
 from conformance.front.options import DEPTHS, Options
@@ -30,10 +31,10 @@ class Check:
         """Does this check run at all?"""
         if DEPTHS.index(self.depth) > DEPTHS.index(options.depth):
             return False
-        selected = {rule.id for rule in rules.select(options.rules, options.level)}
+        selected = _selected(options.rules, options.level)
         return bool(selected & set(self.rules)) if self.rules else self._serves(selected)
 
-    def _serves(self, names: set[str]) -> bool:
+    def _serves(self, names: frozenset[str]) -> bool:
         """Is a judged rule among these that a machine is there for?"""
         chosen = [rules.get(name) for name in names]
         return any(rule.judged and rule.family in (self.for_families or {rule.family}) for rule in chosen)
@@ -55,3 +56,9 @@ class Check:
         """Why, by the profile, none of this check's rules applies."""
         reasons = [rules.get(name).ruled_out(choices) for name in self.rules]
         return reasons[0] if reasons and None not in reasons else None
+
+
+@cache
+def _selected(patterns: str, level: str) -> frozenset[str]:
+    """The ids of these rules, looked up once for all checks."""
+    return frozenset(rule.id for rule in rules.select(patterns, level))

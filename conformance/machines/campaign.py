@@ -3,7 +3,8 @@
 The first finding on a rule ends its example, fails it with that rule's own exception, and is kept, whether or not it
 happens again. While Hypothesis shrinks, histories are kept from the recording and given less patience; the shortest
 that breaks the same rule is recorded at the end. Then the search goes on with this rule muted, so that one broken rule
-does not hide another. Trouble that is no finding stops everything.
+does not hide another. A finding that a known deviation covers ends nothing: looking for its shortest form in every run
+would cost more than all examples. Trouble that is no finding stops everything.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ REPLAYS = 5
 
 class Enough(BaseException):
     """Ends a search from within; no Exception, because Hypothesis would take that for a failure and shrink it."""
+
+
+Ends = Callable[[Finding], bool]
+"""Does this finding end the example in which it comes up?"""
 
 
 class OnJudgement(Protocol):
@@ -83,8 +88,8 @@ class Example:
         self._seen = 0
         self._world: World | None = None
 
-    def perform(self, commands: Sequence[Command], muted: frozenset[str], *, lockstep: bool) -> None:
-        """These commands, in one write each or together; raises the failure of the first rule they break."""
+    def perform(self, commands: Sequence[Command], ends: Ends, *, lockstep: bool) -> None:
+        """These commands, in one write each or together; raises the failure of the first finding that ends it."""
         self.commands.append(tuple(commands))
         try:
             world = self._begin()
@@ -97,19 +102,19 @@ class Example:
                 self.stage.pump()
         except SceneOver:
             self.over = True
-        self.check(muted)
+        self.check(ends)
 
-    def finish(self, muted: frozenset[str]) -> None:
+    def finish(self, ends: Ends) -> None:
         """The drain and the end; raises like `perform`."""
         self.stage.finish(give_back=len(self.commands) % 2 == 1)
         self.over = True
-        self.check(muted)
+        self.check(ends)
 
-    def check(self, muted: frozenset[str]) -> None:
+    def check(self, ends: Ends) -> None:
         findings = self.stage.judgement.findings
         new, self._seen = findings[self._seen:], len(findings)
         for finding in new:
-            if finding.certain and finding.rule not in muted:
+            if ends(finding):
                 self.finding, self.over = finding, True
                 fail(finding)
 
@@ -134,6 +139,7 @@ class Campaign:
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
         on_judgement: OnJudgement | None, deadline: float, machine: str, world: type[World] = World,
+        known: Ends = lambda finding: False,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
@@ -145,7 +151,7 @@ class Campaign:
         self.first: Example | None = None
         self.shortest: Example | None = None
         self.trouble: Exception | None = None
-        self._on_judgement = on_judgement
+        self._on_judgement, self._known = on_judgement, known
         self._silent = recorder.silent()
         self._impatience = max(0.3, deadline / 10)
         self._until = 0.0
@@ -161,15 +167,19 @@ class Campaign:
     def step(self, example: Example, commands: Sequence[Command]) -> None:
         if example.over:
             return
-        self._guarded(example, lambda: example.perform(commands, self.muted, lockstep=self.lockstep))
+        self._guarded(example, lambda: example.perform(commands, self.ends, lockstep=self.lockstep))
 
     def end(self, example: Example) -> None:
         """Finishes the history where no rule was broken yet, and books it."""
         try:
             if example.finding is None and self.trouble is None:
-                self._guarded(example, lambda: example.finish(self.muted))
+                self._guarded(example, lambda: example.finish(self.ends))
         finally:
             self._book(example)
+
+    def ends(self, finding: Finding) -> bool:
+        """Is it certain, new, and about a rule that is still looked for?"""
+        return finding.certain and finding.rule not in self.muted and not self._known(finding)
 
     def settle_round(self) -> None:
         """A round of generating and shrinking is over: keep its witness, mute its rule."""
@@ -264,8 +274,8 @@ class Campaign:
         try:
             with contextlib.suppress(RuleBroken):
                 for commands in example.commands if batches is None else batches:
-                    replay.perform(commands, self.muted, lockstep=self.lockstep)
-                replay.finish(self.muted)
+                    replay.perform(commands, self.ends, lockstep=self.lockstep)
+                replay.finish(self.ends)
         finally:
             replay.stage.cut()
         return replay

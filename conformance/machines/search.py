@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, i
 from conformance.around import Around
 from conformance.drivers.raw import Target
 from conformance.machines.alphabet import Command
-from conformance.machines.campaign import Campaign, Enough, Example, MachineOutcome, OnJudgement, Scheduler
+from conformance.machines.campaign import Campaign, Ends, Enough, Example, MachineOutcome, OnJudgement, Scheduler
 from conformance.machines.chance import BACKEND
 from conformance.machines.failures import RuleBroken
 from conformance.machines.world import World
@@ -52,7 +52,6 @@ class Play(RuleBasedStateMachine):
 
     campaign: ClassVar[Campaign]
     queues: ClassVar[tuple[int, ...]]
-
     simplest: ClassVar[bool]
 
     def __init__(self) -> None:
@@ -82,11 +81,15 @@ def run(
     machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
     on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
+    known: Ends = lambda finding: False,
 ) -> MachineOutcome:
-    """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on."""
+    """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
+
+    A finding that is `known` is judged like any other, and not looked into.
+    """
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
-        machine.world,
+        machine.world, known,
     )
     campaign.around = around or campaign.around
     for round_ in range(2 * examples):

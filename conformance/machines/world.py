@@ -33,7 +33,7 @@ class World:
         self._highest: Counter[tuple[str, int]] = Counter()
         self._props: dict[str, str] = {}
         stage.recorder.subscribe(self._count)
-        self.channels = [stage.channel() for _ in range(CHANNELS)]
+        self.channels = stage.channels(CHANNELS)
         self._queues = [stage.queue() for _ in range(queues)]
         self.channels[0].confirm()
         stage.quiesce()
@@ -121,4 +121,4 @@ class World:
 
     def _reconnect(self) -> None:
         connection = self.stage.connect(f"c{len(self.stage.connections) + 1}")
-        self.channels = [self.stage.channel(connection=connection) for _ in range(CHANNELS)]
+        self.channels = self.stage.channels(CHANNELS, connection)

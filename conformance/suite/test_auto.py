@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from conformance.around import elapse
 from conformance.channel import Channel
 from conformance.stage import Stage
 from conformance.suite.marks import rule
@@ -43,14 +44,17 @@ def comes_back(stage: Stage, queue: str, count: int) -> None:
 
 @rule("AUTO-001")
 def test_a_channel_is_closed(stage: Stage) -> None:
-    """It holds gets, and deliveries of a live and of a cancelled consumer; then one that holds gets alone."""
+    """It holds gets, and deliveries of a live and of a cancelled consumer; then one that holds gets alone.
+
+    So many of these that the order of their tags is another one than that of the tags' texts.
+    """
     channel, gets = stage.channel(), stage.channel()
-    queue, fetched = laden(stage, channel), stocked(stage, 4)
-    stage.fetch(gets, fetched, 3)
-    for one, source in ((channel, queue), (gets, fetched)):
+    queue, fetched = laden(stage, channel), stocked(stage, 12)
+    stage.fetch(gets, fetched, 11)
+    for one, source, count in ((channel, queue, 4), (gets, fetched, 12)):
         one.close()
         stage.quiesce()
-        comes_back(stage, source, 4)
+        comes_back(stage, source, count)
 
 
 @rule("AUTO-002")
@@ -101,14 +105,18 @@ def test_a_channel_fails(stage: Stage) -> None:
 @rule("AUTO-005", depth="ci")
 def test_a_client_falls_silent(stage: Stage) -> None:
     """Heartbeats were agreed, and none come; a consumer elsewhere waits for what the silent one holds."""
-    silent = stage.connect("silent", heartbeat=HEARTBEAT)
+    silent, other = stage.connect("silent", heartbeat=HEARTBEAT), stage.channel()
     channel = stage.channel(connection=silent)
     queue = stocked(stage, 3)
     stage.fetch(channel, queue, 2)
     channel.qos(1)
     channel.consume(queue)
-    stage.quiesce()
+    elapse(stage, HEARTBEAT / 4)
+    stage.barrier(channel)
     silent.mute = True
+    for _ in range(12):
+        elapse(stage, HEARTBEAT / 4)
+        stage.barrier(other)
     stage.ends(silent, 5 * HEARTBEAT)
     comes_back(stage, queue, 2)
 

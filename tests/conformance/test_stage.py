@@ -74,7 +74,7 @@ def test_a_drain_fetches_what_was_held_and_what_was_ready(stage: Stage) -> None:
     drained = [event.message for event in stage.events if event.method == "basic.get-ok"][2:]
     assert sorted(filter(None, drained)) == ["m1", "m2", "m3"]
     assert stage.judge.wanted(queue) == frozenset()
-    assert told(stage)[-3:] == ["<basic.get-empty", ">channel.close", "<channel.close-ok"]
+    assert told(stage)[-1] == "<basic.get-empty"
 
 
 def test_a_drain_can_give_back_before_it_closes(stage: Stage) -> None:
@@ -150,7 +150,7 @@ def test_a_queue_that_is_refused_is_not_waited_for(stage: Stage) -> None:
 def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None:
     channel = stage.channel()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage.judge, "owed", lambda: ["something"])
+        patch.setattr(type(stage.judge), "owed", lambda judge: ["something"])
         assert not stage.quiesce(deadline=0.05)
     assert stage.events[-1].kind == events.DEADLINE
     assert stage.events[-1].args["for"] == "replies"

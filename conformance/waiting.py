@@ -1,0 +1,160 @@
+"""What a stage waits for, and for how long.
+
+Silence is never taken on trust. `quiesce` reads until the judge says that nothing is owed, however long single answers
+take, and only when nothing more has come for a whole deadline does it put a DEADLINE event into the history, from
+which the judge draws its conclusion. A broker that keeps talking and still owes something is given up after several.
+
+A history as a whole has its limits, too, of time and of events: with a broker that answers close-ok with close there
+is no end. Beyond them every wait raises `Endless`. Whoever has reason to wait longer than a deadline says so, and the
+history may last that much longer.
+
+A scene that cannot go on (its connection is gone, a message it needs does not come) is left with `SceneOver`. That is
+no verdict: what led to it stands in the history.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from conformance import events
+from conformance.channel import Channel
+from conformance.drivers.raw import RawConnection
+from conformance.drivers.wire import wait_any
+from conformance.events import Event
+from conformance.monitors import Judge
+from conformance.recorder import Recorder
+
+PATIENCE = 6
+"""A broker that keeps answering without ever coming to rest is given up after this many deadlines."""
+LASTS = 12
+"""A history may last this many deadlines, and those longer waits that were announced."""
+MOST_EVENTS = 40_000
+"""A history may have this many events."""
+
+
+class SceneOver(Exception):
+    """The scene cannot go on. Not a failure by itself: the judgement tells."""
+
+
+class Endless(Exception):
+    """The history has become too long, in seconds or in events; what is owed or wrong stands in it."""
+
+
+class Waiting:
+    """Reading on all connections of one history until something is so."""
+
+    def __init__(self, recorder: Recorder, judge: Judge, deadline: float) -> None:
+        self.recorder, self.judge, self.deadline = recorder, judge, deadline
+        self.events: list[Event] = []
+        self.connections: dict[str, RawConnection] = {}
+        self._local = recorder.builder("")
+        self._lasts, self._began = LASTS * deadline, time.monotonic()
+
+    # -- reading
+
+    def pump(self, timeout: float = 0.0) -> list[Event]:
+        """One round of reading on all connections, after waiting up to `timeout` seconds for something to come."""
+        self._bounded()
+        live = [connection for connection in self.connections.values() if connection.alive]
+        if len(live) == 1:
+            return live[0].receive(timeout)
+        for connection in live:
+            connection.flush()
+        wait_any([connection.wire for connection in live], timeout)
+        return [event for connection in live for event in connection.receive()]
+
+    def settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
+        """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
+        if deadline is None:
+            deadline = self.deadline
+        else:
+            self._lasts += deadline
+        begin = last = time.monotonic()
+        while True:
+            if done() and (not self.pump() or done()):
+                return True
+            now = time.monotonic()
+            if now - last > deadline or now - begin > deadline * PATIENCE or not self._alive():
+                return done()
+            if any(event.kind != events.HEARTBEAT for event in self.pump(deadline)):
+                last = time.monotonic()
+
+    def quiesce(self, deadline: float | None = None) -> bool:
+        """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
+        if self.settles(lambda: not self.judge.owed(), deadline):
+            return True
+        self.give_up("replies")
+        return False
+
+    def need(self, done: Callable[[], bool], otherwise: str, on: Channel | None = None) -> None:
+        """Waits until `done`, or raises SceneOver; in vain where the channel that it happens on is closed."""
+        if not self.settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
+            self.give_up("replies")
+        if not done():
+            raise SceneOver(otherwise)
+
+    def ends(self, connection: RawConnection, patience: float) -> bool:
+        """Waits until the broker has ended this connection. False, and a DEADLINE event, when it has not."""
+        self._lasts += patience
+        until = time.monotonic() + patience
+        while connection.alive and time.monotonic() < until:
+            self.pump(until - time.monotonic())
+        if connection.alive:
+            self.give_up("end", connection=connection.name)
+        return not connection.alive
+
+    def barrier(self, channel: Channel) -> None:
+        """A round trip on the channel that changes nothing; all that was sent on it before has been handled then."""
+        channel.flow()
+        self.quiesce()
+
+    def confirmed(self, channel: Channel) -> bool:
+        """Waits until none of the channel's publishes is unconfirmed."""
+        view = channel.view
+        return self.settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
+
+    # -- what is noted beside the wire
+
+    def note(self, kind: str, **about: object) -> None:
+        """Something beside the wire that the judge must know."""
+        self.recorder.emit(self._local.local(kind, **about))
+
+    def give_up(self, what: str, **about: object) -> None:
+        """Notes that this was waited for in vain."""
+        self.note(events.DEADLINE, **{"for": what, "waited_ms": round(self.deadline * 1000), **about})
+
+    def _alive(self) -> bool:
+        return any(connection.alive for connection in self.connections.values())
+
+    def _bounded(self) -> None:
+        seconds = time.monotonic() - self._began
+        if seconds > self._lasts or len(self.events) > MOST_EVENTS:
+            raise Endless(
+                f"after {seconds:.0f} s and {len(self.events)} events this history had not come to its end, and was "
+                f"broken off (its limits: {self._lasts:.0f} s, {MOST_EVENTS} events)"
+            )
+
+
+class Hurry:
+    """Time to look into a queue whose messages are not back yet: often at first, then less, for one deadline."""
+
+    SOON, LATER = 0.002, 0.1
+    """Seconds between two looks."""
+
+    def __init__(self, stage: Waiting) -> None:
+        self._stage = stage
+        self.again()
+
+    def again(self) -> None:
+        """Something has come: the deadline begins anew."""
+        self._until, self._pause = time.monotonic() + self._stage.deadline, self.SOON
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() > self._until
+
+    def wait(self) -> None:
+        """A moment for what is under way."""
+        self._stage.pump(self._pause)
+        self._pause = min(2 * self._pause, self.LATER)
