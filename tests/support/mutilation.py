@@ -57,7 +57,7 @@ def sieved(history: History, chance: Random) -> list[Event]:
 def bereft(history: History, chance: Random) -> list[Event]:
     """Some of the connections were never seen."""
     names = sorted({event.connection for event in history if event.connection})
-    missing = set(chance.sample(names, chance.randint(min(1, len(names)), len(names)))) if names else set()
+    missing = set(chance.sample(names, chance.randrange(1, len(names)))) if len(names) > 1 else set[str]()
     kept = [event for event in history if event.connection not in missing]
     return numbered([_mark(history, ev.OBSERVED, "", by="capture", others=True, ordered=True), *kept])
 
