@@ -34,6 +34,13 @@ class Known:
     entries: Sequence[Deviation] = ()
     source: str = ""
     today: datetime.date = datetime.date.min
+    sought: bool = True
+    """The run went looking for them. Where the traffic is somebody else's, what it did not meet says nothing."""
+
+    def race(self, rule: str, queue_types: Collection[str]) -> Deviation | None:
+        """The first entry by which this rule breaks now and then, on one of these queue types."""
+        fitting = (entry for entry in self.entries if entry.rule == rule and entry.intermittent and self.sought)
+        return next((entry for entry in fitting if set(entry.queue_types) & set(queue_types)), None)
 
 
 def excuse(entries: Sequence[Deviation], rule: str, observed: str, queue_type: str) -> int | None:

@@ -103,7 +103,8 @@ class _Page:
         verdict = self.paint(_VERDICTS[Verdict(rule.verdict)], rule.verdict.upper())
         yield f"{verdict}  {self.paint('strong', rule.id)}  {rule.title}  [{rule.level.upper()}]{aside}"
         if rule.verdict == Verdict.DEVIATES and rule.deviation:
-            yield from self._paragraph(f"known: {rule.deviation['note']} ({rule.deviation['evidence']})", "  ")
+            unmet = f" ({rule.reason})" if rule.reason else ""
+            yield from self._paragraph(f"known{unmet}: {rule.deviation['note']} ({rule.deviation['evidence']})", "  ")
             return
         yield from self._paragraph(rule.clause, "  ")
         for case in rule.cases:

@@ -18,6 +18,7 @@ from conformance.rules import CATALOGUE, Rule, select
 from conformance.verdicts import Verdict, verdict_of
 
 CASES_SHOWN = 20
+UNMET = "a known race, which this run did not meet"
 
 Seen = tuple[Entry, Witness]
 
@@ -100,7 +101,7 @@ class _Scope:
         return RuleResult(
             id=rule.id, family=rule.family, title=rule.title, level=rule.level, source=rule.source, clause=rule.clause,
             status=rule.status, verdict=verdict.value, exercised=self._exercised[rule.id], needed=rule.needed,
-            selected=asked, reason=reason, deviation=self._deviation(verdict, cases),
+            selected=asked, reason=reason, deviation=self._deviation(rule.id, verdict, cases),
             reports=dict(sorted(self._reports.get(rule.id, {}).items())), cases=cases,
         )
 
@@ -117,6 +118,8 @@ class _Scope:
         )
         if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
             return Verdict.DEVIATES, None
+        if verdict is Verdict.HELD and self._frame.known.race(rule.id, self._queue_types):
+            return Verdict.DEVIATES, UNMET
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
             return Verdict.HARNESS_ERROR, "a check of this rule failed through a fault of the suite"
         if verdict is Verdict.UNDER_TESTED:
@@ -131,10 +134,13 @@ class _Scope:
             return f"the broker does not offer {' or '.join(rule.queue_types)} queues"
         return rule.ruled_out(self._choices)
 
-    def _deviation(self, verdict: Verdict, cases: Sequence[Case]) -> dict[str, str] | None:
+    def _deviation(self, rule: str, verdict: Verdict, cases: Sequence[Case]) -> dict[str, str] | None:
         if verdict is not Verdict.DEVIATES:
             return None
-        entry = self._frame.known.entries[next(case.deviation for case in cases if case.deviation is not None)]
+        known = self._frame.known
+        met = next((case.deviation for case in cases if case.deviation is not None), None)
+        entry = known.race(rule, self._queue_types) if met is None else known.entries[met]
+        assert entry is not None
         expires = str(entry.expires) if entry.expires else ""
         return {"reason": entry.reason, "note": entry.note, "evidence": entry.evidence, "owner": entry.owner,
                 "expires": expires, "source": self._frame.known.source}

@@ -22,15 +22,16 @@ def without_deviations(results: Results) -> Gate:
 
 
 def excused(results: Results) -> Sequence[str]:
-    """The rules that deviate as it is written down."""
-    return [rule.id for rule in results.rules if rule.verdict == Verdict.DEVIATES]
+    """The rules that deviate as it is written down, and did so in this run."""
+    return [rule.id for rule in results.rules if rule.verdict == Verdict.DEVIATES and rule.cases]
 
 
 def _unexcused(rule: RuleResult) -> RuleResult:
     if rule.verdict != Verdict.DEVIATES:
         return rule
     cases = tuple(replace(case, deviation=None) for case in rule.cases)
-    return replace(rule, verdict=Verdict.BROKEN.value, deviation=None, cases=cases)
+    verdict = Verdict.BROKEN if cases else Verdict.HELD
+    return replace(rule, verdict=verdict.value, deviation=None, cases=cases)
 
 
 def _scenes(results: Results, kind: str) -> list[str]:

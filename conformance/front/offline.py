@@ -134,7 +134,8 @@ def _result(
     for number, entry in enumerate([*_counted(blank, counts, header), *_witnessed(blank, seen)]):
         ledger.take(f"{number:06}", [(PROPERTY, encode(entry))])
     entries = load_deviations(profile.deviations) if profile.deviations else ()
-    known = Known([replace(entry, intermittent=True, expires=None) for entry in entries], profile.deviations or "")
+    known = Known([replace(entry, intermittent=True, expires=None) for entry in entries], profile.deviations or "",
+                  sought=False)
     results = build(ledger, Frame(
         run=run, started=str(header.get("started", "")), seconds=0.0, command=command, rerun=again,
         seed=int(header.get("seed") or 0), depth=str(header.get("depth") or header.get("kind", "")),

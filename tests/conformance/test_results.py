@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 
 from conformance import gate, results
+from conformance.deviations import Deviation
 from conformance.front.assemble import Frame, build
+from conformance.front.bare import without_deviations
 from conformance.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode, gist
 from conformance.results import BadResults, Results, RuleResult, Selection, from_json, to_json
 from conformance.rules import CATALOGUE
@@ -125,6 +127,24 @@ def test_verdicts_come_from_findings_and_coverage() -> None:
     assert seen["ACK-005"] == "harness-error"
     assert "ACK-006" not in seen, "no check of ACK-006 was part of this run"
     assert seen["CNF-013"] == "not-judgeable"
+
+
+def test_a_known_race_that_was_not_met_is_no_reason_to_say_that_a_rule_holds() -> None:
+    race = Deviation("ACK-002", "stays", "a race", "issue 1", "me", None, ("quorum",), intermittent=True)
+    seen = ledger(entry("a", exercised={"ACK-002": 3}))
+    for frame, verdict in (
+        (replace(FRAME, known=gate.Known((race,))), "deviates"),
+        (replace(FRAME, known=gate.Known((replace(race, intermittent=False),))), "held"),
+        (replace(FRAME, known=gate.Known((replace(race, rule="ACK-004"),))), "held"),
+        (replace(FRAME, known=gate.Known((race,), sought=False)), "held"),
+    ):
+        results = build(seen, frame)
+        assert rule_of(results, "ACK-002").verdict == verdict
+        assert without_deviations(results).open, "what this run saw does not close it"
+    unmet = rule_of(build(seen, replace(FRAME, known=gate.Known((race,)))), "ACK-002")
+    assert unmet.deviation is not None
+    assert unmet.deviation["note"] == "a race"
+    assert unmet.reason == "a known race, which this run did not meet"
 
 
 def test_a_machine_makes_every_judged_rule_part_of_the_run() -> None:
