@@ -4,7 +4,8 @@ A direction whose beginning was seen is read like any stream: what is no frame t
 about who sent it. After a hole, or where a capture begins in the middle, frames must be found first, and a guess would
 be an accusation. They are believed where a chain is long enough: whole frames one after the other, each end octet in
 its place, each method and header decoded strictly, at least one method among them, and nothing but the begin of a
-frame after them. What was needed for the proof is skipped with the rest, because its place in the order has passed.
+frame after them. Frames that were whole before the proof was are skipped with the rest: their place in the order has
+passed.
 A connection's own beginning, the protocol header or connection.start, needs no other proof.
 """
 
@@ -66,6 +67,7 @@ class Splitter:
             return []
         if not self._size and not self.blind and not self._beginning and self._single(data):
             return [data]
+        before = self._size
         self._parts.append(data)
         self._size += len(data)
         if self._size < self._need:
@@ -73,7 +75,7 @@ class Splitter:
         if len(self._parts) > 1:
             data = b"".join(self._parts)
         if self.blind:
-            return self._look(data)
+            return self._look(data, before)
         found: list[bytes] = []
         at = self._begin(data, found) if self._beginning else 0
         self._cut(data, at, found)
@@ -138,22 +140,22 @@ class Splitter:
 
     # -- where it is not known how frames lie
 
-    def _look(self, data: bytes) -> list[bytes]:
+    def _look(self, data: bytes, before: int) -> list[bytes]:
         if self._beginning and (data[:8] == codec.ProtocolHeader().encode() or START.match(data)):
             self.blind, self.sure, self.limit = False, True, codec.FRAME_MAX
             return self._resume(data, 0, keep=True)
         if self._size < self._next_look:
             return []
-        end = proven(data)
-        if end is None:
+        at = proven(data, before)
+        if at is None:
             if self._size > MOST:
                 self.skipped += self._size - MOST // 2
                 self._keep(data[-MOST // 2:])
             self._next_look = self._size + (self._size >> 2 if self._size > 4096 else 1)
             return []
-        self.skipped += end
+        self.skipped += at
         self.blind = False
-        return self._resume(data, end, keep=False)
+        return self._resume(data, at, keep=False)
 
     def _resume(self, data: bytes, at: int, *, keep: bool) -> list[bytes]:
         found: list[bytes] = []
@@ -162,27 +164,31 @@ class Splitter:
         return found
 
 
-def proven(data: bytes) -> int | None:
-    """Where the frames end that prove how frames lie in these octets; None if nothing is proven."""
+def proven(data: bytes, before: int = 0) -> int | None:
+    """Where the first frame begins that ends behind `before`, if the octets prove how frames lie in them; else None."""
     for candidate in _BEGIN.finditer(data):
-        end = _chain(data, candidate.start())
-        if end is not None:
-            return end
+        at = candidate.start()
+        if _chain(data, at):
+            for raw in _whole(data, at):
+                if at + len(raw) > before:
+                    break
+                at += len(raw)
+            return at
     return None
 
 
-def _chain(data: bytes, at: int) -> int | None:
-    """The end of a chain of frames from here, if it is long enough to be believed."""
+def _chain(data: bytes, at: int) -> bool:
+    """Is there a chain of frames from here that is long enough to be believed?"""
     count, methods, size = 0, 0, len(data)
     for raw in _whole(data, at):
         if not raw or not _sound(raw):
-            return None
+            return False
         count += 1
         methods += raw[0] == 1
         at += len(raw)
     if not methods or count < PROVEN - (at == size):
-        return None
-    return at if at == size or data[at] in _KINDS else None
+        return False
+    return at == size or data[at] in _KINDS
 
 
 def _whole(data: bytes, at: int) -> Iterator[bytes]:
