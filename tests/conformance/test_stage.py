@@ -65,29 +65,6 @@ def test_a_scene_is_announced_and_lawful_play_is_not_blamed(stage: Stage, target
     assert not exists(target, queue)
 
 
-def test_a_drain_fetches_what_was_held_and_what_was_ready(stage: Stage) -> None:
-    queue = stage.queue()
-    channel = stage.channel()
-    channel.publish(queue, 3)
-    stage.fetch(channel, queue, 2)
-    stage.drain(queue)
-    drained = [event.message for event in stage.events if event.method == "basic.get-ok"][2:]
-    assert sorted(filter(None, drained)) == ["m1", "m2", "m3"]
-    assert stage.judge.wanted(queue) == frozenset()
-    assert told(stage)[-1] == "<basic.get-empty"
-
-
-def test_a_drain_can_give_back_before_it_closes(stage: Stage) -> None:
-    queue = stage.queue()
-    channel = stage.channel()
-    channel.consume(queue)
-    channel.publish(queue, 2)
-    stage.quiesce()
-    stage.drain(queue, give_back=True)
-    sent = [event.method for event in stage.events if event.direction == ">" and event.channel == channel.number]
-    assert sent[-4:] == ["basic.cancel", "basic.nack", "basic.get", "channel.close"]
-
-
 def test_a_batch_leaves_in_one_write(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = stage.queue()
     channel = stage.channel()
@@ -106,16 +83,10 @@ def test_a_batch_leaves_in_one_write(stage: Stage, monkeypatch: pytest.MonkeyPat
     assert not channel.view.unconfirmed
 
 
-def test_several_connections_are_read_together(stage: Stage) -> None:
-    queue = stage.queue()
-    channel, other = stage.channel(), stage.channel(connection=stage.connect("c2"))
-    channel.publish(queue, 1)
-    stage.barrier(channel)
-    other.consume(queue)
-    stage.quiesce()
-    assert other.unacked == [1]
-    assert (channel.number, other.number) == (1, 1)
-    assert stage.finish().findings == []
+def test_channels_are_opened_together(stage: Stage) -> None:
+    channels = stage.channels(3)
+    assert [(channel.number, channel.state) for channel in channels] == [(1, "open"), (2, "open"), (3, "open")]
+    assert told(stage)[-6:] == 3 * [">channel.open"] + 3 * ["<channel.open-ok"]
 
 
 def test_an_exchange_leads_to_its_queues_and_is_gone_afterwards(stage: Stage, target: Target) -> None:
@@ -145,16 +116,6 @@ def test_a_queue_that_is_refused_is_not_waited_for(stage: Stage) -> None:
         stage.queue({"x-max-length": -1})
     assert stage.finish().findings == []
     assert events.DEADLINE not in [event.kind for event in stage.events]
-
-
-def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None:
-    channel = stage.channel()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(stage.judge), "owed", lambda judge: ["something"])
-        assert not stage.quiesce(deadline=0.05)
-    assert stage.events[-1].kind == events.DEADLINE
-    assert stage.events[-1].args["for"] == "replies"
-    assert channel.state == "open"
 
 
 def test_a_close_is_answered_unless_it_is_held(stage: Stage) -> None:

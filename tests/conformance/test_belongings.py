@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from codec import methods as m
+from conformance import profiles
+from conformance.drivers.raw import Target
+from conformance.recorder import Recorder
+from conformance.stage import Stage
+from reference_broker import ReferenceBroker
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with ReferenceBroker() as broker:
+        made = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("run", "b"), "scene")
+        yield made
+        made.cleanup()
+
+
+def test_what_is_deleted_is_nobodys_any_more(stage: Stage) -> None:
+    first, second, exchange = stage.queue(), stage.queue(), stage.exchange()
+    channel = stage.channel()
+    with stage.batch():
+        channel.delete(first)
+        channel.delete_exchange(exchange)
+        channel.delete(second)
+    stage.quiesce()
+    assert list(stage.belongings.queues) == []
+    assert list(stage.belongings.exchanges) == []
+
+
+def test_what_cannot_be_deleted_stays(stage: Stage) -> None:
+    used, gone = stage.queue(), stage.queue()
+    stage.channel().consume(used)
+    stage.quiesce()
+    channel = stage.channel()
+    channel.send(m.QueueDelete(channel.number, queue=used, if_unused=True))
+    stage.quiesce()
+    stage.reopen(channel)
+    channel.delete(gone)
+    stage.quiesce()
+    assert list(stage.belongings.queues) == [used]
+
+
+def test_a_sweep_removes_what_is_left(stage: Stage) -> None:
+    queue = stage.queue()
+    stage.belongings.sweep(stage.target, 5)
+    assert list(stage.belongings.queues) == []
+    channel = stage.channel()
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    assert stage.events[-1].method == "channel.close-ok"

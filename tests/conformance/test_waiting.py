@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from codec import FrameReader, Method, values
+from codec import methods as m
+from conformance import events, profiles, waiting
+from conformance.drivers.raw import Target
+from conformance.recorder import Recorder
+from conformance.stage import Endless, Stage
+from reference_broker import ReferenceBroker
+
+Answer = Callable[[object], list[Method]]
+
+
+def stage_on(url: str, deadline: float = 5.0) -> Stage:
+    return Stage(Target.parse(url), profiles.load("documented"), Recorder("run", "b"), "scene", deadline=deadline)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with ReferenceBroker() as broker:
+        made = stage_on(broker.url)
+        yield made
+        made.cleanup()
+
+
+def contrary(frame: object) -> list[Method]:
+    """Answers every end of a channel with the beginning of another one."""
+    if isinstance(frame, m.ChannelOpen):
+        return [m.ChannelOpenOk(frame.channel)]
+    if isinstance(frame, m.ChannelCloseOk | m.BasicAck):
+        return [m.ChannelClose(frame.channel, 406, "PRECONDITION_FAILED", 60, 80)]
+    return []
+
+
+def talkative(frame: object) -> list[Method]:
+    """Owes the answer to the second channel.open, and talks on the first channel all the time."""
+    if isinstance(frame, m.ChannelOpen) and frame.channel == 1:
+        return [m.ChannelOpenOk(1)]
+    talks = isinstance(frame, m.ChannelOpen | m.ChannelCloseOk)
+    return [m.ChannelClose(1, 406, "PRECONDITION_FAILED", 60, 80)] if talks else []
+
+
+@contextlib.contextmanager
+def serving(answer: Answer) -> Iterator[str]:
+    """The URL of a server that greets like any and then answers frame by frame."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_serve, args=(listener, answer), daemon=True).start()
+        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def _serve(listener: socket.socket, answer: Answer) -> None:
+    with contextlib.suppress(OSError):
+        sock, _ = listener.accept()
+        reader = FrameReader()
+        sock.recv(8)
+        sock.sendall(m.ConnectionStart(0, 0, 9, values.table({}), b"PLAIN", b"en_US").encode())
+        while data := sock.recv(65536):
+            for frame in reader.feed(data):
+                for method in _greeting(frame) or answer(frame):
+                    sock.sendall(method.encode())
+
+
+def _greeting(frame: object) -> list[Method]:
+    if isinstance(frame, m.ConnectionStartOk):
+        return [m.ConnectionTune(0, 2047, 131072, 0)]
+    return [m.ConnectionOpenOk(0)] if isinstance(frame, m.ConnectionOpen) else []
+
+
+def test_a_broker_that_never_comes_to_an_end_is_left_by_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "MOST_EVENTS", 2000)
+    with serving(contrary) as url:
+        stage = stage_on(url)
+        channel = stage.channel()
+        channel.ack(1)
+        with pytest.raises(Endless, match=r"2\d\d\d events this history had not come to its end"):
+            while True:
+                stage.quiesce()
+                stage.reopen(channel)
+        began = time.monotonic()
+        stage.cut()
+        assert time.monotonic() - began < 5
+
+
+def test_a_history_is_left_when_its_time_is_over() -> None:
+    with serving(contrary) as url:
+        stage = stage_on(url, deadline=0.05)
+        channel = stage.channel()
+        began = time.monotonic()
+        with pytest.raises(Endless, match="limits: 1 s"):
+            while time.monotonic() - began < 20:
+                channel.ack(1)
+                stage.settles(lambda: False)
+        assert time.monotonic() - began < 10
+        stage.cut()
+
+
+def test_who_talks_and_still_owes_is_given_up_for_good() -> None:
+    with serving(talkative) as url:
+        stage = stage_on(url, deadline=0.1)
+        first = stage.channel()
+        first.send(m.ChannelOpen(2))
+        began = time.monotonic()
+        assert not stage.quiesce()
+        assert waiting.PATIENCE * 0.1 <= time.monotonic() - began < 10
+        assert stage.events[-1].kind == events.DEADLINE
+        stage.cut()
+
+
+def test_a_wait_that_is_announced_may_take_its_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LASTS", 0)
+    brief = Stage(stage.target, stage.profile, Recorder("run", "b"), "brief", deadline=5.0)
+    assert brief.settles(lambda: True, 5.0)
+    assert brief.channel().state == "open"
+    brief.cleanup()
+    with pytest.raises(Endless):
+        Stage(stage.target, stage.profile, Recorder("run", "b"), "none", deadline=5.0).channel()
+
+
+def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None:
+    channel = stage.channel()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(stage.judge), "owed", lambda judge: ["something"])
+        assert not stage.quiesce(deadline=0.05)
+    assert stage.events[-1].kind == events.DEADLINE
+    assert stage.events[-1].args["for"] == "replies"
+    assert channel.state == "open"
+
+
+def test_a_connection_that_lives_on_becomes_an_event(stage: Stage) -> None:
+    connection = stage.connection
+    assert not stage.ends(connection, 0.05)
+    assert (stage.events[-1].args["for"], stage.events[-1].args["connection"]) == ("end", "c1")
+    connection.abort()
+    assert stage.ends(connection, 5)
+
+
+def test_several_connections_are_read_together(stage: Stage) -> None:
+    queue = stage.queue()
+    channel, other = stage.channel(), stage.channel(connection=stage.connect("c2"))
+    channel.publish(queue, 1)
+    stage.barrier(channel)
+    other.consume(queue)
+    stage.quiesce()
+    assert other.unacked == [1]
+    assert (channel.number, other.number) == (1, 1)
+    assert stage.finish().findings == []
+
+
+def test_a_hurry_slows_down_and_ends(stage: Stage) -> None:
+    stage.deadline = 0.3
+    hurry, looks = waiting.Hurry(stage), 0
+    _ = stage.connection
+    while not hurry.over:
+        hurry.wait()
+        looks += 1
+    assert 5 <= looks <= 20
+    hurry.again()
+    assert not hurry.over
