@@ -48,7 +48,7 @@ def finish(stage: Stage, *, give_back: bool = False) -> None:
 def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
     """Cancels all consumers and closes all channels, so that what they hold goes back."""
     used = stage.used()
-    for channel in _open(used):
+    for channel in _open(used) if stage.cancels else ():
         for tag, consumer in (channel.view.consumers if channel.view else {}).items():
             if consumer.state == "live":
                 channel.cancel(tag)

@@ -105,6 +105,11 @@ class Stage(Waiting):
         channel.open()
         self._await_open(channel)
 
+    @property
+    def cancels(self) -> bool:
+        """May a consumer be cancelled at any time, without harm to everything else?"""
+        return self.profile.queue(self.queue_type).cancel_any_time
+
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""
         return list(self._channels.values())

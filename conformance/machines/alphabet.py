@@ -79,7 +79,7 @@ class Cancel:
 
     def perform(self, world: World) -> None:
         channel = world.first(self.channel, world.live_consumers)
-        if channel:
+        if channel and world.stage.cancels:
             live = world.live_consumers(channel)
             channel.cancel(live[self.index % len(live)])
 

@@ -76,9 +76,14 @@ class Wards(World):
         """Quorum queues do not stand a cancel that meets a deletion; a directed check shows that, and we keep clear."""
         return self.stage.queue_type == "quorum"
 
+    def settle_deletions(self) -> None:
+        """Nor do they stand a publish that meets one, as of a client that deletes and leaves without an answer."""
+        if self.fragile and self._gone:
+            self.stage.quiesce()
+
     def cancellable(self, channel: Channel) -> list[str]:
         """Consumers that have been confirmed, and that may be cancelled now."""
-        live = self.live_consumers(channel)
+        live = self.live_consumers(channel) if self.stage.cancels else []
         return [tag for tag in live if not self.fragile or (_life(channel), tag) not in self._bereft]
 
     # -- channels
@@ -253,6 +258,7 @@ class Leave:
         assert isinstance(world, Wards)
         channel = world.channel(self.channel)
         if self.rude:
+            world.settle_deletions()
             channel.connection.abort()
         else:
             channel.close()

@@ -34,6 +34,7 @@ class Choice:
 class QueueSemantics:
     """What the monitors may conclude for queues of one type.
 
+    `cancel_any_time`: a consumer may be cancelled while deliveries are under way to it.
     `cancelok_ends`, `closeok_ends`: after this answer the consumer takes nothing more from the queue.
     `closeok_sync`: does close-ok prove that the channel's unacked messages are back: always, only where the channel
     still had a live consumer on their queue, or never.
@@ -45,6 +46,7 @@ class QueueSemantics:
     the tags.
     """
 
+    cancel_any_time: bool
     cancelok_ends: bool
     closeok_ends: bool
     closeok_sync: str
@@ -87,7 +89,7 @@ class Profile:
 
 
 WEAKEST = QueueSemantics(
-    cancelok_ends=False, closeok_ends=False, closeok_sync="never", same_channel_order=False,
+    cancel_any_time=True, cancelok_ends=False, closeok_ends=False, closeok_sync="never", same_channel_order=False,
     unconfirmed_may_vanish=True, requeue_order="tail", requeue_order_limited="tail", requeue_order_unlimited="tail",
     gets_return=BY_TEXT,
 )
@@ -148,7 +150,8 @@ def _merged(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str
 def _semantics(fields: Fields) -> QueueSemantics:
     order = fields.choice("requeue_order", ORDERS)
     semantics = QueueSemantics(
-        cancelok_ends=fields.flag("cancelok_ends"), closeok_ends=fields.flag("closeok_ends"),
+        cancel_any_time=fields.flag("cancel_any_time"), cancelok_ends=fields.flag("cancelok_ends"),
+        closeok_ends=fields.flag("closeok_ends"),
         closeok_sync=fields.choice("closeok_sync", SYNCS), same_channel_order=fields.flag("same_channel_order"),
         unconfirmed_may_vanish=fields.flag("unconfirmed_may_vanish"), requeue_order=order,
         requeue_order_limited=fields.choice("requeue_order_limited", ORDERS, order),
