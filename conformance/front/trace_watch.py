@@ -55,9 +55,9 @@ def watch(wishes: Wishes) -> int:
     from reports.pipeline.session import NotInstalled, session
 
     try:
-        from reports.pipeline.stream import SETTINGS, Stream
+        from reports.pipeline.stream import Stream
 
-        spark = session(wishes.out / "spark.log", master=wishes.master, settings=SETTINGS)
+        spark = session(wishes.out / "spark.log", master=wishes.master)
     except (NotInstalled, ImportError) as missing:
         raise Refused(WRONG_USE, f"{missing}.") from None
     stream = Stream(wishes.inbox, wishes.out, wishes.checkpoint or wishes.out / "checkpoint", wishes.lateness)

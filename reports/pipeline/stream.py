@@ -54,7 +54,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.files.openCostInBytes": "65536",
 }
-"""What the session needs beyond `session.defaults`; the number of shuffle partitions is fixed by the first batch."""
+"""Set on the session by `start`. How many partitions the states have is fixed by the first batch of a checkpoint."""
 
 _FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 _PIECE = pa.schema([("run", pa.string()), ("history", pa.string()), ("about", pa.string()), ("events", pa.binary())])
@@ -83,6 +83,8 @@ def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], ever
     """Begins, or goes on where the checkpoint ends: until all that is there is judged, or for ever, looking `every`
     so often ("5 seconds"). `told` is called with the number of each batch that was written."""
     stream.judgements.mkdir(parents=True, exist_ok=True)
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
 
     def keep(rows: DataFrame, number: int) -> None:
         rows.write.mode("overwrite").parquet(str(stream.judgements / f"batch={number:08d}"))

@@ -1,0 +1,152 @@
+"""A directory watched: the verdicts of the batch job, whatever order files come in and however often it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance import profiles
+from conformance.events import Event
+from conformance.monitors import judge
+from reports import recording
+from reports.pipeline import check, follow, ingest, stream, verdicts
+from reports.pipeline.stream import Stream
+from reports.recording import Recording
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],
+          "capabilities": ["basic.nack"]}
+ROOT = Path(__file__).parents[2]
+TOLD = (check.FINDING, check.EXERCISED, check.REPORT, check.DOUBT)
+
+WATCHER = """
+import sys
+from pathlib import Path
+from reports.pipeline import stream
+from reports.pipeline.session import session
+spark = session(sys.argv[3] + "/spark.log", master="local[2]", settings={"spark.sql.shuffle.partitions": "2"})
+watched = stream.Stream(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), files=2)
+stream.start(spark, watched, print).awaitTermination()
+"""
+
+
+def appear(inbox: Path, number: int, events: Sequence[Event]) -> None:
+    """A closed file appears, by rename."""
+    aside = inbox.parent / "aside"
+    inbox.mkdir(exist_ok=True)
+    recording.write(aside, HEADER, events).rename(inbox / f"events-{number:03}.jsonl")
+
+
+def slices(events: Sequence[Event], number: int) -> list[Sequence[Event]]:
+    """So many slices that cut all histories, in an order that is not theirs."""
+    size = len(events) // number + 1
+    made = [events[at:at + size] for at in range(0, len(events), size)]
+    random.Random(5).shuffle(made)
+    return made
+
+
+def added(rows: Iterable[dict[str, Any]], *what: str) -> Counter[str]:
+    """Rows of these kinds, as what they come to."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        if row["what"] in what:
+            told = (row["history"], row["what"], row["rule"], row.get("at"), row.get("observed"), row.get("certain"))
+            total[repr(told)] += row["times"]
+    return total
+
+
+def folded(events: Iterable[Event]) -> Counter[str]:
+    """The same by the plain fold."""
+    histories: dict[str, list[Event]] = {}
+    for event in sorted(events, key=lambda event: event.seq):
+        histories.setdefault(event.history, []).append(event)
+    held_to = profiles.load("documented")
+    return added((row for name, own in histories.items() for row in check.rows_of("r1", name, judge(own, held_to))),
+                 *TOLD)
+
+
+def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
+    return [row.asDict() for row in stream.judged(spark, watched).collect()]
+
+
+def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path, mixed: list[Event]) -> None:
+    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=3)
+    *early, late = slices(mixed, 8)
+    for number, events in enumerate(early):
+        appear(watched.inbox, number, events)
+    (watched.inbox / "events-900.jsonl").write_text("no recording\n")
+    (watched.inbox / "_aside.jsonl").write_text("not closed yet\n")
+    stream.start(spark, watched, lambda number: None).awaitTermination()
+    told = collected(spark, watched)
+    assert [Path(row["history"]).name for row in told if row["what"] == stream.UNREADABLE] == ["events-900.jsonl"]
+    assert added(told, *TOLD) < folded(mixed)
+    rows, left = stream.summary(spark, watched)
+    assert left > 0
+    assert "inconclusive" in {row.verdict for row in rows}
+
+    appear(watched.inbox, 901, late)
+    appear(watched.inbox, 902, [event for event in mixed if event.history == "h3"])
+    stream.start(spark, watched, lambda number: None).awaitTermination()
+    told = collected(spark, watched)
+    assert added(told, *TOLD) == folded(mixed)
+    twice = sum(event.history == "h3" for event in mixed)
+    assert added(told, follow.LATE, follow.MISSING).total() == twice
+    rows, left = stream.summary(spark, watched)
+    assert left == 0
+    recorded = Recording(recording.write(tmp_path / "whole", HEADER, mixed))
+    batch = check.check(ingest.events(spark, recorded), verdicts.profile_names(recorded))
+    assert rows == verdicts.table(batch, verdicts.headers(recorded))
+    assert "broken" in {row.verdict for row in rows}
+
+
+def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path, mixed: list[Event], spark: SparkSession) -> None:
+    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=2)
+    parts = slices(mixed, 12)
+    for number, events in enumerate(parts[:8]):
+        appear(watched.inbox, number, events)
+    chance = random.Random()
+    with watching(tmp_path) as first:
+        begun(watched, first, batches=1)
+        time.sleep(chance.uniform(0, 1.5))
+        os.killpg(first.pid, signal.SIGKILL)
+    for number, events in enumerate(parts[8:], 8):
+        appear(watched.inbox, number, events)
+    with watching(tmp_path) as last:
+        assert last.wait(180) == 0, (tmp_path / "watcher.log").read_text()
+    told = collected(spark, watched)
+    assert added(told, *TOLD) == folded(mixed)
+    assert not [row for row in told if row["what"] in (follow.LATE, follow.MISSING)]
+    assert [json.loads(row["observed"])["run"] for row in told if row["what"] == stream.RUN] == ["r1"]
+
+
+def watching(folder: Path) -> subprocess.Popen[bytes]:
+    """A watcher in a process group of its own, with its Java and its workers."""
+    with (folder / "watcher.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", WATCHER, *(str(folder / name) for name in ("in", "out", "checkpoint"))],
+            stdout=log, stderr=log, start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+
+
+def begun(watched: Stream, process: subprocess.Popen[bytes], batches: int) -> None:
+    """Comes back when so many batches have been written, and others have not."""
+    deadline = time.monotonic() + 180
+    while len(list(watched.judgements.glob("batch=*/_SUCCESS"))) < batches:
+        assert process.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < deadline, "nothing was written"
+        time.sleep(0.02)
