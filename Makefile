@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance matrix repeat test test-unit lint brokers brokers-stop bench docs clean
+.PHONY: help setup conformance equality matrix repeat test test-unit lint brokers brokers-stop bench docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -18,7 +18,7 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 	@$(PY) -m conformance.front.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
 test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
-	@.ci/apt.sh tshark=tshark chromium=chromium
+	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile
 
@@ -38,6 +38,9 @@ brokers-stop: setup  ## stop them
 bench: setup  ## ratios side by side with our peers, into build/bench.json
 	@$(PY) -m benchmarks.codec_bench
 	@$(PY) -m benchmarks.broker_growth
+
+equality: setup  ## thousands of traces judged live, by the plain fold and on Spark: TRACES=5000
+	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
 
 matrix: setup  ## the suite on every real version and on the reference broker in each dialect, one page
 	@$(PY) .ci/brokers.py start rmq38 rmq310 rmq40 rmq43 rmq43-short

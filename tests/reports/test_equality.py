@@ -1,0 +1,131 @@
+"""One history, judged live while it was played, by the plain fold over its rows, and on Spark: the three say the same.
+
+Traces are lawful, wrong (each of the mutants that ordinary traffic shows) and truncated (parts are missing). Of what is
+truncated nobody was a live witness: there the third judge is one that is put aside in the middle, twice, and goes on
+from the bytes. Compared are all findings with their words and witnesses, and what was exercised, reported and doubted,
+history by history.
+
+`make test` takes some hundreds; `make equality` sets EQUALITY_TRACES and takes thousands, in a few big jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance import profiles
+from conformance.events import Event
+from conformance.monitors import Judge, judge
+from conformance.monitors.state import decode, encode
+from conformance.verdicts import Judgement
+from reports.pipeline import check, ingest
+from reports.recording import Recording, RecordingWriter
+from tests.support import mutilation, traces
+from tests.support.traces import Trace, plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+WANTED = int(os.environ.get("EQUALITY_TRACES", "400"))
+PROFILE = profiles.load(traces.PROFILE)
+JOB = 1500
+"""So many traces are judged by one job."""
+CELLS = 20
+"""Machine, queue type and scheduler."""
+
+
+@pytest.fixture(scope="module")
+def played() -> list[Trace]:
+    """At least two thirds of what is wanted: half of it lawful, half wrong."""
+    third = -(-WANTED // 3)
+    names = traces.mutants(max(1, 1000 // WANTED))
+    lawful = list(traces.lawful(-(-third // CELLS)))
+    return lawful + list(traces.wrong(names, -(-third // (len(names) * len(traces.MACHINES)))))
+
+
+@pytest.fixture(scope="module")
+def truncated(played: list[Trace]) -> list[list[Event]]:
+    made = []
+    for number in range(-(-WANTED // 3)):
+        trace = played[number * 7 % len(played)]
+        chance = random.Random(number)
+        cut = mutilation.ALL[number % len(mutilation.ALL)](trace.events, chance)
+        made.append([event._replace(history=f"{number} {event.history}") for event in cut])
+    return [history for history in made if history]
+
+
+def test_plain_live_and_spark_agree(
+    played: list[Trace], truncated: list[list[Event]], spark: SparkSession, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrong = sum(bool(trace.live.findings) for trace in played)
+    histories = [trace.events for trace in played] + truncated
+    assert len(histories) >= WANTED
+    assert wrong > WANTED // 20
+
+    judged = {history[0].history: judge(history, PROFILE) for history in histories}
+    assert len(judged) == len(histories)
+    for trace in played:
+        assert plain(judged[trace.events[0].history]) == plain(trace.live), trace.events[0].history
+    for history in truncated:
+        assert plain(judged[history[0].history]) == plain(interrupted(history)), history[0].history
+
+    for number, some in enumerate(by(JOB, histories)):
+        found = on_spark(spark, some, tmp_path / str(number))
+        for history in some:
+            name = history[0].history
+            assert found.get(name, []) == sorted(map(flat, check.rows_of("r", name, judged[name]))), name
+    events = sum(map(len, histories))
+    with capsys.disabled():
+        print(f"\n{len(histories)} traces, {events} events: {len(played)} played to their end, of which {wrong} are of "
+              f"a broker that was found wrong, {len(truncated)} with parts missing; plain = live = Spark")
+
+
+def interrupted(history: list[Event]) -> Judgement:
+    """Judged by three judges, each of which goes on from what the one before has put aside."""
+    judging = Judge(PROFILE)
+    for number, event in enumerate(history):
+        if number in (len(history) // 3, 2 * len(history) // 3):
+            judging = decode(encode(judging), PROFILE)
+        judging.step(event)
+    judging.end(False)
+    return judging.judgement
+
+
+def on_spark(spark: SparkSession, histories: Sequence[list[Event]], folder: Path) -> dict[str, list[str]]:
+    """By history: its rows. The recording is gone afterwards."""
+    with RecordingWriter(folder, {"run": "r", "profile": traces.PROFILE}) as writer:
+        for event in interleaved(histories):
+            writer.write(event)
+    outcome = check.check(ingest.events(spark, Recording(folder)), {"r": traces.PROFILE}, 4)
+    found: dict[str, list[str]] = {}
+    for row in outcome.collect():
+        found.setdefault(row["history"], []).append(flat(row.asDict()))
+    shutil.rmtree(folder)
+    return {name: sorted(rows) for name, rows in found.items()}
+
+
+def interleaved(histories: Sequence[list[Event]]) -> Iterator[Event]:
+    """As several workers would have written them: by turns, forty at a time."""
+    for some in by(40, histories):
+        longest = max(map(len, some))
+        for at in range(longest):
+            yield from (history[at] for history in some if at < len(history))
+
+
+def by(size: int, histories: Sequence[list[Event]]) -> Iterator[Sequence[list[Event]]]:
+    """In groups of this size."""
+    return (histories[at : at + size] for at in range(0, len(histories), size))
+
+
+def flat(row: dict[str, Any]) -> str:
+    """A row as text; what is absent and what is null are the same."""
+    return repr(sorted((name, value) for name, value in row.items() if value is not None))
