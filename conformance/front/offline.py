@@ -21,6 +21,7 @@ from conformance.front.assemble import Frame, build
 from conformance.front.slices import Cut, Wanted, cut
 from conformance.gate import Known
 from conformance.ledger import PROPERTY, Broker, Entry, Ledger, Witness, encode
+from conformance.profiles import Profile
 from conformance.results import Results, Selection
 from conformance.verdicts import Finding, Verdict, why_not
 from reports.pipeline import check, shard, verdicts
@@ -58,19 +59,33 @@ class Checked:
     about: Mapping[str, Any] | None = None
 
 
-def checked(job: Job, runs: Sequence[str], words: Sequence[str], paths: Sequence[str]) -> list[Checked]:
-    """The results of these runs. `words`: the command; `paths`: what it was given."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the user said: the command, what it was given, and deviations instead of those of the profiles."""
+
+    words: Sequence[str]
+    paths: Sequence[str]
+    known: Known | None = None
+
+    @property
+    def command(self) -> str:
+        return " ".join(map(shlex.quote, self.words))
+
+    @property
+    def again(self) -> str:
+        """What judges the same files again."""
+        return " ".join(["amqp-conformance trace check", *map(shlex.quote, self.paths)])
+
+
+def checked(job: Job, runs: Sequence[str], told: Told) -> list[Checked]:
+    """The results of these runs."""
     spoken = _spoken(job, runs)
     counts = _counts(spoken)
     found = list(_kinds(spoken))
     cuts = cut(job, [wanted for wanted, _, _ in found])
-    again = " ".join(["amqp-conformance trace check", *map(shlex.quote, paths)])
-    command = " ".join(map(shlex.quote, words))
+    seen = [(*one, got) for one, got in zip(found, cuts, strict=True)]
     return [
-        _result(job.header(run), counts.get(run, {}), [
-            (wanted, scene, seen, got) for (wanted, scene, seen), got in zip(found, cuts, strict=True)
-            if wanted.run == run
-        ], run, command, again)
+        _result(run, job.header(run), counts.get(run, {}), [one for one in seen if one[0].run == run], told)
         for run in runs
     ]
 
@@ -120,8 +135,8 @@ def _kinds(spoken: DataFrame) -> Iterator[tuple[Wanted, tuple[str, str], int]]:
 
 
 def _result(
-    header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, str | None], int]], seen: Sequence[Seen],
-    run: str, command: str, again: str,
+    run: str, header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, str | None], int]],
+    seen: Sequence[Seen], told: Told,
 ) -> Checked:
     profile = profiles.load(str(header["profile"]))
     properties = header.get("server_properties") or {}
@@ -133,16 +148,27 @@ def _result(
     ledger = Ledger()
     for number, entry in enumerate([*_counted(blank, counts, header), *_witnessed(blank, seen)]):
         ledger.take(f"{number:06}", [(PROPERTY, encode(entry))])
-    entries = load_deviations(profile.deviations) if profile.deviations else ()
-    known = Known([replace(entry, intermittent=True, expires=None) for entry in entries], profile.deviations or "",
-                  sought=False)
     results = build(ledger, Frame(
-        run=run, started=str(header.get("started", "")), seconds=0.0, command=command, rerun=again,
+        run=run, started=str(header.get("started", "")), seconds=_lasted(header),
+        command=told.command, rerun=told.again,
         seed=int(header.get("seed") or 0), depth=str(header.get("depth") or header.get("kind", "")),
-        selection=EVERYTHING, known=known,
+        selection=EVERYTHING, known=_known(profile, told),
     ))
-    results = _judged_again(_doubted(results, counts), again)
+    results = _judged_again(_doubted(results, counts), told.again)
     return Checked(results, tuple(_places(results, seen)), header)
+
+
+def _lasted(header: Mapping[str, Any]) -> float:
+    """How long the traffic lasted, in seconds."""
+    return (int(header.get("ended", 0)) - int(header.get("began", 0))) / 1e9
+
+
+def _known(profile: Profile, told: Told) -> Known:
+    """Deviations that excuse and do no more."""
+    known = told.known or Known(load_deviations(profile.deviations) if profile.deviations else (),
+                                profile.deviations or "")
+    return replace(known, entries=[replace(entry, intermittent=True, expires=None) for entry in known.entries],
+                   sought=False)
 
 
 def _counted(

@@ -25,8 +25,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Column, Table
 
+from conformance import deviations
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from conformance.front.stages import Stages
+from conformance.gate import Known
 from conformance.profiles import BadProfile
 from conformance.profiles import load as load_profile
 from conformance.verdicts import Verdict
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
     from conformance.front.offline import Checked
     from conformance.results import Results
-    from reports.pipeline.job import Job
 
 STAGES = ("starting", "reading", "judging", "timing", "tables", "evidence", "pages")
 _OURS = re.compile(r"(?:BadRecording|BadCapture|NoTraffic|BadProfile): (.+)")
@@ -53,19 +54,21 @@ class Wishes:
     remote: str | None = None
     ports: tuple[int, ...] = ()
     profile: str | None = None
+    deviations: str | None = None
     format: str = "text"
     words: tuple[str, ...] = ()
 
 
 def check(wishes: Wishes) -> int:
     """Judge, write everything to `out`, print a summary; the exit code."""
-    if wishes.profile is not None:
-        _profile(wishes.profile)
+    known = _known(wishes)
     with Stages(STAGES, sys.stderr) as stages, _refusing():
         stages("starting", 0, 0)
+        from conformance.front.offline import Told, checked
         from reports.pipeline.inputs import gather
         from reports.pipeline.job import Job
         from reports.pipeline.lake import Lake
+        from reports.pipeline.watch import watched
 
         inputs = gather(wishes.paths, wishes.ports)
         for torn in inputs.torn:
@@ -74,7 +77,9 @@ def check(wishes: Wishes) -> int:
         with _spark(wishes, log) as spark:
             job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile)
             runs = job.run(inputs)
-            found, summary = _evidence(job, runs, wishes, stages)
+            with watched(spark, "evidence", stages):
+                told = Told(wishes.words, [str(path) for path in wishes.paths], known)
+                found, summary = checked(job, runs, told), job.summary()
         stages("pages", 0, 0)
         pages = _pages(found, summary, wishes.out)
     _tell(found, wishes)
@@ -83,21 +88,16 @@ def check(wishes: Wishes) -> int:
     return GATE_CLOSED if any(one.results.gate.reasons for one in found) else GATE_OPEN
 
 
-def _evidence(
-    job: Job, runs: Sequence[str], wishes: Wishes, stages: Stages,
-) -> tuple[list[Checked], dict[str, Any]]:
-    from conformance.front.offline import checked
-    from reports.pipeline.watch import watched
-
-    with watched(job.spark, "evidence", stages):
-        return checked(job, runs, wishes.words, [str(path) for path in wishes.paths]), job.summary()
-
-
-def _profile(name: str) -> None:
+def _known(wishes: Wishes) -> Known | None:
+    """The deviations that the user named; and is the profile one?"""
     try:
-        load_profile(name)
+        if wishes.profile is not None:
+            load_profile(wishes.profile)
+        return Known(deviations.load(wishes.deviations), wishes.deviations) if wishes.deviations else None
     except BadProfile as bad:
         raise Refused(WRONG_USE, f"--profile: {bad}.") from None
+    except deviations.BadDeviations as bad:
+        raise Refused(WRONG_USE, f"--deviations: {bad}.") from None
 
 
 @contextmanager
@@ -178,18 +178,19 @@ def _tell(found: Sequence[Checked], wishes: Wishes) -> None:
     elif len(found) == 1:
         print(summary(found[0].results, color=colored(sys.stdout), width=width()), end="")
     else:
-        _table([one.results for one in found], Console(no_color=not colored(sys.stdout), highlight=False))
+        console = Console(no_color=not colored(sys.stdout), highlight=False, width=max(width(), 100))
+        _table([one.results for one in found], console)
 
 
 def _table(runs: Sequence[Results], console: Console) -> None:
     """A line for each run, and under them what stands against them."""
     verdicts = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.INCONCLUSIVE, Verdict.UNDER_TESTED)
-    table = Table("run", "broker", "profile", *(Column(name.value, justify="right") for name in verdicts),
-                  Column("events", justify="right"), "gate", box=box.SIMPLE_HEAD)
+    table = Table("run", "broker", *(Column(name.value, justify="right", no_wrap=True) for name in verdicts),
+                  Column("events", justify="right", no_wrap=True), Column("gate", no_wrap=True), box=box.SIMPLE_HEAD)
     for one in runs:
         gate = "open" if one.gate.open else "CLOSED"
         counts = (str(sum(rule.verdict == name and rule.status == "judged" for rule in one.rules)) for name in verdicts)
-        table.add_row(one.run, one.broker.name, one.profile, *counts, f"{one.events:,}", gate)
+        table.add_row(one.run, one.broker.name, *counts, f"{one.events:,}", gate)
     console.print(table)
     for one in runs:
         for reason in one.gate.reasons:

@@ -234,7 +234,7 @@ def _counted(silver: DataFrame) -> dict[str, dict[str, Any]]:
     connections = f.count_distinct(f.when(f.col("connection") != "", f.struct("history", "connection")))
     rows = silver.groupBy("run").agg(
         f.count("*").alias("events"), f.count_distinct("history").alias("histories"),
-        connections.alias("connections"), f.min("time_ns").alias("began"), *lost,
+        connections.alias("connections"), f.min("time_ns").alias("began"), f.max("time_ns").alias("ended"), *lost,
     ).collect()
     return {row["run"]: {name: value for name, value in row.asDict().items() if name != "run"} for row in rows}
 
