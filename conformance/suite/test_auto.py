@@ -102,7 +102,7 @@ def test_a_channel_fails(stage: Stage) -> None:
         stage.quiesce()
 
 
-@rule("AUTO-005", depth="ci")
+@rule("AUTO-005")
 def test_a_client_falls_silent(stage: Stage) -> None:
     """Heartbeats were agreed, and none come; a consumer elsewhere waits for what the silent one holds."""
     silent, other = stage.connect("silent", heartbeat=HEARTBEAT), stage.channel()
