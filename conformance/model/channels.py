@@ -286,7 +286,6 @@ class Channel:
 
     def await_proof(self, copy: Copy, seq: int) -> None:
         """The channel has sent what brings this message into its queue; a later answer may prove that it did."""
-        self.unsynced.setdefault(copy.queue.name, deque())
         memory.sent(self, copy, seq)
 
     def alive(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import proofs
+from conformance.model import memory, proofs
 from conformance.model.channels import Channel
 from conformance.model.facts import Confirmed, Fact, Returned
 from conformance.model.records import PUBLISHED, WAITING, Publication
@@ -62,7 +62,7 @@ def _accept(channel: Channel, publication: Publication, at: int) -> None:
 
 
 def _refuse(channel: Channel, publication: Publication) -> None:
-    channel.refused.add(publication.number)
+    memory.refused(channel, publication.number)
     for copy in publication.copies:
         copy.queue.unsettle(copy, shaky=True)
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Facts = Iterator[Fact]
 REPLIES = "amq.rabbitmq.reply-to"
 
+OWNERS = 8
+"""So many channels that have taken something are told apart; judges want to know whether they are several."""
+
 
 def request_of(reply: str) -> str:
     """basic.get-ok -> basic.get"""
@@ -150,7 +153,8 @@ def _delivered(
         _overtaken(channel, delivery)
         return
     explained = queue.explains(copy, taker, channel, since)
-    queue.line.owners.add(channel.opened)
+    if len(queue.line.owners) < OWNERS:
+        queue.line.owners.add(channel.opened)
     yield Delivered(event, channel, delivery, copy, queue, taker, since, explained, first_of(copy, delivery))
     memory.delivered(channel, delivery)
     channel.modes.add(no_ack)

@@ -13,12 +13,16 @@ from conformance.model.channels import CANCELLING, DOOMED, NEVER, OPEN, Channel
 from conformance.model.queues import Queue
 from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RELEASED, WAITING, Delivery, Taker
 
+LOSERS = 8
+"""So many are told apart; judges want to know whether there is one, or several."""
+
 
 def release(channel: Channel, at: int) -> None:
     """The client has sent what ends the channel, or learned that it has ended."""
     for delivery in channel.unacked.values():
         delivery.orphan = _orphaned(delivery)
-        delivery.copy.queue.losers.add(channel.connection.name)
+        if len(delivery.copy.queue.losers) < LOSERS:
+            delivery.copy.queue.losers.add(channel.connection.name)
     channel.live_queues = frozenset(
         consumer.queue for consumer in channel.consumers.values()
         if consumer.state != CANCELLING and not consumer.source.deleted

@@ -1,13 +1,14 @@
 """Forgetting: what keeps the memory of an endless history within bounds.
 
 A channel may acknowledge for months without an answer that would prove anything, and a queue sees message after
-message. So the oldest of what is over is forgotten, after so many that no suite gets there. Nothing is claimed of what
-is forgotten: a message that nobody knows may turn up anywhere, and a settlement of a tag that nobody knows may be
-accepted or refused.
+message. So the oldest of what is over is forgotten; what is open never is. That also keeps small what a fold that is
+put aside has to write (`monitors/state.py`). Nothing is claimed of what is forgotten: a message that nobody knows may
+turn up anywhere, and a settlement of a tag that nobody knows may be accepted or refused.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from conformance.model.records import GONE, WAITING, Copy, Delivery
@@ -19,14 +20,18 @@ if TYPE_CHECKING:
     from conformance.model.model import Model
     from conformance.model.queues import Queue
 
-REMEMBERED = 1024
+REMEMBERED = 128
 """So much is remembered of each kind: unproven settlements and settled deliveries of a channel, messages of a queue
 that are gone, consumers of a channel that have ended."""
 CONNECTIONS = 256
 """So many connections that have ended."""
 LOST = 32
 """So many takers of a queue of which nobody knows whether they have ended. More of them make no difference."""
-STAMPS = 65536
+DELETED = 64
+"""So many queues that were deleted."""
+UNCERTAIN = 1024
+"""So many messages of a queue that may be in it, or may not."""
+STAMPS = 1024
 """The times of so many sends, where consumer timeouts are the subject."""
 
 
@@ -61,10 +66,23 @@ def settled(channel: Channel) -> None:
 
 def sent(channel: Channel, copy: Copy, seq: int) -> None:
     """The channel has sent what brings one more message into its queue; a later answer may prove that it did."""
-    entries = channel.unsynced[copy.queue.name]
+    entries = channel.unsynced.get(copy.queue.name)
+    if entries is None:
+        if len(channel.unsynced) > DELETED:
+            channel.unsynced = {
+                name: own for name, own in channel.unsynced.items() if any(one.place == WAITING for _, one in own)
+            }
+        entries = channel.unsynced[copy.queue.name] = deque()
     entries.append((seq, copy))
     while len(entries) > REMEMBERED and entries[0][1].place != WAITING:
         entries.popleft()
+
+
+def refused(channel: Channel, number: int) -> None:
+    """One more publish was refused."""
+    channel.refused.add(number)
+    if len(channel.refused) > 2 * REMEMBERED:
+        channel.refused = set(sorted(channel.refused)[REMEMBERED:])
 
 
 def gone(queue: Queue, copy: Copy) -> None:
@@ -100,10 +118,32 @@ def connection_ended(model: Model, connection: Connection) -> None:
             del model.connections[oldest]
 
 
+def queue_deleted(model: Model, queue: Queue) -> None:
+    """One more queue is being deleted. Those before it are, unless somebody may still be taking from them."""
+    model.deleted.append(queue.name)
+    if len(model.deleted) > DELETED:
+        oldest = model.queues.get(model.deleted.popleft())
+        if oldest is not None and oldest.deletion is not None and oldest.deletion.known and not oldest.takers:
+            del model.queues[oldest.name]
+            for exchange in model.exchanges.values():
+                exchange.bindings = [one for one in exchange.bindings if one.queue is not oldest]
+
+
+def uncertain(queue: Queue, copy: Copy) -> None:
+    """One more message of the queue may be in it, or may not. When there are too many, no id tells for certain which
+    message is meant, there or later."""
+    queue.aside[copy.id] = copy
+    if len(queue.aside) > UNCERTAIN:
+        queue.overrun = True
+        oldest = next(iter(queue.aside.values()))
+        _forget(oldest)
+        oldest.place = GONE
+
+
 def stamped(stamps: dict[int, int]) -> None:
     """The time of one more send is kept."""
-    if len(stamps) > STAMPS:
-        for seq in list(stamps)[: STAMPS // 2]:
+    if len(stamps) > 2 * STAMPS:
+        for seq in list(stamps)[:STAMPS]:
             del stamps[seq]
 
 

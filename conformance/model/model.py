@@ -29,7 +29,8 @@ class Model:
     """What one history shows."""
 
     __slots__ = (
-        "connections", "exchanges", "history", "opaque", "open", "over", "profile", "queue_type", "queues", "settings",
+        "connections", "deleted", "exchanges", "history", "opaque", "open", "over", "profile", "queue_type", "queues",
+        "settings",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -45,6 +46,8 @@ class Model:
         self.settings = timeouts.Settings()
         self.over: deque[str] = deque()
         """Connections that have ended."""
+        self.deleted: deque[str] = deque()
+        """Queues that the client had deleted."""
 
     def read(self, event: Event) -> Iterator[Fact]:
         """The facts in this event, in order; the model learns from each when the next is asked for."""

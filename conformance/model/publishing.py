@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND, PRECONDITION_FAILED = 404, 406
 EXPIRATION = re.compile(r'"expiration": "(.*?)"[,}]')
-RECENT = 512
+RECENT = 128
 """So many messages are remembered for what may be returned."""
 ALIKE = 64
 """So many with the same content."""

@@ -50,7 +50,7 @@ MARGIN = 3
 """So near to a delivery limit a message is not owed if its returns may have been miscounted."""
 STRANGERS = 4096
 """So many messages are remembered of a queue that others may use; nothing is claimed of them."""
-RECENT = 256
+RECENT = 128
 """So many of the latest settled deliveries are remembered until a get-empty shows that they stayed away."""
 
 
@@ -115,6 +115,8 @@ class Queue:
     """How many returns that count a message survives; None: any number."""
     all_count: bool = True
     """Every return counts towards it; else only those by reject and by the end of a channel."""
+    overrun: bool = False
+    """There were so many uncertain messages in it that some were forgotten: an id alone identifies none any more."""
     reentered: bool = False
     """Something has been returned to it."""
     line: Line = field(init=False)
@@ -241,6 +243,7 @@ class Queue:
         copy.place = WAITING
         if namesake is not None and namesake is not copy:
             self._drop(namesake)
+        if self.overrun or (namesake is not None and namesake is not copy):
             copy.ambiguous = copy.doubtful = copy.shaky = True
         self.copies[copy.id] = copy
         if self._swallowing or self.purging:
@@ -250,7 +253,10 @@ class Queue:
         if copy.doubtful or copy.shaky or copy.entry != PUBLISHED:
             self.line.lose()
         self.line.enter(copy, returned=False)
-        (self.aside if copy.doubtful or copy.shaky else self.fresh)[copy.id] = copy
+        if copy.doubtful or copy.shaky:
+            memory.uncertain(self, copy)
+        else:
+            self.fresh[copy.id] = copy
         self.know(copy)
 
     def know(self, copy: Copy) -> None:
@@ -341,7 +347,7 @@ class Queue:
         self.line.lose()
         for copy in self.waiting():
             copy.doubtful = True
-            self.aside[copy.id] = copy
+            memory.uncertain(self, copy)
         self.fresh.clear()
         self.returned.clear()
 
@@ -353,7 +359,7 @@ class Queue:
         if copy.place == WAITING:
             self._drop(copy)
         if copy.place == WAITING or shaky:
-            self.aside[copy.id] = copy
+            memory.uncertain(self, copy)
 
     def waiting(self) -> Iterator[Copy]:
         """Messages that are certainly owed: fresh ones by publication, then returned ones by return."""

@@ -14,6 +14,7 @@ from conformance.model import (
     cancelling,
     declaring,
     endings,
+    memory,
     publishing,
     races,
     requests,
@@ -276,6 +277,7 @@ def _delete(model: Model, channel: Channel, event: Event) -> None:
         queue.deleted = event.seq
         change = queue.deletion = queue.deletion or Change(channel, event.seq)
         cancelling.delete(model.connections.values(), queue, change)
+        memory.queue_deleted(model, queue)
     _change(channel, event, change)
 
 
