@@ -127,6 +127,8 @@ def delete(connections: Iterable[Connection], queue: Queue, deletion: Change) ->
 
 def contested(channel: Channel, tag: str) -> bool:
     """May this tag stand for a consumer whose cancel is still under way, beside the one that has it now?"""
+    if not (channel.requests or channel.silent):
+        return False
     consumer = channel.consumers.get(tag)
     if consumer is None or consumer.state == CANCELLING:
         return False

@@ -46,7 +46,8 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         channel.strays.add(event.delivery_tag or 0)
         _shake(model, channel, event)
         return
-    yield from _number(channel, event, get=False)
+    yield Numbered(event, channel, event.delivery_tag or 0, False)
+    _numbered(channel, event, get=False)
     if cancelling.contested(channel, tag):
         _shake(model, channel, event)
         return
@@ -120,13 +121,18 @@ def _answer(channel: Channel, request: Request, event: Event) -> Facts:
 
 
 def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
+    yield Numbered(event, channel, event.delivery_tag or 0, get)
+    _numbered(channel, event, get=get)
+
+
+def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
     tag = event.delivery_tag or 0
-    yield Numbered(event, channel, tag, get)
     channel.confirms_since, channel.last_was_get = 0, get
     doom = channel.doom
     if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
         races.lift(channel)
-    channel.last_tag = max(channel.last_tag, tag)
+    if tag > channel.last_tag:
+        channel.last_tag = tag
 
 
 def _counts(channel: Channel) -> bool:

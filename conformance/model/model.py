@@ -7,7 +7,7 @@ judges, knows no rule text, and claims only what the history proves.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
@@ -29,8 +29,7 @@ class Model:
     """What one history shows."""
 
     __slots__ = (
-        "connections", "deleted", "exchanges", "history", "opaque", "open", "over", "profile", "queue_type", "queues",
-        "settings",
+        "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues", "settings",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -38,7 +37,6 @@ class Model:
         self.connections: dict[str, Connection] = {}
         self.queues: dict[str, Queue] = {}
         self.exchanges: dict[str, Exchange] = {}
-        self.history = ""
         self.queue_type = ""
         self.opaque = False
         self.open = ""
@@ -49,24 +47,28 @@ class Model:
         self.deleted: deque[str] = deque()
         """Queues that the client had deleted."""
 
-    def read(self, event: Event) -> Iterator[Fact]:
+    def read(self, event: Event) -> Iterable[Fact]:
         """The facts in this event, in order; the model learns from each when the next is asked for."""
+        if event.kind != METHOD:
+            return self._beside(event)
+        connection = self.connections.get(event.connection) or self._unannounced(event)
+        if connection.torn:
+            connection.torn = event.direction == TO_BROKER
+            if connection.torn:
+                return ()
+        if event.direction != TO_BROKER:
+            return self._receive(connection, event)
+        if self.settings.timed:
+            self.settings.stamps[event.seq] = event.time_ns
+            memory.stamped(self.settings.stamps)
+        sending.send(self, connection, event)
+        connection.heard_at = event.time_ns
+        return ()
+
+    def _beside(self, event: Event) -> Iterator[Fact]:
+        """What is no method."""
         kind = event.kind
-        if kind == METHOD:
-            connection = self.connections.get(event.connection) or self._unannounced(event)
-            if connection.torn:
-                connection.torn = event.direction == TO_BROKER
-            if connection.torn:
-                pass
-            elif event.direction == TO_BROKER:
-                if self.settings.timed:
-                    self.settings.stamps[event.seq] = event.time_ns
-                    memory.stamped(self.settings.stamps)
-                sending.send(self, connection, event)
-                connection.heard_at = event.time_ns
-            else:
-                yield from self._receive(connection, event)
-        elif kind in (events.OPEN, events.PROTOCOL):
+        if kind in (events.OPEN, events.PROTOCOL):
             self._connection(event.connection).whole = True
         elif kind == events.END:
             yield from self._end(self._connection(event.connection), event)
@@ -87,7 +89,6 @@ class Model:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
             gaps.observed(self, event)
-        self.history = event.history
 
     def queue(self, name: str) -> Queue:
         """This queue; where its declaration is not part of the history, one of which little is known."""
@@ -119,21 +120,21 @@ class Model:
             gaps.forget(self, connection, gaps.BEFORE)
         return connection
 
-    def _receive(self, connection: Connection, event: Event) -> Iterator[Fact]:
+    def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
         if event.channel:
             if event.method == "channel.close":
-                yield from closing.close_channel(self, connection, event)
-            elif not connection.ended:
-                yield from receiving.receive(self, connection, event)
-        elif event.method == "connection.close":
-            yield from closing.close_connection(self, connection, event)
-        elif event.method == "connection.close-ok":
-            yield from self._closed(connection, event)
-        elif event.method == "connection.start":
+                return closing.close_channel(self, connection, event)
+            return receiving.receive(self, connection, event) if not connection.ended else ()
+        if event.method == "connection.close":
+            return closing.close_connection(self, connection, event)
+        if event.method == "connection.close-ok":
+            return self._closed(connection, event)
+        if event.method == "connection.start":
             connection.whole = True
             cancelling.introduce(connection, event)
         elif event.method in ("connection.blocked", "connection.unblocked"):
             connection.blocked = event.method == "connection.blocked"
+        return ()
 
     def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
         """Close-ok for the connection: all its channels were handled to their end."""

@@ -6,7 +6,7 @@ request also shows that everything sent on the channel before it was taken witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
@@ -32,31 +32,27 @@ if TYPE_CHECKING:
 Facts = Iterator[Fact]
 
 
-def receive(model: Model, connection: Connection, event: Event) -> Facts:
+def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact]:
     """One method of the broker on a channel."""
     method, number = event.method, event.channel
     channel = connection.met(number, event.seq)
     if channel is None:
-        yield AfterClose(event, None, None, ours=False)
-        return
+        return (AfterClose(event, None, None, ours=False),)
     if channel.adopted and method == "channel.open-ok":
         del connection.channels[number]
         connection.met(number, event.seq)
-        return
+        return ()
     if channel.state == OPENING:
         if method == "channel.open-ok":
-            yield from _open_ok(connection, channel, event)
-            return
+            return _open_ok(connection, channel, event)
         former = connection.failed.get(number)
         if former is not None:
-            yield from late(model, former, event)
-            return
+            return late(model, former, event)
         if not connection.whole:
-            return  # it is of a life that was not seen
+            return ()  # it is of a life that was not seen
     if channel.state == CLOSED:
-        yield from late(model, channel, event)
-        return
-    yield from _HANDLERS.get(method, _reply)(model, channel, event)
+        return late(model, channel, event)
+    return _HANDLERS.get(method, _reply)(model, channel, event)
 
 
 def _open_ok(connection: Connection, channel: Channel, event: Event) -> Facts:

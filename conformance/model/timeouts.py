@@ -195,45 +195,60 @@ def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
 
 
 def overtaken(model: Model, event: Event, queue: Queue) -> None:
-    """A message comes to somebody while another has it whose time may be over: then it is."""
+    """A message comes to somebody while another has it: then the other's time is over, or its channel's."""
     copy = queue.copies.get(event.message or "")
-    if copy is None or copy.place != OUT or copy.holder is None or copy.holder.timer is None:
+    if copy is None or copy.place != OUT or copy.holder is None:
         return
-    if dialect(model, queue) == "queue" and copy.holder.timer.possible(event.time_ns):
-        _expire(copy.holder, event)
+    holder = copy.holder
+    timer, fellows = holder.timer, holder.channel.unacked.values()
+    failed = any(_costs_the_channel(one, event.time_ns) for one in fellows if one is not holder)
+    if timer is not None and dialect(model, queue) == "queue" and timer.possible(event.time_ns):
+        _expire(holder, event, sure=not failed)
+    elif failed:
+        queue.unsettle(copy, shaky=True)
 
 
-def _expire(delivery: Delivery, event: Event) -> None:
+def _costs_the_channel(delivery: Delivery, now: int) -> bool:
+    """May it have timed out, unannounced, with nobody whom a notification could tell?"""
+    timer, channel, consumer = delivery.timer, delivery.channel, delivery.consumer
+    if timer is None or timer.announced or not timer.possible(now):
+        return False
+    present = consumer is not None and channel.consumers.get(consumer.tag) is consumer
+    return not (present and channel.connection.notices)
+
+
+def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:
+    """Its message is back; or may be, where it is not sure that its time was over."""
     timer, copy = delivery.timer, delivery.copy
     assert timer is not None
     timer.stale = timer.stale or event.seq
     if copy.holder is delivery and copy.place == OUT:
-        if delivery.shaky or copy.shaky:
+        if not sure or delivery.shaky or copy.shaky:
             copy.queue.unsettle(copy, shaky=True)
         else:
             copy.queue.back(copy, RETURNED_LATE, event.seq)
 
 
-def _candidates(channel: Channel, consumer: Consumer | None, now: int) -> list[Delivery]:
-    """Deliveries that may have timed out, and of which the client has not been told."""
+def _candidates(channel: Channel, now: int) -> list[Delivery]:
+    """Deliveries that may have timed out, and of which the client has not been told for certain."""
     return [
         one for one in channel.unacked.values()
-        if one.timer is not None and not one.timer.announced and (one.timer.stale or one.timer.possible(now))
-        and (consumer is None or one.consumer is consumer)
+        if one.timer is not None and not (one.timer.announced and one.timer.sure)
+        and (one.timer.stale or one.timer.possible(now))
     ]
 
 
 def concerns(model: Model, channel: Channel, event: Event) -> Consumer | None:
     """The consumer that this notification says has timed out, where it can say nothing else."""
     consumer = channel.consumers.get(event.consumer_tag or "")
-    if consumer is None or consumer.source.deleted or consumer.state not in (LIVE, TIMED):
+    if consumer is None or consumer.source.deleted or consumer.state not in (LIVE, TIMED, GIVEN_UP):
         return None
     return consumer if consumer.levels is not None and consumer.levels.effective() is not None else None
 
 
 def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -> Iterator[Fact]:
     """basic.cancel for a consumer whose queue is there."""
-    expired = _candidates(channel, consumer, event.time_ns)
+    expired = [one for one in _candidates(channel, event.time_ns) if one.consumer is consumer]
     yield Notified(event, channel, consumer.tag, consumer, None)
     own = consumer.levels.consumer if consumer.levels is not None else None
     yield TimedOut(event, channel, consumer, expired, model.settings.levels(consumer.source, own))
@@ -243,7 +258,7 @@ def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -
         assert delivery.timer is not None
         delivery.timer.announced = True
         delivery.timer.sure = place == 0 or delivery.timer.certain(event.time_ns)
-        _expire(delivery, event)
+        _expire(delivery, event, sure=delivery.timer.sure)
     _spare(model, channel, consumer)
 
 
@@ -253,17 +268,18 @@ def behind(model: Model, channel: Channel, event: Event) -> list[Delivery]:
     nobody = (args.get("class_id"), args.get("method_id")) == (0, 0)
     if not nobody or args.get("reply_code") != PRECONDITION_FAILED:
         return []
-    return _candidates(channel, None, event.time_ns)
+    over = [one for one in _candidates(channel, event.time_ns) if one.timer is not None and not one.timer.announced]
+    return [one for one in over if _costs_the_channel(one, event.time_ns)] or over
 
 
 def closed(model: Model, channel: Channel, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
     """channel.close because of a time-out."""
     yield TimedOut(event, channel, None, expired)
-    for delivery in expired[:1]:
+    for place, delivery in enumerate(expired):
         assert delivery.timer is not None
-        delivery.timer.announced = delivery.timer.sure = True
+        delivery.timer.announced, delivery.timer.sure = True, not place
         if dialect(model, delivery.copy.queue) == "queue":
-            _expire(delivery, event)
+            _expire(delivery, event, sure=not place)
     _spare(model, channel, None)
 
 

@@ -8,8 +8,9 @@ not, so it is a decimal. What an event does not know stays in `extra`, as JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ DDL = ", ".join(f"{name} {_TYPES.get(name, _TEXT)[0]}" for name in COLUMNS)
 ARROW = pa.schema([(name, _TYPES.get(name, _TEXT)[1]) for name in COLUMNS])
 TASK = "run STRING, path STRING"
 BLOCK = 4096
+_event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
 
 
 def events(spark: SparkSession, recording: Recording) -> DataFrame:
@@ -86,7 +88,7 @@ def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa
 def to_events(batch: pa.RecordBatch) -> Iterator[Event]:
     """The events of an Arrow batch."""
     columns = [_plain(batch.column(name)).to_pylist() for name in Event._fields]
-    return map(Event._make, zip(*columns, strict=True))
+    return map(_event, zip(*columns, strict=True))
 
 
 def _plain(column: pa.Array) -> pa.Array:
