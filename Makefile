@@ -48,7 +48,8 @@ matrix: setup  ## the suite on every real version and on the reference broker in
 
 repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real version, half of them crowded
 	@$(PY) .ci/brokers.py start
-	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs)
+	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs); code=$$?; \
+	$(PY) -m conformance.front.repeat --page docs/steadiness.md; exit $$code
 
 docs: setup  ## regenerate the pages that are made from data
 	@$(PY) -m conformance.rules.docs

@@ -1,10 +1,12 @@
 """Is a verdict repeatable? Runs the suite many times on each broker, half of the rounds on a crowded machine.
 
     python -m conformance.front.repeat --runs 10 --depth ci NAME=URL ...
+    python -m conformance.front.repeat --page docs/steadiness.md      the page, from the tally of the last runs
 
-A rule that got two different verdicts on one broker is printed with its tally and makes the exit code 1; rules that
-only report (level observed) may vary. Everything is kept: OUT/NAME/ROUND/ is the report of one run, OUT/repeat.json
-the tally.
+A round is one run on every broker, all at once. A rule that got two different verdicts on one broker is printed with
+its tally and makes the exit code 1; rules that only report (level observed) may vary. Everything is kept:
+OUT/NAME/ROUND/ is the report of one run, OUT/repeat.json the tally of all complete rounds. It is written after each, so
+an interrupt loses the round that it meets and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,8 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance import rules
+from conformance.front import steadiness
 
 SPIN = "while True: pass"
+INTERRUPTED = 130
+Run = tuple[int, dict[str, Any] | None]
+"""The exit code of a run, and its results where it made some."""
 
 
 @dataclass
@@ -33,12 +39,18 @@ class Tally:
     """The verdicts of one broker over its rounds, and the exit codes of its runs."""
 
     name: str
+    version: str = ""
     exits: Counter[int] = field(default_factory=Counter)
     verdicts: dict[str, Counter[str]] = field(default_factory=dict)
+    events: int = 0
 
-    def add(self, code: int, results: dict[str, Any] | None) -> None:
+    def add(self, code: int, results: Mapping[str, Any] | None) -> None:
         self.exits[code] += 1
-        for rule in results["rules"] if results else ():
+        if results is None:
+            return
+        self.version = str(results.get("broker", {}).get("name", "")) or self.version
+        self.events += int(results.get("events", 0))
+        for rule in results["rules"]:
             self.verdicts.setdefault(rule["id"], Counter())[rule["verdict"]] += 1
 
     def unsteady(self) -> dict[str, Counter[str]]:
@@ -50,7 +62,10 @@ class Tally:
 
     def row(self) -> dict[str, Any]:
         exits = {str(code): count for code, count in self.exits.items()}
-        return {"broker": self.name, "exits": exits, "verdicts": self.verdicts}
+        return {
+            "broker": self.name, "version": self.version, "exits": exits, "events": self.events,
+            "verdicts": self.verdicts, "unsteady": sorted(self.unsteady()),
+        }
 
     def steady(self) -> bool:
         return not self.unsteady() and len(self.exits) == 1
@@ -69,8 +84,8 @@ def crowd(busy: bool) -> Iterator[None]:
             process.wait()
 
 
-def run_once(url: str, options: argparse.Namespace, out: Path) -> tuple[int, dict[str, Any] | None]:
-    """One run of the suite as a process of its own: its exit code, and its results where it made some."""
+def run_once(url: str, options: argparse.Namespace, out: Path) -> Run:
+    """One run of the suite as a process of its own."""
     command = [sys.executable, "-m", "conformance.cli", "run", url, "--depth", options.depth,
                "--seed", str(options.seed), "--rules", options.rules]
     out.mkdir(parents=True, exist_ok=True)
@@ -80,19 +95,20 @@ def run_once(url: str, options: argparse.Namespace, out: Path) -> tuple[int, dic
     return code, json.loads(results.read_text()) if results.exists() else None
 
 
-def rounds(options: argparse.Namespace, tallies: Sequence[Tally]) -> None:
+def rounds(options: argparse.Namespace, tallies: Sequence[Tally]) -> Iterator[dict[str, Any]]:
+    """Plays round after round; each is counted, and told as it was, when all its runs are over."""
     brokers = dict(pair.split("=", 1) for pair in options.brokers)
     for number in range(options.runs):
         busy, begin = number % 2 == 1, time.monotonic()
 
-        def play(tally: Tally, number: int = number) -> None:
-            out = options.out / tally.name / f"{number:02}"
-            tally.add(*run_once(brokers[tally.name], options, out))
+        def play(tally: Tally, number: int = number) -> Run:
+            return run_once(brokers[tally.name], options, options.out / tally.name / f"{number:02}")
 
         with crowd(busy), ThreadPoolExecutor(len(tallies)) as together:
-            list(together.map(play, tallies))
-        print(f"round {number + 1} of {options.runs}{', crowded' if busy else ''}: {time.monotonic() - begin:.0f} s",
-              file=sys.stderr, flush=True)
+            runs = list(together.map(play, tallies))
+        for tally, (code, results) in zip(tallies, runs, strict=True):
+            tally.add(code, results)
+        yield {"crowded": busy, "seconds": round(time.monotonic() - begin)}
 
 
 def tell(tally: Tally) -> None:
@@ -103,24 +119,46 @@ def tell(tally: Tally) -> None:
         print(f"  {rule}: " + ", ".join(f"{verdict} x{count}" for verdict, count in seen.most_common()))
 
 
+def repeat(options: argparse.Namespace) -> int:
+    """All rounds, or those that were complete when somebody interrupted."""
+    tallies = [Tally(pair.split("=", 1)[0]) for pair in options.brokers]
+    about = {"suite": steadiness.suite(), "depth": options.depth, "seed": options.seed, "cores": os.cpu_count()}
+    done: list[dict[str, Any]] = []
+    interrupted = False
+    try:
+        for one in rounds(options, tallies):
+            done.append(one)
+            document = {**about, "rounds": done, "brokers": [tally.row() for tally in tallies]}
+            (options.out / "repeat.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+            print(f"round {len(done)} of {options.runs}{', crowded' if one['crowded'] else ''}: {one['seconds']} s",
+                  file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        interrupted = True
+        print(f"interrupted: what follows is of {len(done)} complete rounds", file=sys.stderr)
+    for tally in tallies:
+        tell(tally)
+    if interrupted:
+        return INTERRUPTED
+    return 0 if all(tally.steady() for tally in tallies) else 1
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.front.repeat", description="Are verdicts repeatable?")
-    parser.add_argument("brokers", nargs="+", metavar="NAME=URL")
+    parser.add_argument("brokers", nargs="*", metavar="NAME=URL")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--depth", default="ci")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rules", default="*", help="only these rule ids, e.g. 'ACK-*'")
     parser.add_argument("--out", type=Path, default=Path("build/repeat"))
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the page of the last runs; runs nothing")
     options = parser.parse_args(arguments)
+    if options.page is not None:
+        return steadiness.write(options.out / "repeat.json", options.page)
+    if not options.brokers:
+        parser.error("name a broker, NAME=URL")
     if wrong := [pair for pair in options.brokers if "=" not in pair]:
         parser.error(f"a broker is named NAME=URL, not {wrong[0]!r}")
-    tallies = [Tally(pair.split("=", 1)[0]) for pair in options.brokers]
-    rounds(options, tallies)
-    document = [tally.row() for tally in tallies]
-    (options.out / "repeat.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-    for tally in tallies:
-        tell(tally)
-    return 0 if all(tally.steady() for tally in tallies) else 1
+    return repeat(options)
 
 
 if __name__ == "__main__":
