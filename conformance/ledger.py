@@ -139,6 +139,10 @@ class Ledger:
                 return True
         return False
 
+    def packed(self) -> dict[str, str]:
+        """All entries by the names of their checks, in the form that `take` takes."""
+        return {node: encode(entry) for node, entry in self._entries.items()}
+
     def note(self, node: str, trouble: Trouble) -> None:
         """Something went wrong around a check, so that it has no say in it itself."""
         self._troubles.setdefault(node, trouble)

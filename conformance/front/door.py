@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from conformance.front.exits import HARNESS_ERROR, INTERRUPTED, Refused
-from conformance.front.interrupts import heard
+from conformance.front.interrupts import heard, once
 from conformance.front.options import Options
 from conformance.front.ticket import Ticket
-from conformance.ledger import Ledger, Trouble
+from conformance.front.workers import ENTRIES, Workers
+from conformance.ledger import PROPERTY, Ledger, Trouble
 
 if TYPE_CHECKING:
     from conformance.front.checks import Attempt
@@ -48,7 +49,7 @@ class Door:
         self._input: dict[str, Any] | None = getattr(config, "workerinput", None)
         words = config.stash.get(COMMAND, ["pytest", *map(str, config.invocation_params.args)])
         self.ticket = Ticket(*self._input["amqp_ticket"]) if self._input else Ticket.drawn(words)
-        self.ledger = Ledger()
+        self.ledger, self.workers = Ledger(), Workers()
         self.results: Results | None = None
         self.written: list[Path] = []
         self.refused: Refused | None = None
@@ -143,7 +144,10 @@ class Door:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        with heard() if self._ours else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            for hearing in (heard, once) if self._input else (heard,):
+                if self._ours:
+                    stack.enter_context(hearing())
             return (yield)
 
     # -- reports of checks
@@ -163,6 +167,7 @@ class Door:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["amqp_ticket"] = self.ticket.packed()
+        self.workers.add(node)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -176,6 +181,12 @@ class Door:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Inside, fixtures are torn down and workers stop; then this process lets go of its broker."""
+        interrupted = session.exitstatus == pytest.ExitCode.INTERRUPTED
+        if self._ours and self._input is not None and interrupted:
+            self._config.workeroutput[ENTRIES] = self.ledger.packed()  # type: ignore[attr-defined]
+        if self._input is None and interrupted:
+            for check, entry in self.workers.interrupt():
+                self._ours = self.ledger.take(check, [(PROPERTY, entry)]) or self._ours
         if self._ours and self._input is None and not self._config.option.collectonly:
             self._conclude(session)
         try:

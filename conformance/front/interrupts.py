@@ -3,15 +3,19 @@
 An exception that is raised inside a finalizer or a callback of the garbage collector is printed and dropped, a
 KeyboardInterrupt no less than others; and a run that makes and drops thousands of connections is often there. So what
 was dropped is sent once more a moment later, until it arrives somewhere where it counts.
+
+A worker hears only the first: from a terminal the interrupt reaches it and its controller alike, who passes it on.
 """
 
 from __future__ import annotations
 
 import _thread
 import contextlib
+import signal
 import sys
 import threading
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 _A_MOMENT = 0.02
@@ -35,3 +39,14 @@ def heard() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+@contextlib.contextmanager
+def once() -> Iterator[None]:
+    """Inside, the first SIGINT is an interrupt and a further one is nothing."""
+    def first(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, first)
+    yield

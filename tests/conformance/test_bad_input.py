@@ -263,8 +263,10 @@ def test_a_broker_that_closes_half_way(
     assert len(list(Recording(tmp_path / "rec").events())) == results["events"]
 
 
-def interrupted(url: str, directory: Path, number: int, *more: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command until something is recorded of it, then sends it a signal."""
+def interrupted(
+    url: str, directory: Path, number: int, *more: str, everybody: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Runs the command until something is recorded of it, then sends it a signal; its workers, too, or it alone."""
     recording = directory / "rec"
     words = ["run", url, "--depth", "deep", "--recording", str(recording), "--report", str(directory / "out"), *more]
     process = subprocess.Popen(
@@ -274,7 +276,7 @@ def interrupted(url: str, directory: Path, number: int, *more: str) -> subproces
     until = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < until:
         if sum(file.stat().st_size for file in recording.glob("*.jsonl")) > 200_000:
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, number) if everybody else process.send_signal(number)
             break
         time.sleep(0.02)
     out, err = process.communicate(timeout=60)
@@ -282,18 +284,21 @@ def interrupted(url: str, directory: Path, number: int, *more: str) -> subproces
 
 
 @pytest.mark.parametrize(("number", "more"), [
-    (signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGINT, ("-n", "2")),
+    (signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGINT, ("-n", "2")), (signal.SIGTERM, ("-n", "2")),
 ])
 def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing(
     number: int, more: tuple[str, ...], broker: ReferenceBroker, tmp_path: Path,
     leftovers: Callable[[str, Path], list[str]],
 ) -> None:
-    done = interrupted(broker.url, tmp_path, number, *more)
+    done = interrupted(broker.url, tmp_path, number, *more, everybody=number == signal.SIGINT)
     assert done.returncode == 130, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert not results["complete"]
     assert not results["gate"]["open"]
-    assert 0 < results["events"] <= len(list(Recording(tmp_path / "rec").events()))
+    recorded = list(Recording(tmp_path / "rec").events())
+    assert 0 < results["events"] <= len(recorded)
+    unfinished = len({(event.history, event.run) for event in recorded}) - results["histories"]
+    assert unfinished <= 2, "each process loses no more than the history it was in"
     assert "interrupted" in done.stdout
     assert leftovers(broker.url, tmp_path / "rec") == []

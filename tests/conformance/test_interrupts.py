@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import _thread
 import gc
+import signal
 import sys
 import time
 
 import pytest
 
-from conformance.front.interrupts import heard
+from conformance.front.interrupts import heard, once
 
 
 class Dying:
@@ -52,3 +53,15 @@ def test_an_ordinary_interrupt_is_not_touched() -> None:
     with pytest.raises(KeyboardInterrupt), heard():
         _thread.interrupt_main()
         wait()
+
+
+def test_a_worker_hears_the_first_interrupt_only() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with once():
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
