@@ -1,7 +1,7 @@
 """An application in production, played against the pure core of the reference broker.
 
 Publishers in confirm mode, workers with a prefetch limit that settle one by one, in batches or by nack, workers that
-cancel and consume again, one that polls, visitors whose connection comes and goes. There is no clock and no socket:
+come and go, one that polls, visitors whose connection comes and goes. There is no clock and no socket:
 what is sent stays under way until chance lets the broker handle it, what the broker says until chance lets the client
 read it. The play is cut into rounds; at the end of each the queues are empty and nobody owes anything.
 """
@@ -147,6 +147,9 @@ class Actor:
     def new_round(self, messages: int) -> None:
         """Another round begins."""
 
+    def end_round(self) -> None:
+        """It is over, and everything is quiet."""
+
     def wants(self) -> bool:
         return False
 
@@ -200,18 +203,22 @@ class Worker(Actor):
     def __init__(self, wire: Wire, channel: int, queue: str, prefetch: int, batch: int, *, restless: bool) -> None:
         super().__init__(wire, channel)
         self.queue, self.batch, self.restless = queue, batch, restless
-        self.tag, self.cancelling, self.held, self.again = "", False, list[tuple[int, bool]](), 0
+        self.held = list[tuple[int, bool]]()
+        self.tag = f"{wire.name}-{channel}-{ROUND if restless else 'steady'}"
         self.call(m.BasicQos(channel, 0, prefetch))
-        self._consume("steady")
+        if not restless:
+            self._consume()
 
-    def _consume(self, tag: str) -> None:
-        self.tag = f"{self.wire.name}-{self.channel}-{tag}"
+    def _consume(self) -> None:
         self.call(m.BasicConsume(self.channel, 0, self.queue, self.tag))
 
     def new_round(self, messages: int) -> None:
         if self.restless:
+            self._consume()
+
+    def end_round(self) -> None:
+        if self.restless:
             self.call(m.BasicCancel(self.channel, self.tag))
-            self._consume(ROUND)
 
     def wants(self) -> bool:
         return len(self.held) >= self.batch
@@ -294,6 +301,8 @@ def perform(kind: str, seed: int, rounds: int, messages: int) -> list[list[Event
             for _ in range(3):
                 publish(visitor, 1, "mails")
         play.go_on()
+        for actor in actors:
+            actor.end_round()
         if visitor is not None:
             visitor.close()
         parts.append(_taken(play))
