@@ -1,8 +1,9 @@
 """The process that `trace record` tells what passed: it makes events of it and appends them to a recording.
 
-It reads its standard input until that ends, and obeys no interrupt: who started it decides when it is over. What it
-took is on disk within a second. At the end, connections that still live are said to be cut, and one line tells what
-was recorded.
+It reads its standard input until that ends, and obeys no interrupt: who started it decides when it is over. A thread
+takes in what is said, up to CHUNKS pieces ahead of what is written, and what was taken in is written whatever happens
+to the proxy; while nothing is said it is on disk within a second. At the end, connections that still live are said to
+be cut, and one line tells what was recorded.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import select
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any
 
 from conformance import events
@@ -24,8 +26,10 @@ from conformance.events import EventBuilder, Labels
 from conformance.front.trace import HEAD, WHAT
 from reports.recording import RecordingWriter
 
-CHUNK = 1 << 18
+CHUNK, CHUNKS = 1 << 18, 1024
 SECOND = 1.0
+PROMPT = 0.0005
+"""Seconds that listening waits for writing at most."""
 
 
 class Keeper:
@@ -64,11 +68,15 @@ class Keeper:
 
 def pieces(writer: RecordingWriter) -> Iterator[tuple[int, int, str, bytes]]:
     """What standard input says; whenever it is silent for a second, the writer lets go of what it holds."""
-    source, buffer = sys.stdin.fileno(), b""
+    chunks: Queue[bytes] = Queue(CHUNKS)
+    Thread(target=_listen, args=(sys.stdin.fileno(), chunks), daemon=True).start()
+    buffer = b""
     while True:
-        while not select.select([source], [], [], SECOND)[0]:
+        try:
+            more = chunks.get(timeout=SECOND)
+        except Empty:
             writer.flush()
-        more = os.read(source, CHUNK)
+            continue
         if not more:
             return
         buffer, at = buffer + more, 0
@@ -82,11 +90,26 @@ def pieces(writer: RecordingWriter) -> Iterator[tuple[int, int, str, bytes]]:
         buffer = buffer[at:]
 
 
+def _listen(source: int, chunks: Queue[bytes]) -> None:
+    """Takes everything out of the pipe as soon as it is there: what is here, no death of the proxy takes away."""
+    more = os.read(source, CHUNK)
+    while more:
+        chunks.put(more)
+        more = os.read(source, CHUNK)
+    chunks.put(b"")
+
+
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    sys.setswitchinterval(PROMPT)
     order = json.loads(sys.argv[1])
-    writer = RecordingWriter(order["out"], order["header"], "proxy")
+    try:
+        writer = RecordingWriter(order["out"], order["header"], "proxy")
+    except OSError as problem:
+        sys.exit(f"{order['out']}: {problem.strerror or problem}.")
+    os.write(order["ready"], b"!")
+    os.close(order["ready"])
     keeper = Keeper(order["header"], order["url"], writer)
     for piece in pieces(writer):
         keeper.take(*piece)

@@ -2,8 +2,8 @@
 
 Decoding and writing would hold up the octets that pass meanwhile, so a process of its own does both: it is told what
 passed through a pipe, in order, and never answers. If it falls behind, what it has not yet taken waits here, up to
-MOST octets; then the proxy waits for it, for a recording with holes is worth little. It ends when the pipe does, with
-everything kept: after an interrupt, and just as well when this process is killed.
+MOST octets; then the proxy waits for it, for a recording with holes is worth little. It ends when the pipe does: after
+an interrupt everything is kept, and even when this process is killed, everything that the keeper was told.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ from conformance.front.ticket import Ticket
 from conformance.recorder import Recorder
 
 MOST = 256 << 20
+LAST_ROUNDS = 16
+"""So often the sockets are looked at once more: what has come by then, and ends that meet, belong to the recording."""
+
 HEAD = struct.Struct(">qIBI")
 WHAT = (OPENED, TO_BROKER, TO_CLIENT, ENDED)
 
@@ -48,11 +51,8 @@ def record(url: str, listen: str, out: Path, say: Say) -> int:
     host, port = address(listen)
     ticket = Ticket.drawn([])
     header = _header(target, ticket)
-    place = {"url": f"{'amqps' if target.tls else 'amqp'}://{target.address}", "out": str(out)}
-    keeper = subprocess.Popen(
-        [sys.executable, "-m", "conformance.front.keeper", json.dumps({**place, "header": header})],
-        stdin=subprocess.PIPE, start_new_session=True,
-    )
+    order = {"url": f"{'amqps' if target.tls else 'amqp'}://{target.address}", "out": str(out), "header": header}
+    keeper = keeping(order)
     assert keeper.stdin is not None
     pipe = Pipe(keeper.stdin.fileno())
     try:
@@ -64,6 +64,20 @@ def record(url: str, listen: str, out: Path, say: Say) -> int:
         keeper.stdin.close()
         keeper.wait()
     return GATE_OPEN if keeper.returncode == 0 else keeper.returncode
+
+
+def keeping(order: Mapping[str, Any]) -> subprocess.Popen[bytes]:
+    """The keeper, ready to take what it is told. Raises Refused if it cannot; why, it has said itself."""
+    ready, told = os.pipe()
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "conformance.front.keeper", json.dumps({**order, "ready": told})],
+        stdin=subprocess.PIPE, start_new_session=True, pass_fds=[told],
+    )
+    os.close(told)
+    with open(ready, "rb") as answer:
+        if not answer.read(1):
+            raise Refused(WRONG_USE, f"Nothing can be recorded in {order['out']}.")
+    return keeper
 
 
 def address(listen: str) -> tuple[str, int]:
@@ -106,6 +120,8 @@ async def _serve(proxy: Proxy, host: str, port: int, say: Say) -> None:
     say(f"Recording what passes {host}:{taken} on its way to {proxy.target.address}. Ctrl-C ends it.")
     await stop.wait()
     server.close()
+    for _ in range(LAST_ROUNDS):
+        await asyncio.sleep(0)
 
 
 class Pipe:
