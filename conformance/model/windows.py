@@ -184,8 +184,10 @@ def given_back(delivery: Delivery, settlement: Settlement, seq: int) -> None:
     shared.raised = 0
     if consumer is None:
         return
+    acked = settlement.method == "basic.ack"
     if consumer.full():
-        consumer.since, consumer.by_ack = seq, settlement.method == "basic.ack"
+        consumer.since, consumer.by_ack = seq, acked
+    consumer.by_ack = consumer.by_ack or acked
     consumer.window.give(settlement, consumer.limit)
     shared.give(settlement, shared.count)
 

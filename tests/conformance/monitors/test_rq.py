@@ -139,3 +139,7 @@ def test_an_ack_may_make_room_before_an_earlier_return_arrives(play) -> None:
     start += "1 < deliver c1 2 m2 q \n 1 > nack 1 requeue \n"
     assert play(start + "1 > ack 2 \n 1 < deliver c1 3 m3 q").broken == []
     assert "RQ-004" in play(start + "1 > reject 2 \n 1 < deliver c1 3 m3 q").broken
+    mixed = start.replace("qos 1", "qos 2") + "1 < deliver c1 3 m3 q \n 1 > nack 2 requeue \n 1 > {} 3 \n"
+    fresh = "@stock q m4 \n 1 < deliver c1 4 m4 q"
+    assert play(mixed.format("ack") + fresh).broken == [], "room by the later ack"
+    assert "RQ-004" in play(mixed.format("reject") + fresh).broken
