@@ -46,7 +46,7 @@ CELLS = 20
 def played() -> list[Trace]:
     """At least two thirds of what is wanted: half of it lawful, half wrong."""
     third = -(-WANTED // 3)
-    names = traces.mutants(max(1, 1000 // WANTED))
+    names = traces.mutants(max(1, len(traces.mutants()) * len(traces.MACHINES) // third))
     lawful = list(traces.lawful(-(-third // CELLS)))
     return lawful + list(traces.wrong(names, -(-third // (len(names) * len(traces.MACHINES)))))
 
@@ -69,7 +69,7 @@ def test_plain_live_and_spark_agree(
     wrong = sum(bool(trace.live.findings) for trace in played)
     histories = [trace.events for trace in played] + truncated
     assert len(histories) >= WANTED
-    assert wrong > WANTED // 20
+    assert wrong > WANTED // 40
 
     judged = {history[0].history: judge(history, PROFILE) for history in histories}
     assert len(judged) == len(histories)
