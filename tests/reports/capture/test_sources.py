@@ -1,0 +1,67 @@
+"""Captures and recordings as data sources of Spark: the same rows that the readers give, however the files lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks import packets
+from benchmarks.packets import BEGIN_NS, Seg, moved
+from reports import parquet, recording
+from reports.capture.capture import Capture
+from reports.pipeline import ingest, sources
+from reports.recording import BadRecording
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """All rows in the order of histories."""
+    found = [tuple(row[name] for name in ingest.COLUMNS) for row in frame.collect()]
+    return sorted(found, key=lambda row: (row[0], row[2], row[5]))
+
+
+def write(path: Path, segments: list[Seg], begin: int = 0) -> Path:
+    timed = [moved(seg, time_ns=BEGIN_NS + (begin + n) * 1000) for n, seg in enumerate(segments)]
+    path.write_bytes(packets.pcap(packets.packets(timed)))
+    return path
+
+
+def test_captures_are_read_as_the_reader_reads_them(spark: SparkSession, tmp_path: Path, talks: Any) -> None:
+    one = write(tmp_path / "one.pcap", talks.whole())
+    two = write(tmp_path / "two.pcap", talks.whole(broker=("10.0.0.2", 5672)))
+    (tmp_path / "notes.txt").write_text("not a capture")
+    found = rows(sources.captures(spark, [one, two]))
+    assert [row[:24] for row in found] == [
+        tuple(event) for path in (one, two) for event in Capture([path], name=path.name).events()
+    ]
+    assert '"packet": ' in found[-1][24]
+    sources.register(spark)
+    assert rows(spark.read.format("amqp_capture").load(str(tmp_path))) == found
+    assert rows(spark.read.format("amqp_capture").option("ports", "5672,1").load(str(tmp_path / "*.pcap"))) == found
+
+
+def test_recordings_are_read_from_lines_and_columns(spark: SparkSession, tmp_path: Path, talks: Any) -> None:
+    events = list(Capture([write(tmp_path / "one.pcap", talks.whole())]).events())
+    recording.write(tmp_path / "lines", {"run": "r1"}, events)
+    parquet.convert(tmp_path / "lines", tmp_path / "columns" / "events-main.parquet")
+    sources.register(spark)
+    reader: Callable[[str], DataFrame] = spark.read.format("amqp_recording").load
+    lines, columns = (rows(reader(str(tmp_path / name))) for name in ("lines", "columns"))
+    assert lines == columns
+    assert [row[:24] for row in lines] == list(map(tuple, events))
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({}, "name what to read"), ({"path": "/nowhere/at/all.pcap"}, "No capture in"),
+    ({"path": "/", "ports": "amqp"}, "ports=amqp: give TCP ports"),
+])
+def test_wrong_use_is_refused_in_words(options: dict[str, str], words: str) -> None:
+    with pytest.raises(BadRecording, match=words):
+        sources.CaptureSource(options).reader(None).partitions()
