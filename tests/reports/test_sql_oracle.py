@@ -1,0 +1,185 @@
+"""Rules that are relations between rows, written a second time in SQL, where no model remembers anything.
+
+This is an oracle for tests and nothing else: it covers the plain cases (whole histories in which the
+broker closed nothing, messages that went through the default exchange), and there it must say what
+the monitors say, for right and for wrong brokers. Compared is where a history first contradicts the rule, or whether it
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.machines.settlement import SETTLEMENT
+from reference_broker import ReferenceBroker
+from reports.pipeline import ingest
+from reports.recording import Recording, RecordingWriter
+from tests.support import traces
+from tests.support.traces import Trace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+WRONG = (
+    "tags.counter-per-consumer", "tags.frames-overtake", "tags.get-counts-alone", "tags.gap-after-auto-ack",
+    "confirms.single-after-multiple", "confirms.ack-after-nack", "confirms.one-ahead",
+    "confirms.second-select-restarts", "errors.double-ack-accepted", "errors.only-double-ack-noticed",
+    "mode.ack-undone-at-end", "settle.single-takes-oldest",
+)
+LIVES = """
+    SELECT *, count_if(direction = '>' AND method = 'channel.open') OVER life_until AS sent_life,
+              count_if(direction = '<' AND method = 'channel.open-ok') OVER life_until AS life
+    FROM events WHERE channel > 0 AND kind = 'method'
+    WINDOW life_until AS (PARTITION BY history, connection, channel ORDER BY seq)
+"""
+"""Each row with the life of its channel number: as the client counts them, and as the broker does."""
+WHOLE = """
+    SELECT * FROM lives LEFT ANTI JOIN
+        (SELECT history FROM events WHERE direction = '<' AND method IN ('channel.close', 'connection.close')) closed
+        USING (history)
+"""
+"""Histories in which the broker closed nothing."""
+TAGS = """
+    SELECT history, seq, delivery_tag AS tag, max(delivery_tag) OVER
+        (PARTITION BY history, connection, channel, life ORDER BY seq
+         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS top
+    FROM whole WHERE direction = '<' AND method IN ('basic.deliver', 'basic.get-ok')
+"""
+PUBLISHES = """
+    SELECT history, connection, channel, sent_life, seq,
+           row_number() OVER (PARTITION BY history, connection, channel, sent_life ORDER BY seq) AS number
+    FROM (SELECT *, max(method = 'confirm.select') OVER
+              (PARTITION BY history, connection, channel, sent_life ORDER BY seq) AS confirming
+          FROM whole WHERE direction = '>')
+    WHERE method = 'basic.publish' AND confirming
+"""
+CONFIRMS = """
+    SELECT history, connection, channel, sent_life, seq, delivery_tag AS tag, multiple FROM whole
+    WHERE direction = '<' AND method IN ('basic.ack', 'basic.nack')
+"""
+RESOLVED = """
+    SELECT p.history, min(c.seq) AS seq FROM publishes p JOIN confirms c
+        ON p.history = c.history AND p.connection = c.connection AND p.channel = c.channel AND p.sent_life = c.sent_life
+        AND c.seq > p.seq AND (p.number = c.tag OR (c.multiple AND (p.number < c.tag OR c.tag = 0)))
+    GROUP BY p.history, p.connection, p.channel, p.sent_life, p.number
+"""
+HANDED = """
+    SELECT d.history, d.seq, d.routing_key, d.message_id, a.seq AS acked
+    FROM whole d LEFT JOIN whole a ON a.history = d.history AND a.connection = d.connection AND a.channel = d.channel
+        AND a.life = d.life AND a.direction = '>' AND a.method = 'basic.ack' AND NOT a.multiple
+        AND a.delivery_tag = d.delivery_tag AND a.seq > d.seq
+    WHERE d.direction = '<' AND d.method IN ('basic.deliver', 'basic.get-ok') AND d.exchange = ''
+"""
+OPEN = """
+    SELECT * FROM lives LEFT ANTI JOIN
+        (SELECT history, connection, channel, sent_life FROM lives WHERE direction = '<' AND method = 'channel.close') c
+        USING (history, connection, channel, sent_life)
+"""
+"""Rows of lives that the broker did not close."""
+UNKNOWN = """
+    SELECT a.history, a.connection, a.channel, a.sent_life, a.seq FROM open a
+    WHERE a.direction = '>' AND a.method IN ('basic.ack', 'basic.nack', 'basic.reject')
+        AND NOT coalesce(a.multiple, false) AND a.delivery_tag > 0
+        AND (NOT EXISTS (SELECT 1 FROM open d WHERE d.history = a.history AND d.connection = a.connection
+                 AND d.channel = a.channel AND d.sent_life = a.sent_life AND d.direction = '<'
+                 AND d.method IN ('basic.deliver', 'basic.get-ok') AND d.delivery_tag = a.delivery_tag)
+            OR EXISTS (SELECT 1 FROM open b WHERE b.history = a.history AND b.connection = a.connection
+                 AND b.channel = a.channel AND b.sent_life = a.sent_life AND b.direction = '>' AND b.seq < a.seq
+                 AND b.method IN ('basic.ack', 'basic.nack', 'basic.reject') AND NOT coalesce(b.multiple, false)
+                 AND b.delivery_tag = a.delivery_tag))
+"""
+"""Settlements of one tag, of which no delivery had come or would come, or that was settled by itself before."""
+CLOSES = "channel.close", "connection.close"
+VIEWS: Mapping[str, str] = {
+    "lives": LIVES, "whole": WHOLE, "tags": TAGS, "publishes": PUBLISHES, "confirms": CONFIRMS, "resolved": RESOLVED,
+    "handed": HANDED, "open": OPEN, "unknown": UNKNOWN,
+}
+
+
+@pytest.fixture(scope="module")
+def played() -> list[Trace]:
+    with ReferenceBroker(mutants=("errors.double-ack-accepted", "errors.only-double-ack-noticed")) as broker:
+        lenient = traces.play(broker, SETTLEMENT, "classic", "lockstep", 25, 1, "lenient")
+    return [*traces.lawful(3), *traces.wrong(WRONG, 4), *lenient]
+
+
+@pytest.fixture(scope="module")
+def sql(played: list[Trace], spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    """A session with the views."""
+    folder = tmp_path_factory.mktemp("oracle")
+    with RecordingWriter(folder, {"run": "r", "profile": traces.PROFILE}) as writer:
+        for trace in played:
+            for event in trace.events:
+                writer.write(event)
+    ingest.events(spark, Recording(folder)).cache().createOrReplaceTempView("events")
+    for name, query in VIEWS.items():
+        spark.sql(query).createOrReplaceTempView(name)
+    return spark
+
+
+def asked(sql: SparkSession, query: str) -> dict[str, int]:
+    """By history: where the query first found something."""
+    rows = sql.sql(f"SELECT history, min(seq) AS seq FROM ({query}) GROUP BY history").collect()
+    return {row["history"]: row["seq"] for row in rows}
+
+
+def judged(played: Sequence[Trace], *rules: str) -> dict[str, int]:
+    """By history in which the broker closed nothing: where it first said what one of these rules forbids."""
+    found: dict[str, int] = {}
+    for trace in played:
+        said = {event.seq for event in trace.events if event.direction == "<"}
+        wrong = [one.at for one in trace.live.findings if one.rule in rules and one.at in said]
+        if wrong and not any(event.direction == "<" and event.method in CLOSES for event in trace.events):
+            found[trace.events[0].history] = min(wrong)
+    return found
+
+
+def test_tag_003(played: list[Trace], sql: SparkSession) -> None:
+    found = judged(played, "TAG-003")
+    assert found
+    assert asked(sql, "SELECT * FROM tags WHERE tag <= top") == found
+
+
+def test_tag_004(played: list[Trace], sql: SparkSession) -> None:
+    found = judged(played, "TAG-004")
+    assert found
+    assert asked(sql, "SELECT * FROM tags WHERE tag > top + 1 AND top > 0") == found
+
+
+def test_publishes_are_resolved_at_most_once(played: list[Trace], sql: SparkSession) -> None:
+    """A confirm that resolves nothing is one too many, or has too high a number."""
+    found = judged(played, "CNF-003", "CNF-004", "CNF-005", "CNF-006")
+    assert found
+    too_high = """SELECT c.history, c.seq FROM confirms c LEFT JOIN publishes p
+                      ON p.history = c.history AND p.connection = c.connection AND p.channel = c.channel
+                      AND p.sent_life = c.sent_life AND p.seq < c.seq
+                  GROUP BY c.history, c.seq, c.tag HAVING c.tag > coalesce(max(p.number), 0)"""
+    again = "SELECT history, seq FROM confirms LEFT ANTI JOIN resolved USING (history, seq)"
+    assert asked(sql, f"{again} UNION ALL {too_high}") == found
+
+
+def test_settling_what_is_not_outstanding_costs_the_channel(played: list[Trace], sql: SparkSession) -> None:
+    """The driver waits for that in vain, or a later answer shows that the broker went on."""
+    went_on = """SELECT u.history, u.seq FROM unknown u JOIN lives c USING (history, connection, channel, sent_life)
+                     WHERE c.seq > u.seq AND c.direction = '<' AND c.method = 'channel.close-ok'
+                 UNION ALL SELECT u.history, u.seq FROM unknown u JOIN events e USING (history)
+                     WHERE e.seq > u.seq AND e.kind = 'deadline' AND e.arguments LIKE '%replies%'"""
+    rules = "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009"
+    found = {one.history for trace in played for one in trace.live.findings if one.rule in rules}
+    suspects = set(asked(sql, f"SELECT * FROM ({went_on}) WHERE history LIKE 'lenient%' OR history LIKE 'right%'"))
+    assert suspects
+    assert suspects <= found
+
+
+def test_mode_004(played: list[Trace], sql: SparkSession) -> None:
+    """What was acknowledged by itself never comes again from its queue."""
+    again = """SELECT h.history, l.seq FROM handed h JOIN handed l USING (history, routing_key, message_id)
+               WHERE h.acked IS NOT NULL AND l.seq > h.acked"""
+    found = judged(played, "MODE-004", "ACK-016", "ACK-018", "AUTO-006")
+    assert found
+    assert set(asked(sql, again)) == set(found)
