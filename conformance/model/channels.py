@@ -185,6 +185,8 @@ class Channel:
     """The limit for consumers that are started from now on, when it was set, and by which flag."""
     prefetch_at: int = 0
     prefetch_global: bool = False
+    octets: int = 0
+    """The last prefetch-size other than 0 that was asked for."""
     shared: Shared = field(default_factory=Shared)
     paused: bool = False
     timed: bool = False

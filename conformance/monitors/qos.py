@@ -188,5 +188,14 @@ def size_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
         notes.report("QOS-023", f"channel.close {fact.event.args.get('reply_code')}")
 
 
+@judges(Delivered, "QOS-023")
+def size_obeyed(fact: Delivered, notes: Notes) -> None:
+    """Who accepts a size obeys it: nothing larger is sent ahead while anything is outstanding."""
+    channel, consumer, size = fact.channel, fact.delivery.consumer, fact.event.body_size or 0
+    if channel.octets and consumer is not None and size > channel.octets and windows.certain(channel) > 0:
+        notes.find("QOS-023", fact.event, f"no message of more than {channel.octets} octets in advance, or no qos-ok",
+                   f"{size} octets are sent ahead", next(iter(windows.held_by(channel))).seq)
+
+
 def _about_size(doom: HardDoom | None) -> bool:
     return doom is not None and (doom.class_id, doom.method_id) == SIZED

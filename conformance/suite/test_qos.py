@@ -349,9 +349,12 @@ def test_raising_and_removing_a_limit_delivers_at_once(stage: Stage) -> None:
 
 @rule("QOS-023")
 def test_a_prefetch_size_is_refused(stage: Stage) -> None:
-    """basic.qos with a size of 1024 octets, on a connection of its own."""
+    """basic.qos with a size of one octet, on a connection of its own; who accepts it is to obey it."""
+    queue = stocked(stage, 3)
     channel = stage.channel(connection=stage.connect("sized"))
-    channel.send(m.BasicQos(channel.number, prefetch_size=1024, prefetch_count=1))
+    channel.send(m.BasicQos(channel.number, prefetch_size=1, prefetch_count=3))
+    stage.quiesce()
+    channel.consume(queue)
     stage.quiesce()
 
 

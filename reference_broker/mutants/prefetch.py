@@ -125,6 +125,26 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
+@changes(MUTANTS, "prefetch.denied-global-limits-nobody",
+         "where global is denied, basic.qos with it is answered and changes nothing", "QOS-009")
+def _(parts: Parts) -> None:
+    def qos(channel: Channel, method: m.BasicQos) -> None:
+        before = channel.prefetch
+        basic.qos(channel, method)
+        if method.global_ and not channel.vhost.dialect.channel_limit:
+            channel.prefetch = before
+
+    qos_instead(parts, qos)
+
+
+@changes(MUTANTS, "prefetch.size-accepted", "basic.qos with a size is answered, and the size ignored", "QOS-023")
+def _(parts: Parts) -> None:
+    def qos(channel: Channel, method: m.BasicQos) -> None:
+        basic.qos(channel, m.BasicQos(method.channel, 0, method.prefetch_count, method.global_))
+
+    qos_instead(parts, qos)
+
+
 @changes(MUTANTS, "prefetch.change-spares-running",
          "a channel's limit does not apply to consumers that were running when it was set", "QOS-011")
 def _(parts: Parts) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.channel import RETURNS, Channel, Fate, settle_down
+from reference_broker.channel import RETURNS, Channel, Fate, requeued, settle_down
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
 from reference_broker.mutants.modes import put_copy
@@ -76,6 +76,19 @@ def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate in RETURNS:
         for queue in {delivery.queue for delivery in deliveries}:
             reverse([delivery.entry for delivery in deliveries if delivery.queue is queue])
+    Channel.finish(self, deliveries, fate)
+
+
+@replaces(
+    "channel.finish",
+    MUTANTS,
+    "requeue.quorum-batch-reversed",
+    "a quorum queue takes the messages of one requeue back youngest first",
+    "RQ-002",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    if fate is requeued and any(delivery.queue.quorum is not None for delivery in deliveries):
+        deliveries = deliveries[::-1]
     Channel.finish(self, deliveries, fate)
 
 

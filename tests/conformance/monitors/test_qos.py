@@ -173,3 +173,11 @@ def test_one_qos_ok_too_many(play) -> None:
 
 def test_a_size_may_be_obeyed(play) -> None:
     assert play("@open 1\n1 > qos 0 size=1\n1 < qos-ok").judge.judgement.reports["QOS-023"] == {"qos-ok": 1}
+
+
+def test_a_size_that_is_accepted_is_obeyed(play) -> None:
+    start = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 0 size=1 \n 1 < qos-ok \n @consume 1 q a \n"
+    first = start + "1 < deliver a 1 m1 q \n"
+    assert play(first + "1 > ack 1 \n 1 < deliver a 2 m2 q bodies=2").broken == [], "nothing is outstanding"
+    assert play(first + "1 < deliver a 2 m2 q").broken == [], "it is no larger"
+    assert play(first + "1 < deliver a 2 m2 q bodies=2").broken == ["QOS-023"]
