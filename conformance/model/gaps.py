@@ -45,7 +45,7 @@ def tear(model: Model, connection: Connection, event: Event, reason: str) -> Non
     """Something of the connection is missing here. What the client says before the broker is seen again may answer to
     something that was not seen."""
     forget(model, connection, reason)
-    connection.torn = event.args.get("direction") != TO_BROKER
+    connection.torn = connection.torn or event.args.get("direction") != TO_BROKER
 
 
 def forget(model: Model, connection: Connection, reason: str) -> None:
