@@ -45,6 +45,12 @@ class Machine:
     commands: Callable[[Profile, str], Commands]
     queues: tuple[int, ...] = (1, 2)
     world: type[World] = World
+    clock: bool = False
+    """Only where the broker's clock is ours, and its queues watch it."""
+
+    def suits(self, profile: Profile, around: Around) -> bool:
+        """Can it be played here?"""
+        return not self.clock or (around.advance is not None and profile.choices["consumer_timeout"] == "queue")
 
 
 class Play(RuleBasedStateMachine):
@@ -92,6 +98,8 @@ def run(
         machine.world, known,
     )
     campaign.around = around or campaign.around
+    if not machine.suits(profile, campaign.around):
+        return campaign.outcome
     for round_ in range(2 * examples):
         left = examples - campaign.outcome.histories
         if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:

@@ -17,6 +17,7 @@ from conformance.machines.prefetch import PREFETCH
 from conformance.machines.requeueing import REQUEUEING
 from conformance.machines.search import Machine
 from conformance.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
+from conformance.machines.timeouts import TIMED_OUT
 from conformance.suite.marks import rule
 
 
@@ -59,3 +60,10 @@ def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
     """Limits of consumers and of channels, set, changed and removed while their slots are filled and freed."""
     campaign.run(PREFETCH, scheduler)
+
+
+@rule(families=("TMO",), queue_types=("quorum",))
+@pytest.mark.parametrize("machine", TIMED_OUT, ids=lambda machine: machine.name)
+def test_timeouts(campaign: Campaign, machine: Machine) -> None:
+    """Deliveries that stay out for too long, and what may happen to them then; in lockstep, for time is the subject."""
+    campaign.run(machine, "lockstep")

@@ -194,3 +194,53 @@ def test_a_race_between_settlement_and_time_out_is_nobody_s_fault(play) -> None:
 def test_a_message_that_goes_on_before_its_notice_is_read(play) -> None:
     text = ON + HELD + "@open 2\n- wait 1.1\n2 > get q\n2 < get-ok 1 m1 q redelivered\n1 < cancel c1 no_wait\n1 > ack 1"
     assert play(text + "\n@barrier 1", "rabbitmq-4.3").broken == []
+
+
+TWO_AT_ONCE = ON + """
+@queue q quorum
+@stock q m1 m2
+@open 1
+1 > qos 2
+1 < qos-ok
+1 > consume q c1 x-consumer-timeout=1000
+1 < consume-ok c1
+1 < deliver c1 1 m1 q
+- wait 0.01
+1 < deliver c1 2 m2 q
+- wait 1.1
+1 < cancel c1 no_wait
+"""
+
+
+def test_two_notices_for_two_deliveries_of_one_moment(play) -> None:
+    assert play(TWO_AT_ONCE + "1 < cancel c1 no_wait\n1 > ack 1\n1 > ack 2\n@barrier 1", "rabbitmq-4.3").broken == []
+
+
+def test_what_one_notice_may_not_have_been_about_is_owed_to_nobody(play) -> None:
+    other = "2 > open\n2 < open-ok\n2 > consume q c2\n2 < consume-ok c2\n2 < deliver c2 1 m1 q redelivered\n"
+    assert play(TWO_AT_ONCE + other + "- deadline replies", "rabbitmq-4.3").broken == []
+
+
+def test_what_a_channel_held_that_a_time_out_costs_may_come_before_its_close(play) -> None:
+    """m2 was delivered later than m1, and is not over time itself."""
+    text = OFF + """
+    @queue q quorum
+    @stock q m1 m2
+    @open 1
+    1 > qos 2
+    1 < qos-ok
+    1 > consume q c1 x-consumer-timeout=1000
+    1 < consume-ok c1
+    1 < deliver c1 1 m1 q
+    - wait 0.5
+    1 < deliver c1 2 m2 q
+    2 > open
+    2 < open-ok
+    2 > consume q c2
+    2 < consume-ok c2
+    - wait {wait}
+    2 < deliver c2 1 m2 q redelivered
+    1 < closed 406 0 0 timed out
+    """
+    assert play(text.format(wait=0.6), "rabbitmq-4.3").broken == []
+    assert "MODE-001" in play(text.format(wait=0.1), "rabbitmq-4.3").broken
