@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance equality matrix repeat test test-unit lint brokers brokers-stop bench docs clean
+.PHONY: help setup conformance equality matrix repeat test test-unit lint brokers brokers-stop bench docs timeouts clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -50,6 +50,10 @@ repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real
 	@$(PY) .ci/brokers.py start
 	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs); code=$$?; \
 	$(PY) -m conformance.front.repeat --page docs/steadiness.md; exit $$code
+
+timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, measured on the reference broker and on 4.3
+	@$(PY) .ci/brokers.py start rmq43 rmq43-short
+	@$(PY) -m conformance.front.timeouts $$($(PY) .ci/brokers.py nodes rmq43 rmq43-short)
 
 docs: setup  ## regenerate the pages that are made from data
 	@$(PY) -m conformance.rules.docs
