@@ -24,7 +24,7 @@ import conformance
 from conformance import __version__, rules
 from conformance import events as ev
 from reports.capture.about import PORTS
-from reports.pipeline import check, ingest, marts, shard, timing, verdicts
+from reports.pipeline import check, cross, ingest, marts, shard, timing, verdicts
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 from reports.pipeline.lake import WHOLE, Entry, Lake
 from reports.pipeline.watch import Tell, watched
@@ -98,12 +98,20 @@ class Job:
         if not missing:
             return
         with watched(self.spark, "judging", self.tell):
-            found = check.gold(self.shards(missing), {run: profile_of[run] for run in missing})
+            found = self._crossed(check.gold(self.shards(missing), {run: profile_of[run] for run in missing}), missing)
             entries = {run: Entry(run, prints[run], (), {"profile": profile_of[run]}) for run in missing}
             self._write(GOLD, found, entries)
             headers = {run: self.header(run) for run in missing}
             rows = verdicts.table(self.table(GOLD, check.DDL, missing), headers)
             self._write(VERDICTS, verdicts.frame(self.spark, rows).coalesce(1), entries)
+
+    def _crossed(self, gold: DataFrame, runs: Sequence[str]) -> DataFrame:
+        """Gold, with what several histories see of one queue, where there are such queues."""
+        shared = cross.shared(self.table(SILVER, shard.DDL, runs))
+        if not shared.take(1):
+            return gold
+        found = cross.findings(cross.facts(self.shards(runs)), shared)
+        return cross.degraded(gold, shared).unionByName(found)
 
     def time(self, runs: Sequence[str]) -> None:
         """Histograms of times for those of these runs that have none."""
@@ -210,7 +218,8 @@ def judging() -> str:
     """A digest of the code and the rules that judge."""
     root = Path(str(conformance.__file__)).parent
     folders = [root / name for name in ("model", "monitors", "rules", "profiles")]
-    files = [root / "events.py", root / "verdicts.py", Path(check.__file__), Path(verdicts.__file__)]
+    files = [root / "events.py", root / "verdicts.py"]
+    files += [Path(str(module.__file__)) for module in (check, cross, verdicts)]
     files += [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".toml")]
     return _digest(__version__, *(path.read_text("utf-8") for path in files))
 

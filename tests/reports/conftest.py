@@ -24,8 +24,12 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import rules
+from conformance import profiles, rules
 from conformance.events import Event, EventBuilder, Labels
+from conformance.monitors import judge
+from conformance.verdicts import verdict_table
+from reports import recording
+from reports.pipeline import verdicts
 from reports.pipeline.session import session
 
 if TYPE_CHECKING:
@@ -268,6 +272,11 @@ class Wire:
         self.local("end", cause="closed")
 
 
+@pytest.fixture
+def wire() -> type[Wire]:
+    return Wire
+
+
 def delivers(name: str, tags: Sequence[int], run: str = "r1") -> list[Event]:
     """A message for each of the tags: published, got with that tag, acknowledged."""
     wire = Wire(name, run)
@@ -300,6 +309,30 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     made = session(log, master="local[2]", settings={"spark.sql.shuffle.partitions": "2"})
     yield made
     made.stop()
+
+
+HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],
+          "capabilities": ["basic.nack"], "started": "2026-11-21T15:04:05Z"}
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory, mixed: list[Event]) -> Path:
+    """A recording of all those histories, by three workers."""
+    folder = tmp_path_factory.mktemp("recorded")
+    for worker in range(3):
+        recording.write(folder, HEADER, mixed[worker::3], worker=f"gw{worker}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def table_of(mixed: list[Event]) -> dict[str, str]:
+    """Rule to verdict, for that recording, by the plain fold."""
+    offered = verdicts.offer(HEADER)
+    judged = rules.CATALOGUE
+    table = verdict_table(judge(mixed, profiles.load("documented")), {
+        name: (rule.needed, offered.includes(rule)) for name, rule in judged.items()
+    })
+    return {name: (table[name] if rule.judged else rule.status) for name, rule in judged.items()}
 
 
 CHROME = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
