@@ -5,7 +5,7 @@ Everything that can change is a row of its own and is pointed to by number, so w
 circles close; what cannot change (numbers, texts, tuples, frozen dataclasses) stands where it is used.
 
     row         [kind, ...]: a container with its content, or an object with a mask of the fields that are not as a
-                fresh object has them, and their values
+                fresh object has them, a mask of those that point to rows, and their values, rows by number alone
     value       null, a number, a text; [n] is row n; ["t", ...] a tuple, ["f", ...] a frozenset, ["b", hex] bytes;
                 ["Name", ...] an immutable object of that class, ["profile"] the profile that the Judge judges by
 
@@ -153,6 +153,12 @@ def _shapes() -> dict[type, _Shape]:
     return {cls: _Shape(cls, kind) for kind, cls in enumerate(found, len(_CONTAINERS))}
 
 
+@cache
+def _changing() -> frozenset[type]:
+    """What gets a row of its own."""
+    return frozenset(_CONTAINERS) | {cls for cls, shape in _shapes().items() if not shape.frozen}
+
+
 def _plain(cls: type) -> bool:
     if cls is Profile or Protocol in cls.__bases__:
         return False
@@ -173,6 +179,8 @@ class _Writer:
         self._numbers: dict[int, int] = {}
         self._skipped: set[int] = set()
         self._kinds = {cls: kind for kind, cls in enumerate(_CONTAINERS)}
+        self._shapes = _shapes()
+        self._changes = _changing().__contains__
 
     def graph(self, root: Judge) -> list[Any]:
         self._value(root)
@@ -185,8 +193,9 @@ class _Writer:
         cls = type(value)
         if cls in _SCALARS:
             return value
-        if cls in self._kinds or ((shape := _shapes().get(cls)) is not None and not shape.frozen):
+        if self._changes(cls):
             return [self._number(value)]
+        shape = self._shapes.get(cls)
         if shape is not None:
             return [shape.name, *map(self._value, shape.values(value))]
         if cls is tuple:
@@ -212,7 +221,7 @@ class _Writer:
     def _row(self, one: Any) -> list[Any]:
         kind, value = self._kinds.get(type(one)), self._value
         if kind is None:
-            return self._object(one, _shapes()[type(one)])
+            return self._object(one, self._shapes[type(one)])
         if type(one) in _MAPPINGS:
             return [kind, *(value(part) for item in one.items() for part in item)]
         if type(one) is set:
@@ -222,16 +231,24 @@ class _Writer:
         return [kind, *map(value, one)]
 
     def _object(self, one: Any, shape: _Shape) -> list[Any]:
-        mask, bit = 0, 1
-        row: list[Any] = [shape.kind, 0]
+        mask, pointing, bit = 0, 0, 1
+        row: list[Any] = [shape.kind, 0, 0]
         for value, fresh in zip(shape.values(one), shape.empty, strict=True):
-            if not (value == fresh and type(value) is type(fresh)) and not (
-                type(value) is fresh and not value and self._skips(value)
-            ):
-                mask |= bit
-                row.append(self._value(value))
+            if value is not fresh:
+                cls = type(value)
+                if cls in _SCALARS:
+                    if value != fresh or cls is not type(fresh):
+                        mask |= bit
+                        row.append(value)
+                elif cls is not fresh or value or not self._skips(value):
+                    mask |= bit
+                    if self._changes(cls):
+                        pointing |= bit
+                        row.append(self._number(value))
+                    else:
+                        row.append(self._value(value))
             bit += bit
-        row[1] = mask
+        row[1], row[2] = mask, pointing
         return row
 
     def _skips(self, empty: Any) -> bool:
@@ -275,7 +292,7 @@ def _graph(rows: list[list[Any]], profile: Profile) -> Any:
     for one, row in zip(objects, rows, strict=True):
         shape = by_kind.get(row[0])
         if shape is not None:
-            _fill_object(one, shape, row, read)
+            _fill_object(one, shape, row, read, objects)
         else:
             _fill(one, row, read)
     return objects[0]
@@ -300,11 +317,15 @@ def _fill(container: Any, row: list[Any], read: Callable[[Any], Any]) -> None:
         container.extend(map(read, row[2:] if isinstance(container, deque) else row[1:]))
 
 
-def _fill_object(one: Any, shape: _Shape, row: list[Any], read: Callable[[Any], Any]) -> None:
-    mask, values = row[1], iter(row[2:])
+def _fill_object(one: Any, shape: _Shape, row: list[Any], read: Callable[[Any], Any], objects: list[Any]) -> None:
+    mask, pointing, values = row[1], row[2], iter(row[3:])
     for name, fresh in zip(shape.names, shape.fresh, strict=True):
-        if mask & 1 or fresh is None:
-            setattr(one, name, read(next(values)))
-        else:
+        if not mask & 1 and fresh is not None:
             setattr(one, name, fresh())
+        elif pointing & 1:
+            setattr(one, name, objects[next(values)])
+        else:
+            value = next(values)
+            setattr(one, name, value if type(value) is not list else read(value))
         mask >>= 1
+        pointing >>= 1
