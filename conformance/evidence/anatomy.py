@@ -1,10 +1,10 @@
 """What belongs together in a history, and what cannot stand without what.
 
 Request and reply need each other; a delivery needs its consumer and the publish of its message, a settlement the
-delivery it names, a confirm its publish, whatever names a queue the queue's declaration, and all that is said on a
-channel the opening of that channel. So a history from which, with each event, all that needs it is left out, is an
-exchange that could have been: short, but nothing in it comes from nowhere. (Only handshakes go on their own: nobody
-disputes them.)
+delivery it names, a confirm its publish, whatever names a queue the queue's declaration, a close by the broker the
+method that it complains of, and all that is said on a channel the opening of that channel. So a history from which,
+with each event, all that needs it is left out, is an exchange that could have been: short, but nothing in it comes from
+nowhere. (Only handshakes go on their own: nobody disputes them.)
 
 `units` gives such parts, from the coarse to the fine: connections, lives of channels, messages, single deliveries,
 handshakes, single events; each with all that needs it.
@@ -12,6 +12,7 @@ handshakes, single events; each with all that needs it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
@@ -24,6 +25,7 @@ Life = tuple[str, int, int]
 _REQUESTS = {"basic.get-ok": "basic.get", "basic.get-empty": "basic.get"}
 _OTHER = {TO_BROKER: TO_CLIENT, TO_CLIENT: TO_BROKER}
 _SETTLES = frozenset({"basic.ack", "basic.nack", "basic.reject"})
+_CLOSES = frozenset({"channel.close", "connection.close"})
 
 
 class Anatomy:
@@ -36,6 +38,7 @@ class Anatomy:
         self._waiting: defaultdict[Hashable, list[Event]] = defaultdict(list)
         self._lives: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._published: defaultdict[Life, list[int]] = defaultdict(list)
+        self._sent: defaultdict[Hashable, list[Event]] = defaultdict(list)
         self._message: dict[Hashable, str] = {}
         self._all = [event.seq for event in events]
         for event in events:
@@ -101,6 +104,11 @@ class Anatomy:
             yield self._once("consumer", (life, event.consumer_tag), event, defines=method == "basic.consume")
         for queue in filter(None, (event.queue, event.routing_key if method == "basic.publish" else None)):
             yield self._once("queue", queue, event, defines=method == "queue.declare")
+        if event.direction == TO_BROKER:
+            for where in (event.channel, 0):
+                self._sent[event.connection, where, event.class_id, event.method_id].append(event)
+        elif method in _CLOSES:
+            yield self._blamed(event)
         if method == "basic.publish":
             self._published[life].append(event.seq)
         elif self._confirms(event):
@@ -109,6 +117,15 @@ class Anatomy:
         elif event.delivery_tag is not None:
             taken = method not in _SETTLES
             yield self._once("delivery", (life, event.delivery_tag), event, defines=taken)
+
+    def _blamed(self, close: Event) -> int | None:
+        """The method that the broker names as the reason of its close: the last of that kind on the channel (of the
+        connection, where it closes that), and of several settlements the one whose tag the broker tells."""
+        ids = close.args.get("class_id"), close.args.get("method_id")
+        sent = self._sent[close.connection, close.channel, *ids]
+        numbers = re.findall(r"\d+", str(close.args.get("reply_text", "")))
+        named = [event for event in sent if event.delivery_tag is not None and str(event.delivery_tag) in numbers]
+        return next((event.seq for event in reversed(named or sent)), None)
 
     def _once(self, kind: str, key: Hashable, event: Event, *, defines: bool) -> int | None:
         """The event that first brought this into being; it may be the event itself."""

@@ -55,7 +55,9 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     certain = harmed or method in REPLIES
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
-    notes.find(rule, fact.event, owed.what, f"{owed.what} does not come", owed.since_seq, certain=certain)
+    crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
+    observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
+    notes.find(rule, fact.event, owed.what, observed, owed.since_seq, *filter(None, [crossed]), certain=certain)
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")

@@ -14,10 +14,11 @@ from conformance import events as ev
 from conformance import evidence, profiles
 from conformance.drivers.raw import Target
 from conformance.events import Event, EventBuilder, Labels
+from conformance.evidence.anatomy import Anatomy
 from conformance.monitors import judge
 from conformance.recorder import Recorder
 from conformance.stage import SceneOver, Stage
-from conformance.suite import test_ack, test_mode
+from conformance.suite import test_ack, test_err, test_mode
 from conformance.verdicts import Finding
 from reference_broker import ReferenceBroker
 
@@ -39,6 +40,10 @@ class Script:
         return self._builders.setdefault(
             connection, EventBuilder(labels, lambda: next(self._count), lambda: 0),
         )
+
+    def connect(self, on: str = "c1") -> Script:
+        self.events.append(self._builder(on).local(ev.OPEN))
+        return self
 
     def local(self, kind: str, **arguments: object) -> None:
         self.events.append(self._builder("").local(kind, **arguments))
@@ -88,7 +93,7 @@ class Script:
 def multiple_forgets_its_own_tag(others: int = 0) -> list[Event]:
     """Three messages are got and acked by a multiple of the last, which comes back. `others`: messages beside them."""
     script = Script()
-    script.open(1).open(2)
+    script.connect().open(1).open(2)
     messages = [f"m{n}" for n in range(1, 4 + others)]
     for queue in (QUEUE, "elsewhere"):
         script.send(m.QueueDeclare(1, queue=queue)).receive(m.QueueDeclareOk(1, queue=queue))
@@ -165,6 +170,29 @@ def test_a_bug_of_a_broker_is_shown_in_at_most_eight_frames_of_interest(
     sliced = evidence.minimal(stage.events, findings[0], stage.profile)
     assert sum(map(evidence.interest, sliced)) <= 8, evidence.transcript(sliced)
     assert rule in {finding.rule for finding in judge(sliced, stage.profile).findings}
+
+
+@pytest.mark.parametrize("bug", ["errors.crossing-close-is-hard", "errors.crossing-close-unanswered"])
+def test_the_cause_of_a_close_is_shown_with_it(bug: str) -> None:
+    with ReferenceBroker(mutants=(bug,)) as broker:
+        stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("r", "b"), "scene", deadline=0.5)
+        with contextlib.suppress(SceneOver):
+            test_err.test_closes_that_cross(stage)
+        finding = next(finding for finding in stage.finish().findings if finding.rule == "ERR-008")
+        stage.cleanup()
+    said = [event.method for event in evidence.minimal(stage.events, finding, stage.profile)]
+    assert said.index("basic.ack") < said.index("channel.close"), said
+
+
+def test_the_tag_that_is_complained_of_tells_the_cause() -> None:
+    script = Script().open(1).send(m.BasicAck(1, 98), m.BasicAck(1, 99))
+    script.receive(m.ChannelClose(1, 406, "PRECONDITION_FAILED - unknown delivery tag 98", 60, 80))
+    cause = next(event.seq for event in script.events if event.delivery_tag == 98)
+    close = script.events[-1].seq
+    needing = [unit for units in Anatomy(script.events).units() for unit in units if cause in unit]
+    assert all(close in unit for unit in needing)
+    other = next(event.seq for event in script.events if event.delivery_tag == 99)
+    assert frozenset({other}) in [unit for units in Anatomy(script.events).units() for unit in units]
 
 
 def test_slicing_again_changes_nothing() -> None:
