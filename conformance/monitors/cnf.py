@@ -24,6 +24,8 @@ NEAR = 64
 def numbers(fact: Confirmed, notes: Notes) -> None:
     """A confirm speaks of publishes that were sent and are not resolved."""
     channel, number = fact.channel, fact.number
+    if channel.adopted:
+        notes.exercise("CNF-004", "CNF-006")
     if not channel.confirm or channel.adopted:
         return
     if number == 0 and not channel.forgiven:

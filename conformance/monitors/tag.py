@@ -11,7 +11,7 @@ from conformance.monitors.table import judges
 def first_tag(fact: Numbered, notes: Notes) -> None:
     """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had."""
     channel = fact.channel
-    if channel.last_tag or channel.adopted:
+    if channel.last_tag:
         return
     rules = ["TAG-001"]
     if any(other.last_tag for other in channel.connection.channels.values() if other is not channel):

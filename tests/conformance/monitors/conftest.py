@@ -4,6 +4,9 @@
     1 < closed 406 60 80 unknown delivery tag 2
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     - deadline replies          what the driver notes
+    - joined c                  what an observer notes: of this connection the beginning is missing
+    - gap c <                   octets of the broker are missing; - cut c: the rest
+    - observed others           there may be connections that nobody sees; unordered: clocks differ
 
 Shorthands begin with @ and stand for exchanges that go well:
 
@@ -113,7 +116,8 @@ SENT: dict[str, Maker] = {
 }
 RECEIVED: dict[str, Maker] = {
     "open-ok": lambda c, w: m.ChannelOpenOk(c), "close-ok": lambda c, w: m.ChannelCloseOk(c),
-    "flow-ok": lambda c, w: m.ChannelFlowOk(c, True), "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0)),
+    "flow-ok": lambda c, w: m.ChannelFlowOk(c, True),
+    "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0), message_count=w.number(1)),
     "delete-ok": lambda c, w: m.QueueDeleteOk(c), "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
     "select-ok": lambda c, w: m.TxSelectOk(c), "commit-ok": lambda c, w: m.TxCommitOk(c),
     "rollback-ok": lambda c, w: m.TxRollbackOk(c), "purge-ok": lambda c, w: m.QueuePurgeOk(c),
@@ -199,6 +203,17 @@ class Playbook:
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
+        elif kind == "joined":
+            builder = EventBuilder(
+                Labels("run", "broker", "history", words[0]), self._count.__next__, lambda: self._now)
+            self._builders[words[0]] = builder
+            self._step(builder.local("joined", reason="it was there before"))
+        elif kind in ("gap", "cut"):
+            about = {"direction": words[1], "octets": None} if kind == "gap" else {}
+            self._step(self._builder(words[0]).local(kind, reason="lost", **about))
+        elif kind == "observed":
+            self._step(self._builder("").local(
+                "observed", by="capture", others="others" in words, ordered="unordered" not in words))
         elif kind == "end":
             self._step(self._builder(words[0]).local("end", cause=words[1]))
         elif kind == "deadline":
