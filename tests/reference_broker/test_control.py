@@ -15,18 +15,22 @@ from reference_broker import ReferenceBroker
 Ask = Callable[..., Any]
 
 
+def asking(broker: ReferenceBroker) -> Ask:
+    base = broker.admin_url.replace("guest:guest@", "")
+
+    def ask(method: str, path: str, content: object = None) -> Any:
+        body = None if content is None else json.dumps(content).encode()
+        with urllib.request.urlopen(urllib.request.Request(base + path, body, method=method), timeout=5) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    return ask
+
+
 @pytest.fixture
 def ask() -> Iterator[Ask]:
     with ReferenceBroker(clock="elastic", http_port=0) as broker:
-        base = broker.admin_url.replace("guest:guest@", "")
-
-        def _ask(method: str, path: str, content: object = None) -> Any:
-            body = None if content is None else json.dumps(content).encode()
-            with urllib.request.urlopen(urllib.request.Request(base + path, body, method=method), timeout=5) as answer:
-                text = answer.read()
-            return json.loads(text) if text else None
-
-        yield _ask
+        yield asking(broker)
 
 
 def test_it_says_who_it_is(ask: Ask) -> None:
@@ -58,3 +62,14 @@ def test_what_it_refuses(ask: Ask, method: str, path: str, content: object, stat
     with pytest.raises(urllib.error.HTTPError) as refused:
         ask(method, path, content)
     assert refused.value.code == status
+
+
+def test_an_imitation_offers_what_the_imitated_does() -> None:
+    """No paths of our own; what is in its configuration nobody can ask for."""
+    with ReferenceBroker(dialect="rabbitmq-4.3", http_port=0, theirs_only=True, consumer_timeout=5000) as broker:
+        ask = asking(broker)
+        assert ask("GET", "/api/overview")["product_name"] == "RabbitMQ"
+        for path in ("/x/settings", "/x/clock"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                ask("GET", path)
+            assert refused.value.code == 404
