@@ -48,11 +48,13 @@ class BrokerView:
 
 @dataclass(frozen=True)
 class Step:
-    """Two runs that are worth comparing, and what changed from one to the other."""
+    """Two runs that are worth comparing, and what got worse or was mended from one to the other. `other`: how many
+    rules changed in another way, because only one of the two runs could say anything."""
 
     before: Row
     after: Row
     changes: Sequence[tuple[Row, Sign, Sign]]
+    other: int
 
 
 def render(summary: Mapping[str, Any]) -> str:
@@ -120,6 +122,7 @@ def _steps(summary: Mapping[str, Any]) -> Iterator[Step]:
     runs = {row["run"]: row for row in summary["runs"]}
     pairs = dict.fromkeys((row["before"], row["after"]) for row in summary["regressions"])
     for before, after in pairs:
-        changes = [row for row in summary["regressions"] if (row["before"], row["after"]) == (before, after)]
-        changes.sort(key=lambda row: (("broken", "fixed", "other").index(row["change"]), row["rule"]))
-        yield Step(runs[before], runs[after], [(row, sign(row["was"]), sign(row["now"])) for row in changes])
+        every = [row for row in summary["regressions"] if (row["before"], row["after"]) == (before, after)]
+        clear = sorted((row for row in every if row["change"] != "other"), key=lambda row: (row["change"], row["rule"]))
+        changes = [(row, sign(row["was"]), sign(row["now"])) for row in clear]
+        yield Step(runs[before], runs[after], changes, len(every) - len(clear))
