@@ -100,7 +100,8 @@ class Session:
         header = {
             "run": self.ticket.run, "started": self.ticket.started, "suite": __version__, "broker": broker.name,
             "profile": profile.name, "seed": self.options.seed, "depth": self.options.depth,
-            "server_properties": broker.server_properties,
+            "server_properties": broker.server_properties, "capabilities": list(broker.capabilities),
+            "queue_types": list(profile.queue_types), "choices": dict(profile.choices),
         }
         return self._stack.enter_context(RecordingWriter(self.options.recording, header, self.worker)).write
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import __version__, profiles
 from reference_broker import ReferenceBroker
 from reports.recording import Recording
 
@@ -143,6 +144,17 @@ def test_without_a_url_every_worker_has_an_embedded_broker(pytester: pytest.Pyte
     assert results["broker"]["url"] == "embedded"
     assert [rule["verdict"] for rule in results["rules"] if rule["id"] == "TAG-001"] == ["held"]
     assert "Traceback" not in done.stdout.str()
+
+
+def test_a_recording_says_at_its_head_what_was_examined(pytester: pytest.Pytester) -> None:
+    run(pytester, "-k", "TAG-001", "--seed=7", f"--recording={pytester.path / 'rec'}")
+    (file,) = Recording(pytester.path / "rec").files
+    header = json.loads(file.read_text().splitlines()[0])
+    told = {name: header[name] for name in ("profile", "seed", "suite", "queue_types")}
+    assert told == {"profile": "documented", "seed": 7, "suite": __version__, "queue_types": ["classic", "quorum"]}
+    assert "consumer_cancel_notify" in header["capabilities"]
+    assert header["server_properties"]["capabilities"]["consumer_cancel_notify"] is True
+    assert header["choices"] == dict(profiles.load("documented").choices)
 
 
 def collected(pytester: pytest.Pytester, *words: str) -> set[str]:
