@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance equality matrix repeat test test-unit lint brokers brokers-stop bench docs timeouts clean
+.PHONY: help setup conformance equality matrix repeat test test-unit lint brokers brokers-stop bench bench-pipeline docs timeouts clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -39,6 +39,10 @@ bench: setup  ## ratios side by side with our peers, into build/bench.json
 	@$(PY) -m benchmarks.codec_bench
 	@$(PY) -m benchmarks.broker_growth
 
+bench-pipeline: setup  ## what the stages of the pipeline cost, beside DuckDB and Polars; EVENTS=100000000 for one large run
+	@$(PY) -m uv pip install --quiet --python $(PY) --constraints constraints.txt --editable ".[bench]"
+	@$(PY) -m benchmarks.pipeline_bench $(if $(EVENTS),--events $(EVENTS))
+
 equality: setup  ## thousands of traces judged live, by the plain fold and on Spark: TRACES=5000
 	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
 
@@ -59,4 +63,4 @@ docs: setup  ## regenerate the pages that are made from data
 	@$(PY) -m conformance.rules.docs
 
 clean:  ## remove what was built (keeps .venv and the brokers)
-	rm -rf build/conformance build/bench.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -27,7 +27,7 @@ MOST_STEPS = 1500
 """So many steps are tried to explain one delivery."""
 STEP = 16
 """What a step costs; an entry brings in 1."""
-BUDGET = 20_000 * STEP
+BUDGET = 8_000 * STEP
 """What may be spent at the beginning, and saved."""
 
 

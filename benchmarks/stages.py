@@ -1,0 +1,204 @@
+"""What each stage of the pipeline costs, on generated traffic: seconds, CPU seconds of the whole process tree, memory.
+
+Everything that is compared runs in turns within one run, on the same files, with the same number of processes, after a
+round that is not counted; what is reported is the median. CPU seconds bear a crowded machine better than seconds do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import codec
+from benchmarks import packets, traffic
+from benchmarks.application import perform
+from benchmarks.processes import Watch, cpu
+from conformance import profiles
+from conformance.events import METHOD, PROTOCOL, TO_BROKER, Event
+from reports import recording
+from reports.pipeline import check, ingest, shard, sources
+from reports.pipeline import stream as streaming
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROFILE_OF = {traffic.RUN: traffic.PROFILE}
+
+
+class Row(NamedTuple):
+    """One line of build/bench-pipeline.json. `ratio` is ours to theirs, `goal` what it should be at least or at most;
+    against a goal alone, theirs is the goal."""
+
+    name: str
+    peer: str
+    ours: float
+    theirs: float
+    ratio: float
+    better: str
+    unit: str
+    runs: int
+    goal: float | None = None
+
+
+class Cost(NamedTuple):
+    """What something took."""
+
+    seconds: float
+    cpu: float
+
+
+def against_goal(name: str, ours: float, goal: float, unit: str, runs: int, better: str = "higher") -> Row:
+    return Row(name, "goal", ours, goal, ours / goal, better, unit, runs, 1.0)
+
+
+def cost(act: Callable[[], object]) -> Cost:
+    used, began = cpu(), time.monotonic()
+    act()
+    return Cost(time.monotonic() - began, cpu() - used)
+
+
+def in_turns(rounds: int, **acts: Callable[[], object]) -> dict[str, Cost]:
+    """The median cost of each; one more round goes before and is not counted."""
+    found: dict[str, list[Cost]] = {name: [] for name in acts}
+    for number in range(rounds + 1):
+        for name in list(acts) if number % 2 else reversed(acts):
+            found[name].append(cost(acts[name]))
+    return {
+        name: Cost(median(one.seconds for one in costs[1:]), median(one.cpu for one in costs[1:]))
+        for name, costs in found.items()
+    }
+
+
+# -- check
+
+
+def fold(path: str) -> int:
+    """The same monitors over a shard, without Spark; how many rows they make."""
+    profile_of = {traffic.RUN: profiles.load(traffic.PROFILE)}
+    return sum(len(rows) for rows in check.judged(check.read(path, traffic.RUN), profile_of))
+
+
+def judge(spark: SparkSession, paths: list[Path]) -> list[Any]:
+    """The check stage."""
+    tasks = ingest.tasks(spark, [(traffic.RUN, str(path)) for path in paths])
+    found: list[Any] = check.gold(tasks, PROFILE_OF).collect()
+    return found
+
+
+def checked(spark: SparkSession, paths: list[Path], events: int, cores: int, rounds: int) -> list[Row]:
+    """Spark against a plain loop over the same shards, in as many processes."""
+    with ProcessPoolExecutor(cores, get_context("spawn")) as pool:
+        costs = in_turns(
+            rounds, spark=lambda: judge(spark, paths), plain=lambda: list(pool.map(fold, map(str, paths))),
+        )
+    ours, theirs = costs["spark"], costs["plain"]
+    return [
+        Row("pipeline.check", "plain Python, seconds", ours.seconds, theirs.seconds, ours.seconds / theirs.seconds,
+            "lower", "s", rounds, 1.5),
+        Row("pipeline.check", "plain Python, CPU", events / ours.cpu, events / theirs.cpu, theirs.cpu / ours.cpu,
+            "higher", "events/CPU-s", rounds),
+        against_goal("pipeline.check", events / ours.cpu, 400_000, "events/CPU-s", rounds),
+    ]
+
+
+def memory(spark: SparkSession, directory: Path, events: int) -> list[Row]:
+    """The most that a Python worker has in memory while half of all events are of one connection."""
+    paths = []
+    for number, history in enumerate(traffic.plan(events, histories=4, skewed=True)):
+        paths.append(directory / f"skewed-{number}.parquet")
+        traffic.write(paths[-1], [history], number)
+    with Watch() as watch:
+        judge(spark, paths)
+    return [against_goal("pipeline.worker_mb", watch.most, 300, "MB", 1, "lower")]
+
+
+def growth(events: int) -> list[Row]:
+    """Ten times the events of one history: how many times the CPU?"""
+    small, large = (cost(lambda size=size: _folded(size)).cpu for size in (events // 10, events))
+    return [Row("pipeline.growth", f"{events // 10:,} events", large, small, large / small, "lower", "CPU-s", 1, 11.0)]
+
+
+def _folded(events: int) -> None:
+    batches = traffic.batches(traffic.History("long", "shared", events))
+    for _ in check.judged(batches, {traffic.RUN: profiles.load(traffic.PROFILE)}):
+        pass
+
+
+# -- shard
+
+
+def sharded(spark: SparkSession, paths: list[Path], directory: Path, events: int, rounds: int) -> list[Row]:
+    """Bronze in no order to silver on disk."""
+    bronze = str(directory / "bronze")
+    spark.read.parquet(*map(str, paths)).drop("island", "shard").orderBy("message_id").write.parquet(bronze)
+    costs = in_turns(rounds, ours=lambda: silver(spark.read.schema(ingest.DDL).parquet(bronze), directory))
+    return [against_goal("pipeline.shard", events / costs["ours"].cpu, 400_000, "events/CPU-s", rounds)]
+
+
+def silver(bronze: DataFrame, directory: Path) -> None:
+    """As the job writes it."""
+    shard.silver(bronze, 4).write.partitionBy("run", "shard").option("compression", "zstd") \
+        .parquet(str(directory / "silver"), mode="overwrite")
+
+
+# -- capture
+
+
+def captured(spark: SparkSession, directory: Path, connections: int, rounds: int) -> list[Row]:
+    """A pcap to silver on disk, in frames."""
+    path = directory / "traffic.pcap"
+    frames = capture(path, connections)
+    costs = in_turns(rounds, ours=lambda: silver(sources.captures(spark, [path]), directory))
+    return [against_goal("pipeline.capture", frames / costs["ours"].cpu, 300_000, "frames/CPU-s", rounds)]
+
+
+def capture(path: Path, connections: int) -> int:
+    """An application's packets, on so many connections one after the other; how many frames they hold."""
+    said = [event for part in perform("shared", 0, 8, traffic.MESSAGES) for event in part
+            if event.kind in (METHOD, PROTOCOL)]
+    frames = sum(len(codec.FrameReader().feed(event.raw)) for event in said if event.kind == METHOD)
+    packets.write(str(path), _segments(said, connections))
+    return frames * connections
+
+
+def _segments(said: list[Event], connections: int) -> Iterator[packets.Seg]:
+    at = 0
+    for number in range(connections):
+        made: list[packets.Seg] = []
+        talk = packets.Talk(made, client=(f"10.0.{number >> 8}.{number & 255}", 40000)).open()
+        for event in said:
+            (talk.client if event.direction == TO_BROKER else talk.broker)(event.raw)
+        talk.close()
+        for seg in made:
+            yield packets.moved(seg, time_ns=packets.BEGIN_NS + at * packets.STEP_NS)
+            at += 1
+
+
+# -- streaming
+
+
+def streamed(spark: SparkSession, directory: Path, events: int, files: int) -> list[Row]:
+    """Closed files of recordings, judged as they come, some in each micro-batch. What Spark needs to start counts."""
+    inbox = directory / "inbox"
+    written = sum(_recorded(inbox, history) for history in traffic.plan(events, histories=files))
+    stream = streaming.Stream(inbox, directory / "out", directory / "checkpoint", files=max(1, files // 4))
+
+    def act() -> None:
+        streaming.start(spark, stream, lambda number: None).awaitTermination()
+
+    used = cost(act)
+    return [against_goal("pipeline.stream", written / used.cpu, 50_000, "events/CPU-s", 1)]
+
+
+def _recorded(inbox: Path, history: traffic.History) -> int:
+    header = {"run": traffic.RUN, "profile": traffic.PROFILE, "broker": traffic.BROKER}
+    rows = [event for batch in traffic.batches(history) for event in ingest.to_events(batch)]
+    recording.write(inbox, header, rows, worker=history.name)
+    return len(rows)
+
+
