@@ -56,6 +56,10 @@ class CaptureView:
     def connections(self) -> int:
         return int(self.about.get("connections", 0))
 
+    @property
+    def files(self) -> Sequence[str]:
+        return list(self.about.get("files", ()))
+
 
 def render(captured: Sequence[Captured]) -> str:
     """The page about these captures. Equal input gives an equal page."""

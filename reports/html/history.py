@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from reports.html import FOLDER, environment, policy, visible
-from reports.html.chart import chart
+from reports.html.chart import chart, told
 from reports.html.words import SIGNS, Sign, count, severity, sign
 
 MOST_RUNS = 40
@@ -64,7 +64,7 @@ def render(summary: Mapping[str, Any]) -> str:
     brokers, steps = list(_brokers(shown)), list(_steps(shown))
     return environment().get_template("history.html.j2").render(
         brokers=brokers, steps=steps, runs=shown["runs"], headline=_headline(shown["runs"], brokers, steps),
-        signs=SIGNS, css=Markup(css), policy=policy(css, ""),
+        signs=SIGNS, ms=told, css=Markup(css), policy=policy(css, ""),
     )
 
 

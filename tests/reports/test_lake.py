@@ -9,13 +9,20 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from reports.pipeline.inputs import gather
+from reports.pipeline.job import Job
 from reports.pipeline.lake import WHOLE, BadLake, Entry, Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,15 +138,30 @@ def killed_when(words: list[str], there: Path, pattern: str) -> int:
 
 
 @pytest.mark.spark
-def test_the_whole_job_killed_in_the_middle_and_begun_again_gives_one_result(
-    tmp_path: Path, recorded: Path, table_of: dict[str, str],
+def test_a_job_killed_while_it_writes_and_begun_again_gives_one_result(
+    tmp_path: Path, recorded: Path, table_of: dict[str, str], spark: SparkSession,
 ) -> None:
     words = [sys.executable, "-m", "reports.pipeline", str(recorded), "--out", str(tmp_path), "--master", "local[2]"]
     assert killed_when(words, tmp_path, "lake/.staging/*/_temporary/**/*.parquet") == -signal.SIGKILL
-    assert Lake(tmp_path / "lake").entries("verdicts") == {}
+    lake = Lake(tmp_path / "lake")
+    assert lake.entries("verdicts") == {}
+    job = Job(spark, lake, lambda stage, done, known: None)
     for _ in range(2):
-        assert subprocess.run(words, cwd=ROOT, capture_output=True, check=False, timeout=240).returncode == 0
-    rows = json.loads((tmp_path / "verdicts.json").read_text())
-    assert {row["rule"]: row["verdict"] for row in rows} == table_of
-    names = [json.loads(path.read_text())["table"] for path in sorted((tmp_path / "lake").glob("manifest/[0-9]*"))]
-    assert [names.count(table) for table in ("silver", "gold", "verdicts", "times")] == [1, 1, 1, 1]
+        rows = job.verdicts(job.run(gather([recorded])))
+        assert {row.rule: row.verdict for row in rows} == table_of
+    made = [json.loads(path.read_text())["table"] for path in sorted((tmp_path / "lake").glob("manifest/[0-9]*"))]
+    assert [made.count(table) for table in ("silver", "gold", "verdicts", "times")] == [1, 1, 1, 1]
+    assert not list((tmp_path / "lake" / ".staging").glob("*"))
+
+
+@pytest.mark.spark
+def test_a_changed_profile_is_judged_again_without_reading_again(
+    tmp_path: Path, recorded: Path, spark: SparkSession,
+) -> None:
+    lake = Lake(tmp_path)
+    job = Job(spark, lake, lambda stage, done, known: None)
+    job.judge(job.read(gather([recorded])))
+    silver, gold = lake.entries("silver")["r1"], lake.entries("gold")["r1"]
+    replace(job, profile="rabbitmq-4.3").judge(["r1"])
+    assert lake.entries("silver")["r1"].commit == silver.commit
+    assert lake.entries("gold")["r1"].commit > gold.commit
