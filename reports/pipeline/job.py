@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import parquet
 from pyspark import StorageLevel
 
-import conformance
 from conformance import __version__, rules
 from conformance import events as ev
 from reports.capture.about import PORTS
@@ -216,7 +215,7 @@ def shards(octets: int, parallel: int) -> int:
 @cache
 def judging() -> str:
     """A digest of the code and the rules that judge."""
-    root = Path(str(conformance.__file__)).parent
+    root = Path(ev.__file__).parent
     folders = [root / name for name in ("model", "monitors", "rules", "profiles")]
     files = [root / "events.py", root / "verdicts.py"]
     files += [Path(str(module.__file__)) for module in (check, cross, verdicts)]
