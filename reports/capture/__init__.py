@@ -7,7 +7,10 @@
     rows      events in columns, repeated ones made once            frames -> rows -> Event or Arrow
     streams   one connection: what is joined, lost, cut             octets -> rows
     capture   who talks to whom; one history for each broker        all of it
-    stitch    what crosses from one file of a ring to the next      loose ends -> rows
+    rings     which files are one capture; about: of what
+    loose     what crosses from one file of a ring to the next
+    stitch    the same, told when all files are read                loose ends -> rows
+    columns   rows as Arrow
 
 A capture is one observer at one point between clients and broker, so all connections to one broker are one history.
 Nothing here knows Spark; `reports.pipeline.sources` reads captures with it.

@@ -4,7 +4,8 @@ A broker is an endpoint, address and port, known by a port that was named, or by
 there. All connections to one endpoint are one history, in the order of the capture, and one run. Other packets are
 counted, so that a capture without AMQP can be told what it has instead.
 
-Several files are read as one capture, one after the other; then seq tells file and packet.
+Several files are read as one capture, one after the other; then seq tells file and packet. They may also be read apart,
+each as `part` (number, count) of a ring: what crosses from one to the next is a row of kind LOOSE then, for `stitch`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from reports.capture.about import PORTS, run_name
 from reports.capture.files import BadCapture, CaptureFile, InTime, Packet
 from reports.capture.frames import MAGIC
 from reports.capture.links import ACK, LINKS, SYN, Segment, answer, ends, place, segment
+from reports.capture.loose import LATER, LOOSE, PACKET_BITS, base, loose_end
 from reports.capture.rows import Block, Place, Rows
 from reports.capture.streams import TLS, Connection, End
 from reports.capture.tcp import Flow
 
 BLOCK = 8192
 MOST_SYNS = 1 << 16
-PACKET_BITS, FILE_BITS = 16, 44
 _Known = tuple[Flow, int, Place]
 AMQPS = 5671
 
@@ -41,9 +42,10 @@ class _History:
         self.labels, self.place = labels, place
         self._names: Counter[str] = Counter()
 
-    def name(self, client: End) -> str:
-        """A connection is called by the client's end; ports that are used again get a number."""
-        name = place(client)
+    def name(self, client: End, part: int) -> str:
+        """A connection is called by the client's end; in later files of a ring with the file's number behind it, and
+        where ports are used again with a number."""
+        name = f"{place(client)}/{part + 1}" if part else place(client)
         self._names[name] += 1
         again = self._names[name]
         return name if again == 1 else f"{name}#{again}"
@@ -54,6 +56,7 @@ class Capture:
 
     def __init__(
         self, paths: Sequence[Path | str], *, ports: Collection[int] = PORTS, name: str = "", broker: str = "",
+        part: tuple[int, int] | None = None,
     ) -> None:
         self.files = [CaptureFile(path) for path in paths]
         self.ports, self.broker = frozenset(ports), broker
@@ -71,7 +74,7 @@ class Capture:
         self._servers: set[End] = set()
         self._histories: dict[End, _History] = {}
         self._ordered = True
-        self._base = -1
+        self._part, self._base = part, -1
 
     @property
     def notes(self) -> list[str]:
@@ -82,14 +85,18 @@ class Capture:
         """All rows. Raises NoTraffic at the end if there are none, BadCapture where a file cannot be read."""
         for number, file in enumerate(self.files):
             self._rows.file = file.path.name
-            self._base = number << FILE_BITS if len(self.files) > 1 else -1
+            if self._part is not None:
+                self._base = base(self._part[0]) + (LATER if self._part[0] else 0)
+            elif len(self.files) > 1:
+                self._base = base(number)
             yield from self._read(file)
             if number + 1 < len(self.files):
                 yield self._rows.take()
+        last = self._part is None or self._part[0] == self._part[1] - 1
         for connection in self._alive.values():
-            self._finish(connection, "the capture ends before this connection")
+            self._finish(connection, "the capture ends before this connection" if last else "")
         yield self._rows.take()
-        if not self.connections:
+        if not self.connections and self._part is None:
             raise NoTraffic(self._instead())
 
     def events(self) -> Iterator[events.Event]:
@@ -168,8 +175,10 @@ class Capture:
         key, back = found[0], answer(found[0])
         direction = 0 if ends(key)[0] == client else 1
         history = self._history(server, packet)
-        labels = history.labels._replace(connection=history.name(client))
-        connection = Connection(labels, self._rows, history.place, client, server)
+        name = history.name(client, self._part[0] if self._part else 0)
+        later = self._part is not None and self._part[0] > 0
+        labels = history.labels._replace(connection=name)
+        connection = Connection(labels, self._rows, history.place, client, server, later=later)
         self._alive[key if not direction else back] = connection
         self._flows[key] = connection.flow, direction, history.place
         self._flows[back] = connection.flow, 1 - direction, history.place
@@ -213,10 +222,21 @@ class Capture:
             known[0].segment(known[1], *found[1:], packet[1], packet[0])
 
     def _finish(self, connection: Connection, reason: str) -> None:
-        connection.finish(reason)
+        if reason:
+            connection.finish(reason)
+        else:
+            connection.flow.finish(connection.place.packet, connection.place.time_ns)
+        self._loose(connection)
         self.connections += connection.begun
         if connection.secret:
             self.encrypted[connection.server[1]] += connection.secret
+
+    def _loose(self, connection: Connection) -> None:
+        """What only a reader of all files can tell of this connection."""
+        end = loose_end(connection) if self._part is not None else None
+        if end is not None:
+            builder, spot = EventBuilder(connection.labels, int, int), connection.place
+            self._rows.add(builder.local(LOOSE, **end), spot.next(), spot.time_ns, spot.packet)
 
     def _instead(self) -> str:
         """What is there where no AMQP is."""

@@ -54,6 +54,11 @@ class Splitter:
         """Octets that are not yet a whole frame."""
         return b"".join(self._parts)
 
+    def resume(self, rest: bytes, limit: int, *, sure: bool) -> None:
+        """Goes on where another left off."""
+        self.limit, self.sure, self.blind, self._beginning = limit, sure, False, False
+        self._keep(rest)
+
     def lose(self) -> None:
         """Octets are missing here."""
         self.skipped += self._size

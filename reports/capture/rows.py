@@ -20,6 +20,9 @@ MOST_TEMPLATES = 1 << 16
 Row = tuple[int, int, int, int | None, int | None, str | None, bytes, int]
 """(template, seq, time_ns, delivery_tag, body_size, body_hash, raw, packet)"""
 
+Stray = tuple[int, int, int, bytes]
+"""(seq, packet, time_ns, raw)"""
+
 
 class Block(NamedTuple):
     """Rows of one file, in the order in which they were made."""
@@ -117,7 +120,8 @@ _CONTENT = -1
 class Reader:
     """Frames of one direction of one connection to rows; the same events as `EventBuilder` makes."""
 
-    __slots__ = ("_builder", "_direction", "_doubtful", "_headers", "_known", "_on_tune", "_open", "_place", "_rows")
+    __slots__ = ("_builder", "_direction", "_doubtful", "_headers", "_known", "_on_tune", "_open", "_place",
+                 "_rows", "late", "strays")
 
     def __init__(
         self, labels: Labels, direction: str, rows: Rows, place: Place, on_tune: Callable[[int], None],
@@ -128,11 +132,35 @@ class Reader:
         self._headers: set[bytes] = set()
         self._open: dict[bytes, _Content] = {}
         self._doubtful: set[bytes] | None = None
+        self.strays: list[Stray] = []
+        """Content whose method was sent before this file began."""
+        self.late = False
 
     def lose(self) -> None:
         """Frames are missing: content under way will not be complete, and content may begin in its middle."""
         self._open.clear()
         self._doubtful = set()
+        self.late = False
+
+    def begin_late(self) -> None:
+        """Frames can be told, but content may have begun in the file before: it is kept for whoever knows that."""
+        self.lose()
+        self.late = True
+
+    @property
+    def open(self) -> list[bytes]:
+        """The frames of content that is not complete; taken by another reader, they make it go on from here."""
+        return [raw for content in self._open.values() for raw in content.raw]
+
+    @property
+    def doubtful(self) -> list[int] | None:
+        """Channels whose content is known to begin with its method; None: all of them."""
+        return None if self._doubtful is None else [int.from_bytes(channel, "big") for channel in self._doubtful]
+
+    def resume(self, open_: list[bytes], doubtful: list[int] | None) -> None:
+        """Goes on where another left off."""
+        self._doubtful = None if doubtful is None else {channel.to_bytes(2, "big") for channel in doubtful}
+        self.frames(open_)
 
     def close(self) -> None:
         """No more frames will come."""
@@ -225,6 +253,8 @@ class Reader:
     def _stray(self, raw: bytes) -> None:
         """Content without its method. After a hole that is no wonder."""
         if self._doubtful is not None and raw[1:3] not in self._doubtful:
+            if self.late:
+                self.strays.append((self._place.next(), self._place.packet, self._place.time_ns, raw))
             return
         event = self._builder.frame(self._direction, codec.decode(raw), raw)
         assert event is not None

@@ -75,7 +75,7 @@ class Flow:
                 self.upto[direction] = upto + len(data)
                 self.receiver.octets(direction, data, packet, time_ns)
                 return True
-        if upto is not None and _signed(seq - upto) < -STRANGE:
+        if upto is not None and signed(seq - upto) < -STRANGE:
             return False
         if flags & SYN and not flags & ACK and upto is not None and self.first[direction] != seq:
             return False
@@ -97,9 +97,9 @@ class Flow:
         if flags & RST:
             self._reset(direction, packet, time_ns)
         elif data or flags & FIN:
-            known = other + _signed(ack - other) if flags & ACK and other is not None else 0
+            known = other + signed(ack - other) if flags & ACK and other is not None else 0
             self._hold(direction, _Held(
-                upto + _signed(seq - upto), packet, known, data, bool(flags & FIN), time_ns,
+                upto + signed(seq - upto), packet, known, data, bool(flags & FIN), time_ns,
             ))
 
     def _begin(self, direction: int, seq: int, flags: int) -> int:
@@ -188,7 +188,7 @@ class Flow:
             self.receiver.gap(direction, end - upto, packet, time_ns)
 
 
-def _signed(difference: int) -> int:
+def signed(difference: int) -> int:
     """The difference of two sequence numbers, the short way round."""
     difference &= _MASK
     return difference - (1 << 32) if difference >= _HALF else difference

@@ -6,6 +6,8 @@ Both give the columns of `ingest`, one task a file, everything decoded inside th
     ports    of amqp_capture: TCP ports of brokers, with commas between; others are known by the protocol header
 
 Register them with `register(spark)`; `captures` does that, and gives the events of captures with all loose ends tied.
+The files of a ring are read apart, and what crosses from one to the next comes out of the source as rows of kind
+`loose`; `tied` makes events of them in a second stage, which sees little: half a frame here, half a message there.
 """
 
 from __future__ import annotations
@@ -14,17 +16,21 @@ import gc
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from conformance.events import Labels
 from reports.capture.about import PORTS
 from reports.capture.capture import Capture
 from reports.capture.columns import batch
 from reports.capture.files import BadCapture
+from reports.capture.loose import LOOSE
 from reports.capture.rings import found, rings
+from reports.capture.stitch import RENAMED, stitch
 from reports.pipeline import ingest
 from reports.recording import BadRecording, Recording
 
@@ -45,14 +51,50 @@ def captures(spark: SparkSession, files: Sequence[Path], ports: Collection[int] 
     """The events of captures, in no particular order."""
     register(spark)
     reader = spark.read.format(CaptureSource.name()).option("ports", ",".join(map(str, ports)))
-    return reader.load([str(Path(file).resolve()) for file in files])
+    paths = [Path(file).resolve() for file in files]
+    bronze = reader.load([str(path) for path in paths])
+    apart = {name: ring for name, ring in rings(paths).items() if len(ring) > 1}
+    return tied(bronze, apart) if apart else bronze
 
 
-class _Ring(NamedTuple):
-    """One capture: its name, and its files in order."""
+def tied(bronze: DataFrame, apart: Mapping[str, Sequence[Path]]) -> DataFrame:
+    """The same events with the loose ends of these rings tied. `bronze` is looked at twice, so it is kept meanwhile."""
+    from pyspark.sql import functions as f
+
+    names = {name: [path.name for path in ring] for name, ring in apart.items()}
+
+    def tie(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _tie(batches, names)
+
+    key = ["run", "history"]
+    kept = bronze.persist()
+    loose = kept.where(f.col("kind") == LOOSE)
+    knots = loose.repartition(*key).sortWithinPartitions(*key, "seq").mapInArrow(tie, ingest.DDL).persist()
+    renamed = knots.where(f.col("kind") == RENAMED).select(
+        *key, "connection", f.get_json_object("arguments", "$.to").alias("known"),
+    )
+    whole = kept.where(f.col("kind") != LOOSE).unionByName(knots.where(f.col("kind") != RENAMED))
+    joined = whole.join(f.broadcast(renamed), [*key, "connection"], "left")
+    return joined.withColumn("connection", f.coalesce("known", "connection")).select(*ingest.COLUMNS)
+
+
+def _tie(batches: Iterator[pa.RecordBatch], names: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
+    """Histories, one after the other, each as the events that none of its files could tell alone."""
+    found = (event for block in batches for event in ingest.to_events(block))
+    for (run, broker, history), events in groupby(found, key=lambda event: event[:3]):
+        name = max((name for name in names if run.startswith(f"{name} ")), key=len)
+        ends = [(event.seq, event.connection, event.args) for event in events]
+        for block in stitch(Labels(run, broker, history, ""), dict(enumerate(names[name])), ends):
+            if block.rows:
+                yield batch(block)
+
+
+class _Part(NamedTuple):
+    """One file of a capture, and which of how many it is; a capture in one file is whole."""
 
     name: str
-    files: tuple[str, ...]
+    file: str
+    place: tuple[int, int] | None
 
 
 class CaptureSource(DataSource):  # type: ignore[misc]
@@ -70,19 +112,21 @@ class CaptureSource(DataSource):  # type: ignore[misc]
 
 
 class CaptureReader(DataSourceReader):  # type: ignore[misc]
-    """One partition a capture."""
+    """One partition a file."""
 
     def __init__(self, paths: Sequence[str], ports: Collection[int]) -> None:
         self.paths, self.ports = paths, ports
 
     def partitions(self) -> list[InputPartition]:
-        files = found(self.paths)
-        return [InputPartition(_Ring(name, tuple(map(str, ring)))) for name, ring in rings(files).items()]
+        return [
+            InputPartition(_Part(name, str(file), (number, len(ring)) if len(ring) > 1 else None))
+            for name, ring in rings(found(self.paths)).items() for number, file in enumerate(ring)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        ring = partition.value
+        part = partition.value
         with _few_collections():
-            for block in Capture(ring.files, ports=self.ports, name=ring.name).blocks():
+            for block in Capture([part.file], ports=self.ports, name=part.name, part=part.place).blocks():
                 yield batch(block)
 
 

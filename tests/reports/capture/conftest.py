@@ -49,6 +49,22 @@ def leave(talk: Talk) -> Talk:
     return talk.close()
 
 
+def many() -> list[Seg]:
+    """Three connections at a time that take turns; one leaves, and its port is used again."""
+    segments: list[Seg] = []
+    pool = [start(Talk(segments, client=("10.0.0.7", 40000 + n), numbers=((1 << 32) - 3000 * n, (1 << 32) - 20000)))
+            for n in range(3)]
+    for n in range(1, 25):
+        for talk in pool:
+            work(talk, 1, n)
+        if n == 12:
+            leave(pool[0])
+            pool[0] = start(Talk(segments, client=("10.0.0.7", 40000), numbers=(123, 456)))
+    for talk in pool:
+        leave(talk)
+    return segments
+
+
 def whole(**how: Any) -> list[Seg]:
     """One connection from its first segment to its last."""
     segments: list[Seg] = []
@@ -84,4 +100,4 @@ def talks() -> Any:
     """The makers above, for tests that put talks together."""
     import types
 
-    return types.SimpleNamespace(start=start, work=work, leave=leave, whole=whole, heard=heard, local=local)
+    return types.SimpleNamespace(start=start, work=work, leave=leave, whole=whole, many=many, heard=heard, local=local)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,3 +66,20 @@ def test_recordings_are_read_from_lines_and_columns(spark: SparkSession, tmp_pat
 def test_wrong_use_is_refused_in_words(options: dict[str, str], words: str) -> None:
     with pytest.raises(BadRecording, match=words):
         sources.CaptureSource(options).reader(None).partitions()
+
+
+def split(path: Path, segments: list[Seg], cuts: list[int]) -> list[Path]:
+    """A ring of files, cut at these packets."""
+    ends = [0, *cuts, len(segments)]
+    return [write(path.with_name(f"{path.name}{number}"), segments[begin:end], begin)
+            for number, (begin, end) in enumerate(pairwise(ends))]
+
+
+def test_a_ring_is_read_file_by_file_and_tied(spark: SparkSession, tmp_path: Path, talks: Any) -> None:
+    segments = talks.many()
+    files = split(tmp_path / "ring.pcap", segments, [31, 200, 333])
+    found = rows(sources.captures(spark, files))
+    expected = [tuple(event) for event in Capture(files, name="ring.pcap").events()]
+    told = [row[:3] + row[4:5] + row[6:24] for row in found if row[8] != "observed"]
+    assert told == [row[:3] + row[4:5] + row[6:] for row in expected if row[8] != "observed"]
+    assert len({row[3] for row in found}) == len({row[3] for row in expected})
