@@ -7,6 +7,8 @@ from conformance.stage import SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
+FILLING = 60
+"""So many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
 
 
 def stocked(stage: Stage, count: int) -> str:
@@ -14,6 +16,33 @@ def stocked(stage: Stage, count: int) -> str:
     queue = stage.queue()
     restock(stage, queue, count)
     return queue
+
+
+def confirming(stage: Stage) -> Channel:
+    """A channel in confirm mode."""
+    channel = stage.channel()
+    channel.confirm()
+    stage.quiesce()
+    return channel
+
+
+def filled(stage: Stage, channel: Channel) -> str:
+    """A queue with room for two that is full, and has refused publishes by now."""
+    queue = stage.queue({"x-max-length": 2, "x-overflow": "reject-publish"})
+    with stage.batch():
+        channel.publish(queue, 5)
+    stage.quiesce()
+    for _ in range(FILLING):
+        if any(event.method == "basic.nack" and event.direction == "<" for event in stage.events):
+            break
+        channel.publish(queue)
+        stage.quiesce()
+    return queue
+
+
+def large(channel: Channel) -> bytes:
+    """A body of three frames."""
+    return bytes(2 * channel.connection.tuned.frame_max + 1)
 
 
 def restock(stage: Stage, queue: str, count: int) -> Channel:
