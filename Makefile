@@ -20,7 +20,7 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
-	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadgroup
 
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -m "not rabbitmq and not spark"
