@@ -47,17 +47,25 @@ class Wards(World):
         """This queue, declared anew where it was deleted.
 
         It has another name while somebody holds deliveries of the deleted one: classic queues take settlements of a
-        namesake's deliveries for their own, as a directed check shows.
+        namesake's deliveries for their own, as a directed check shows. And it comes when all channels with consumers of
+        the deleted one have answered since: up to RabbitMQ 3.13 they may take the new one for it.
         """
         name = super().queue(index)
         if name not in self._gone:
             return name
         self.stage.quiesce()
+        for channel in self.channels:
+            if channel.connection.alive and channel.state == "open" and self._consumes(channel, name):
+                self.stage.barrier(channel)
         held = {delivery.queue for one in self.channels if one.view for delivery in one.view.unacked.values()}
         fresh = self.stage.queue(name=None if name in held else name)
         self._queues[self._queues.index(name)] = fresh
         del self._gone[name]
         return fresh
+
+    @staticmethod
+    def _consumes(channel: Channel, name: str) -> bool:
+        return channel.view is not None and any(one.queue == name for one in channel.view.consumers.values())
 
     def delete(self, channel: Channel, index: int) -> None:
         """Deletes a queue, unless that is under way or done. Nobody may be asking for it: that would cost a channel."""

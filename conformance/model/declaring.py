@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.events import Event
 from conformance.model.queues import Queue
-from conformance.model.records import Change, Request
+from conformance.model.records import Change, Request, Taker
 from conformance.profiles import Profile
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
     queue.declaration = Change(channel, event.seq)
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
-    if present is not None and present.takers and present.kind != "classic":
+    if present is not None and any(present.kind != "classic" or _lingers(taker) for taker in present.takers):
         queue.haunt(event.seq)
     model.queues[name] = queue
     return queue.declaration
@@ -53,6 +53,11 @@ def answered(model: Model, event: Event, request: Request) -> None:
         event.args.get("message_count") or event.args.get("consumer_count")
     ):
         queue.forget()
+
+
+def _lingers(taker: Taker) -> bool:
+    """May its channel still be ignorant of the queue's end? RabbitMQ up to 3.13 then consumes from the namesake."""
+    return taker.consumer is not None and not taker.consumer.bereft
 
 
 def queue_of(

@@ -118,3 +118,27 @@ def test_a_limit_that_counts_gets_starves_every_consumer_of_its_channel(play) ->
         - deadline replies
     """, "rabbitmq-3.10")
     assert book.broken == ["QOS-015"]
+
+
+NAMESAKE = """
+    0 < start notify
+    0 > start-ok
+    o:0 < start notify
+    @queue q
+    @consume 1 q c1 no_ack
+    @open 2
+    2 > delete q
+    2 < delete-ok
+    {}
+    @queue q
+    @consume 2 q c2
+    2 > publish q m1
+    {}
+    - deadline replies
+"""
+
+
+def test_a_consumer_may_outlive_its_queue_in_a_namesake(play) -> None:
+    """QOS-002: a channel that had not heard of the deletion consumes from the new queue (RabbitMQ up to 3.13)."""
+    assert play(NAMESAKE.format("", "1 < deliver c1 1 m1 q")).broken == []
+    assert play(NAMESAKE.format("@barrier 1", "")).broken == ["QOS-002"]
