@@ -48,6 +48,19 @@ def test_a_drain_can_give_back_before_it_closes(stage: Stage) -> None:
     assert asked[-4:] == ["basic.cancel", "basic.nack", "basic.get", "channel.close"]
 
 
+def test_where_a_cancel_does_harm_channels_are_closed_under_their_consumers(stage: Stage) -> None:
+    stage.profile, stage.queue_type = profiles.load("rabbitmq-3.8"), "quorum"
+    queue, channel = stage.queue(), stage.channel()
+    channel.consume(queue)
+    channel.publish(queue, 2)
+    stage.quiesce()
+    stage.drain(queue)
+    assert not stage.cancels
+    assert sent(stage, "basic.cancel", "channel.close") == ["channel.close"]
+    stage.queue_type = "classic"
+    assert stage.cancels
+
+
 def test_what_does_not_come_back_becomes_an_event(stage: Stage) -> None:
     queue = stage.queue()
     channel = stage.channel()
