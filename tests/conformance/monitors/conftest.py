@@ -319,3 +319,11 @@ def play() -> Callable[..., Playbook]:
 
     return _play
 
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The rows of a file's tables, for the tests of tables that it imports."""
+    for name in ("sound", "broken", "lawful"):
+        if name in metafunc.fixturenames and metafunc.function.__module__ == "tests.support.tables":
+            table = getattr(metafunc.module, name.upper())
+            rows = list(table.items() if isinstance(table, dict) else table)
+            metafunc.parametrize(name, rows, ids=[row[0] for row in rows])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_broken, test_sound
+
+__all__ = ["test_broken", "test_sound"]
+
 U4 = "@queue q \n @stock q m1 m2 m3 m4 \n @hold 1 q m1 m2 m3 m4 \n"
 TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 CANCELLED = """
@@ -79,18 +83,6 @@ BROKEN = {
     "ACK-018": U4 + "1 > ack 1 \n @close 1 \n @drain q m1",
     "ACK-019": U4 + "1 > reject 3 \n @barrier 1 \n @close 1 \n @drain q m4 \n - deadline drain q",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_broken(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
 
 
 def test_a_single_loss_names_one_rule(play) -> None:

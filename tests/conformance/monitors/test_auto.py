@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.support.tables import test_broken, test_sound
+
+__all__ = ["test_broken", "test_sound"]
 
 HELD = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n"
 DUE = "- deadline drain q"
@@ -44,18 +46,6 @@ BROKEN = {
     "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-empty",
     "AUTO-012": CONSUMED + "@consume 2 q c2 \n @close 1 \n - deadline replies",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_broken(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
 
 
 def test_a_loss_on_a_lost_connection_is_not_blamed_on_a_close(play) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_broken, test_sound
+
+__all__ = ["test_broken", "test_sound"]
+
 KEEN = "0 < start notify \n 0 > start-ok notify \n"
 DEAF = "0 < start notify \n 0 > start-ok \n"
 Q = "@queue q \n @consume 1 q c1 \n @barrier 1 \n"
@@ -50,18 +54,6 @@ BROKEN = {
     "CAN-017": KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n 0 < kicked 541 0 0 INTERNAL_ERROR",
     "CAN-018": Q + "1 > consume q c1 \n - deadline replies",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_broken(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
 
 
 @pytest.mark.parametrize("announced", ["notify=1", "notify=true", "beside"])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
 TEXT = "NOT_FOUND - no exchange 'x' in vhost '/'"
 Q = "@queue q \n @confirming 1 \n"
 FULL = "@queue q classic x-max-length=2 x-overflow=reject-publish \n @confirming 1 \n"
@@ -131,23 +135,6 @@ LAWFUL = {
     "a confirm that comes after it was given up":
         Q + "1 > publish q m1 \n 1 < ack 1 \n 1 > publish q m2 \n 1 > publish q m3 \n 1 < ack 3 \n 1 < ack 2",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize(("rule", "history"), BROKEN)
-def test_broken(play, rule: str, history: str) -> None:
-    assert rule in play(history).broken
-
-
-@pytest.mark.parametrize("name", LAWFUL)
-def test_lawful(play, name: str) -> None:
-    assert play(LAWFUL[name]).broken == []
 
 
 def test_a_late_confirm_is_nothing_more(play) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_broken, test_sound
+
+__all__ = ["test_broken", "test_sound"]
+
 TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 U3 = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
 BAD = U3 + "1 > ack 9 \n"
@@ -37,18 +41,6 @@ BROKEN = {
     "ERR-010": "@open 1 \n 7 > ack 1 \n - deadline replies",
     "ERR-011": BAD + "@barrier 1 \n" + REFUSED,
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_broken(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
 
 
 def test_a_mistake_that_passes_breaks_its_own_rule_only(play) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_broken, test_sound
+
+__all__ = ["test_broken", "test_sound"]
+
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
 AUTO = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
 SOUND = {
@@ -23,18 +27,6 @@ BROKEN = {
     "MODE-005": HELD + "1 > reject 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
     "MODE-006": AUTO + "1 > ack 1 \n - deadline replies",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_broken(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
 
 
 @pytest.mark.parametrize(("settle", "rule"), [

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_sound
+
+__all__ = ["test_sound"]
+
 EIGHT = "@queue q \n @stock q m1 m2 m3 m4 m5 m6 m7 m8 \n @hold 1 q m1 m2 m3 m4 m5 \n"
 QUORUM = EIGHT.replace("@queue q", "@queue q quorum")
 RETURNED = "1 > nack 4 requeue \n 1 > nack 2 requeue \n 1 > reject 5 requeue \n"
@@ -53,13 +57,6 @@ BROKEN |= {
     "RQ-013": LIMITED + "1 > reject 1 requeue \n @hold 1 q m1 \n 1 > reject 2 requeue \n @hold 1 q m1",
     "RQ-015": "@queue q \n @stock q m1 \n @hold 1 q m1 \n" + WAITING + "1 > nack 1 requeue \n - deadline replies",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
 
 
 @pytest.mark.parametrize("rule", [rule for rule in BROKEN if rule != "RQ-014"])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import test_broken, test_sound
+
+__all__ = ["test_broken", "test_sound"]
+
 SOUND = {
     "TAG-001": "@queue q \n @stock q m1 \n @hold 1 q m1",
     "TAG-002": "@queue q \n @stock q m1 \n @hold 1 q m1",
@@ -96,18 +100,6 @@ BROKEN = {
         1 < deliver c1 2 m1 q
     """,
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_broken(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
 
 
 @pytest.mark.parametrize(("rule", "history"), [

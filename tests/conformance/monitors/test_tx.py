@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
 
 BEGUN = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 1 > select \n 1 < select-ok \n"
 ROLLED_BACK = BEGUN + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n"
@@ -79,20 +81,3 @@ LAWFUL = {
         BEGUN + "1 > nack 1 requeue \n 1 > get q no_ack \n 1 > get q no_ack \n 1 > commit \n 1 < get-ok 2 m2 q \n"
         "1 < get-empty \n 1 < commit-ok \n @drain q m1",
 }
-
-
-@pytest.mark.parametrize("rule", SOUND)
-def test_sound(play, rule: str) -> None:
-    book = play(SOUND[rule])
-    assert book.broken == []
-    assert book.exercised[rule] > 0
-
-
-@pytest.mark.parametrize(("rule", "history"), BROKEN)
-def test_broken(play, rule: str, history: str) -> None:
-    assert rule in play(history).broken
-
-
-@pytest.mark.parametrize("name", LAWFUL)
-def test_lawful(play, name: str) -> None:
-    assert play(LAWFUL[name]).broken == []

@@ -1,0 +1,29 @@
+"""Tests of a family's tables of histories, for the file that has the tables to import.
+
+SOUND: rule to a history in which it is exercised and held. BROKEN: rule and a history that breaks it. LAWFUL: histories
+in which nobody must find anything, by what is special in them. The rows come in by the `conftest` of the monitors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Play = Callable[..., Any]
+Row = tuple[str, str]
+
+
+def test_sound(play: Play, sound: Row) -> None:
+    rule, history = sound
+    book = play(history)
+    assert book.broken == []
+    assert book.exercised[rule] > 0
+
+
+def test_broken(play: Play, broken: Row) -> None:
+    rule, history = broken
+    assert rule in play(history).broken
+
+
+def test_lawful(play: Play, lawful: Row) -> None:
+    assert play(lawful[1]).broken == []
