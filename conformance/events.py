@@ -8,10 +8,11 @@ partition differ only in where the rows come from.
 
 An observer on the wire, a capture or a proxy, is anywhere between client and broker, and what matters holds for it as
 well: what a client sends passes it before the broker can act on it, what a broker sends passes it afterwards. What it
-could not see it says: JOINED, GAP and CUT are local events of one connection, in their place in the order. OBSERVED
-belongs to a history; it comes first, with an empty connection, and once more whenever one of its words changes.
-`others`: connections to the same broker may exist that were not seen. `ordered`: false where the order between
-different connections is not certain from here on (that within a connection always is).
+could not see it says: JOINED, GAP and CUT are local events of one connection, in their place in the order. A GAP stands
+before whatever may follow from what is missing; if frames cannot be told after it, this direction says nothing until a
+second GAP. OBSERVED belongs to a history; it comes first, with an empty connection, and once more whenever one of its
+words changes. `others`: connections to the same broker may exist that were not seen. `ordered`: false where the order
+between different connections is not certain from here on (that within a connection always is).
 
 A method and its content (header, bodies) are one event, placed where its last frame is. Content that never completes
 makes no event. `raw` keeps the frames as they were, so nothing is lost by this reading.

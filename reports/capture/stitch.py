@@ -12,6 +12,7 @@ A connection has one name, that of the file in which it began; the names that la
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from conformance.events import EventBuilder, Labels
@@ -46,10 +47,13 @@ class _Seam:
         self.rows, self._labels = Rows(), labels
         self._way: dict[tuple[str, ...], Connection] = {}
         self._part = self._cut = 0
+        self._taken: dict[int, int] = {}
+        """By the first place of a packet, the first that is free."""
 
     def take(self, part: int, name: str, end: Mapping[str, Any]) -> None:
         if part != self._part:
             self._part, self._cut = part, 0
+            self._taken.clear()
         key = tuple(map(str, (*end["client"], *end["server"])))
         before = self._way.pop(key, None)
         if before is None and not end["begun"]:
@@ -87,20 +91,21 @@ class _Seam:
             self._leave(before, GOES)
             before = None
         connection = before or self._new(name, end)
-        self._place(connection, *head["first"])
-        twice = [0, 0]
-        if before is None:
-            connection.begun = True
-            connection.enter(opened=any(head["sure"]))
-        else:
-            self._rename(name, connection)
-            twice = self._close_up(connection, head["position"])
+        twice, last = [0, 0], head["first"]
+        with self._at(connection, *head["first"]):
+            if before is None:
+                connection.begun = True
+                connection.enter(opened=any(head["sure"]))
+            else:
+                self._rename(name, connection)
+                twice = self._close_up(connection, head["position"])
         for packet, time, side, what in head["pieces"]:
-            self._place(connection, packet, time)
-            self._feed(connection, side, what, twice)
-        for side in (0, 1):
-            if head["known"][side]:
-                self._meet(connection, side, sure=head["sure"][side])
+            with self._at(connection, *(last := (packet, time))):
+                self._feed(connection, side, what, twice)
+        with self._at(connection, *last):
+            for side in (0, 1):
+                if head["known"][side]:
+                    self._meet(connection, side, sure=head["sure"][side])
         return connection
 
     def _near(self, before: Connection, side: int, position: int | None) -> bool:
@@ -169,9 +174,14 @@ class _Seam:
         connection.place.rank = base(self._part + 1) - (1 << PACKET_BITS) + 16 * self._cut
         connection.finish(reason)
 
-    def _place(self, connection: Connection, packet: int, time: int) -> None:
-        spot = connection.place
-        spot.packet, spot.time_ns, spot.rank = packet, time, base(self._part) + (packet << PACKET_BITS)
+    @contextmanager
+    def _at(self, connection: Connection, packet: int, time: int) -> Iterator[None]:
+        """What happens meanwhile belongs to this packet, behind what other connections have there: at a file's end,
+        many give up what they wait for."""
+        spot, begin = connection.place, base(self._part) + (packet << PACKET_BITS)
+        spot.packet, spot.time_ns, spot.rank = packet, time, self._taken.get(begin, begin)
+        yield
+        self._taken[begin] = max(spot.rank, spot.seq + 1)
 
     def _exactly(self, connection: Connection, seq: int, packet: int, time: int) -> None:
         """The next event has a place that the file gave it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import signal
 import socket
+import ssl
 import statistics
 import struct
 import subprocess
@@ -129,13 +130,16 @@ def test_a_proxy_that_is_killed_has_recorded_what_its_keeper_was_told(tracer: Ca
     assert len(acks) == 30
 
 
+Secure = Callable[[socket.socket], socket.socket]
+
+
 @contextmanager
-def server() -> Iterator[tuple[str, socket.socket]]:
+def server(secure: Secure = lambda sock: sock) -> Iterator[tuple[str, socket.socket]]:
     """A broker of a kind: says who it is to the first, and accepts the second."""
     start = m.ConnectionStart(0, 0, 9, [("product", "S", b"Odd")], b"PLAIN", b"en_US").encode()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def introduce() -> None:
-            with listener.accept()[0] as first, suppress(ConnectionResetError):
+            with secure(listener.accept()[0]) as first, suppress(ConnectionResetError):
                 first.recv(8)
                 first.sendall(start)
                 first.recv(1)
@@ -178,6 +182,38 @@ def test_malformed_octets_pass_as_they_are(tracer: Callable[[str], Tracer]) -> N
         assert tracing.stop()[0] == 0
     kinds = [event.direction + event.kind for event in tracing.events()]
     assert kinds == ["-observed", "-open", ">protocol", ">malformed", "<malformed", "-end"]
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Secure]:
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
+        check=True, capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return cert, lambda sock: context.wrap_socket(sock, server_side=True)
+
+
+def test_tls_towards_the_broker(tracer: Callable[[str], Tracer], certificate: tuple[Path, Secure]) -> None:
+    cert, secure = certificate
+    answer = m.BasicAck(1, 1, False).encode() * 10_000
+    with server(secure) as (url, listener):
+        tracing = tracer(f"amqps{url[4:]}?cacertfile={cert}")
+        with socket.create_connection(("127.0.0.1", tracing.port)) as client, secure(listener.accept()[0]) as broker:
+            client.sendall(b"AMQP\0\0\x09\x01")
+            assert received(broker, 8) == b"AMQP\0\0\x09\x01"
+            broker.sendall(answer)
+            assert received(client, len(answer)) == answer
+            with suppress(ssl.SSLError, OSError):
+                broker.unwrap()
+        assert tracing.stop()[0] == 0
+    events = tracing.events()
+    assert sum(event.method == "basic.ack" for event in events) == 10_000
+    assert events[1].kind == "open"
+    assert events[-1].args == {"cause": "fin"}
 
 
 @pytest.mark.parametrize(("side", "cause"), [("client", "aborted"), ("broker", "reset")])
