@@ -10,6 +10,8 @@
     verdicts  gold -> verdict table                  conformance.verdicts, on a few rows per rule
     marts     verdict tables -> matrix, history, flakiness, latency, regressions
     job       all of it, idempotent per run          `python -m reports.pipeline`, `amqp-conformance trace check`
+    watch     how far a stage has come               of this process, or told by Spark Connect
+    cluster   a standalone cluster, a Connect server of the pip package, for tests and to try things out
 
 DataFrame operations only, so that it also runs through Spark Connect. `session` is the only place that configures
 Spark. The functions that others build upon keep their names and columns:

@@ -56,7 +56,13 @@ def session(
     for name, value in {**defaults(scratch), **placed(master), **(settings or {})}.items():
         builder = builder.config(name, value)
     with _noise_to(Path(log) if log else Path(scratch) / f"amqp-conformance-spark-{os.getpid()}.log"):
-        return builder.getOrCreate()
+        try:
+            return builder.getOrCreate()
+        except Exception as problem:
+            if master.startswith("local"):
+                raise
+            told = next((line.strip() for line in str(problem).splitlines() if "Reason:" in line), f"see {log}")
+            raise Unreachable(f"no Spark cluster answers at {master}, or it gives us no workers ({told})") from None
 
 
 def _connected(remote: str) -> SparkSession:
