@@ -8,13 +8,15 @@ each real broker's gate with its deviations file and without. Both are printed. 
 do a difference without an explanation, and a deviations file that makes no difference.
 
 An imitation has the means that one has with a real broker: its clock is nobody's, and its management API offers what
-RabbitMQ's does. A node with a consumer timeout of its own is imitated with the same.
+RabbitMQ's does. A node with a consumer timeout of its own is imitated with the same. The dialect that imitates nobody
+runs as it does without a URL, clock and settings included.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -48,8 +50,8 @@ class Wishes:
     together: int = 1
 
     def command(self, node: Node) -> list[str]:
-        words = [sys.executable, "-m", "conformance.cli", "run", node.url, "--format", "json", "--depth", self.depth,
-                 "--seed", str(self.seed), "--rules", self.of(node)]
+        words = [sys.executable, "-m", "conformance.cli", "run", *filter(None, [node.url]), "--format", "json",
+                 "--depth", self.depth, "--seed", str(self.seed), "--rules", self.of(node)]
         more = {"--broker-admin": node.admin, "--consumer-timeout": node.consumer_timeout, "-n": self.workers or None}
         return [*words, *(str(word) for pair in more.items() if pair[1] is not None for word in pair)]
 
@@ -62,13 +64,20 @@ def examine(node: Node, wishes: Wishes) -> Results:
     """One run of the suite as a process of its own."""
     log = wishes.out / f"{node.name}.log"
     with log.open("w", encoding="utf-8") as errors:
-        run = subprocess.run(wishes.command(node), stdout=subprocess.PIPE, stderr=errors, check=False, text=True)
+        run = subprocess.run(
+            wishes.command(node), stdout=subprocess.PIPE, stderr=errors, check=False, text=True, env=_environment(node),
+        )
     if run.returncode not in (GATE_OPEN, GATE_CLOSED):
         raise NoResults(f"{node.name}: the run ended with exit code {run.returncode} and no verdicts; see {log}")
     (wishes.out / f"{node.name}.json").write_text(run.stdout, encoding="utf-8")
     results = from_json(run.stdout)
     print(f"{node.name}: {tally(results)}", file=sys.stderr, flush=True)
     return results
+
+
+def _environment(node: Node) -> dict[str, str]:
+    """Where no URL is given none may be found either."""
+    return {name: value for name, value in os.environ.items() if node.url or name != "AMQP_URL"}
 
 
 def tally(results: Results) -> str:
@@ -91,7 +100,9 @@ class Twin:
 
 
 def imitate(twin: Twin, wishes: Wishes) -> Results:
-    """The same on the reference broker in this dialect."""
+    """The same on the reference broker in this dialect; where that imitates nobody, with clock and settings ours."""
+    if twin == Twin(DOCUMENTED.name):
+        return examine(Node(twin.name, ""), wishes)
     with ReferenceBroker(
         dialect=twin.dialect, http_port=0, theirs_only=True, consumer_timeout=twin.consumer_timeout,
     ) as broker:

@@ -108,6 +108,7 @@ def test_what_a_run_is_told_of_its_node(tmp_path: Path) -> None:
     for option, value in (("--broker-admin", "http://host:1"), ("--consumer-timeout", "5000"), ("--rules", "TMO-*"),
                           ("-n", "2")):
         assert words[words.index(option) + 1] == value
+    assert Wishes(tmp_path).command(Node("embedded", ""))[4:6] == ["--format", "json"]
     assert Wishes(tmp_path, rules="ACK-*").of(node) == "ACK-*"
     assert "--consumer-timeout" not in Wishes(tmp_path).command(Node("plain", "amqp://host"))
 
