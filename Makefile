@@ -38,6 +38,7 @@ brokers-stop: setup  ## stop them
 bench: setup  ## ratios side by side with our peers, into build/bench.json
 	@$(PY) -m benchmarks.codec_bench
 	@$(PY) -m benchmarks.broker_growth
+	@$(PY) -m benchmarks.suite_steps
 
 bench-pipeline: setup  ## what the stages of the pipeline cost, beside DuckDB and Polars; EVENTS=100000000 for one large run
 	@$(PY) -m uv pip install --quiet --python $(PY) --constraints constraints.txt --editable ".[bench]"

@@ -1,13 +1,16 @@
 """Tests of a family's tables of histories, for the file that has the tables to import.
 
 SOUND: rule to a history in which it is exercised and held. BROKEN: rule and a history that breaks it. LAWFUL: histories
-in which nobody must find anything, by what is special in them. The rows come in by the `conftest` of the monitors.
+in which no rule is broken, by what is special in them. TRAPS: such in which nobody finds anything at all, not even a
+doubt, whichever profile they are held to. The rows come in by the `conftest` of the monitors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 Play = Callable[..., Any]
 Row = tuple[str, str]
@@ -27,3 +30,8 @@ def test_broken(play: Play, broken: Row) -> None:
 
 def test_lawful(play: Play, lawful: Row) -> None:
     assert play(lawful[1]).broken == []
+
+
+@pytest.mark.parametrize("profile", ["documented", "rabbitmq-3.10", "rabbitmq-4.3"])
+def test_no_finding(play: Play, traps: Row, profile: str) -> None:
+    assert play(traps[1], profile).judge.judgement.findings == []

@@ -322,7 +322,7 @@ def play() -> Callable[..., Playbook]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The rows of a file's tables, for the tests of tables that it imports."""
-    for name in ("sound", "broken", "lawful"):
+    for name in ("sound", "broken", "lawful", "traps"):
         if name in metafunc.fixturenames and metafunc.function.__module__ == "tests.support.tables":
             table = getattr(metafunc.module, name.upper())
             rows = list(table.items() if isinstance(table, dict) else table)
