@@ -31,6 +31,11 @@ def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         java()
 
 
+def test_a_connect_server_that_is_not_there_is_named_at_once() -> None:
+    with pytest.raises(session.Unreachable, match=r"no Spark Connect server answers at sc://127\.0\.0\.1:1: "):
+        session.session(remote="sc://127.0.0.1:1")
+
+
 def test_what_is_here_is_spoken_to_on_loopback_and_what_is_elsewhere_is_not() -> None:
     assert session.placed("local[2]") == {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     assert "spark.executorEnv.PYTHONPATH" in session.placed("spark://127.0.0.1:7077")
