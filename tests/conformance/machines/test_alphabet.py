@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
 from conformance.machines import alphabet as a
 from conformance.machines.world import CONSUMERS, RETURNS, World
-from conformance.recorder import Recorder
-from conformance.stage import Stage
-from reference_broker import ReferenceBroker
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[Target]:
-    with ReferenceBroker() as broker:
-        yield Target.parse(broker.url)
-
-
-@pytest.fixture
-def world(target: Target) -> Iterator[World]:
-    stage = Stage(target, profiles.load("documented"), Recorder("run", "reference"), "machine")
-    yield World(stage, queues=2)
-    assert stage.finish().findings == []
-    stage.cleanup()
+from tests.support.worlds import last
 
 
 def sent(world: World, *commands: a.Command) -> list[str]:
     """What the last of these commands sends, each on a broker at rest."""
-    begin = 0
-    for command in commands:
-        world.stage.quiesce()
-        begin = len(world.stage.events)
-        command.perform(world)
-    world.stage.quiesce()
     return [
         " ".join((
             event.method, *([] if event.delivery_tag is None else [str(event.delivery_tag)]),
             *(["multiple"] if event.multiple else []), *(["requeue"] if event.has("requeue") else []),
         ))
-        for event in world.stage.events[begin:]
+        for event in last(world, *commands)
         if event.direction == ">"
     ]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from conformance import profiles
@@ -14,38 +12,19 @@ from conformance.machines import confirms as c
 from conformance.machines.campaign import SCHEDULERS, Scheduler
 from conformance.machines.world import World
 from conformance.recorder import Recorder
-from conformance.stage import BACKSTAGE, Stage
+from conformance.stage import BACKSTAGE
 from reference_broker import ReferenceBroker
+from tests.support.worlds import last
 
 PROFILE = profiles.load("documented")
 BEGIN = c.Begin(1)
 
 
-@pytest.fixture(scope="module")
-def target() -> Iterator[Target]:
-    with ReferenceBroker() as broker:
-        yield Target.parse(broker.url)
-
-
-@pytest.fixture
-def world(target: Target) -> Iterator[World]:
-    stage = Stage(target, PROFILE, Recorder("run", "reference"), "machine")
-    yield World(stage, queues=2)
-    assert stage.finish().findings == []
-    stage.cleanup()
-
-
 def told(world: World, *commands: a.Command) -> list[str]:
     """What goes over the wire for the last of these commands, each on a broker at rest."""
-    begin = 0
-    for command in commands:
-        world.stage.quiesce()
-        begin = len(world.stage.events)
-        command.perform(world)
-    world.stage.quiesce()
     return [
         f"{event.direction}{event.method}{' multiple' if event.multiple else ''}"
-        for event in world.stage.events[begin:] if event.channel != BACKSTAGE
+        for event in last(world, *commands) if event.channel != BACKSTAGE
     ]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from conformance import profiles
@@ -16,12 +14,6 @@ from conformance.stage import Stage
 from reference_broker import ReferenceBroker
 
 DOCUMENTED = profiles.load("documented")
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[Target]:
-    with ReferenceBroker() as broker:
-        yield Target.parse(broker.url)
 
 
 def run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,12 +18,6 @@ from conformance.verdicts import Finding, Judgement
 from reference_broker import ReferenceBroker
 
 PROFILE = profiles.load("documented")
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[Target]:
-    with ReferenceBroker() as broker:
-        yield Target.parse(broker.url)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,18 @@
+"""What commands of a machine do on the wire."""
+
+from __future__ import annotations
+
+from conformance.events import Event
+from conformance.machines.alphabet import Command
+from conformance.machines.world import World
+
+
+def last(world: World, *commands: Command) -> list[Event]:
+    """What goes over the wire for the last of these commands, each on a broker at rest."""
+    begin = 0
+    for command in commands:
+        world.stage.quiesce()
+        begin = len(world.stage.events)
+        command.perform(world)
+    world.stage.quiesce()
+    return world.stage.events[begin:]
