@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ import pytest
 
 from conformance import profiles
 from conformance.events import Event
+from conformance.model.publishing import body_frames
 from conformance.monitors import judge
 from reports import recording
 from reports.pipeline import check, follow, ingest, stream, verdicts
@@ -150,3 +152,16 @@ def begun(watched: Stream, process: subprocess.Popen[bytes], batches: int) -> No
         assert process.poll() is None, "it ended before it was killed"
         assert time.monotonic() < deadline, "nothing was written"
         time.sleep(0.02)
+
+
+def test_of_frames_their_number_is_passed_on(mixed: list[Event], tmp_path: Path) -> None:
+    publish = next(event for event in mixed if event.method == "basic.publish")
+    body = publish.raw.rindex(b"\x03\x00\x01")
+    size = publish.body_size or 0
+    twice = publish._replace(raw=publish.raw[:body] + publish.raw[body:] * 2, body_size=2 * size)
+    file = recording.write(tmp_path, HEADER, [publish, twice._replace(seq=publish.seq + 1)])
+    *_, piece = stream.pieces(file)
+    raws = [event[-1] for event in marshal.loads(piece["events"])]
+    assert [len(raw) for raw in raws] == [8, 16]
+    assert [body_frames(raw, size) for raw in raws] == [1, 2]
+    assert [body_frames(one.raw, one.body_size or 0) for one in (publish, twice)] == [1, 2]
