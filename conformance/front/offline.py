@@ -2,8 +2,9 @@
 
 Spark counts and picks, of each kind of finding (same rule, queue type and words, numbers and names aside), the first;
 its exchange is cut out by `slices`. The rest is what a live run does: the same ledger, the same deviations, the same
-gate. Two things differ. A deviation of the profile excuses and does no more: traffic that somebody else made need not
-show it. And what is repeated is the judging, so a case says how to judge again, not how to provoke.
+gate. Two things differ. Where the suite did not make the traffic, a deviation of the profile excuses and does no more,
+since nobody went looking for it. And what is repeated is the judging, so a case says how to judge again, not how to
+provoke.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _result(
         run=run, started=str(header.get("started", "")), seconds=_lasted(header),
         command=told.command, rerun=told.again,
         seed=int(header.get("seed") or 0), depth=str(header.get("depth") or header.get("kind", "")),
-        selection=EVERYTHING, known=_known(profile, told),
+        selection=EVERYTHING, known=_known(profile, told, header),
     ))
     results = _judged_again(_doubted(results, counts), told.again)
     return Checked(results, tuple(_places(results, seen)), header)
@@ -163,12 +164,13 @@ def _lasted(header: Mapping[str, Any]) -> float:
     return (int(header.get("ended", 0)) - int(header.get("began", 0))) / 1e9
 
 
-def _known(profile: Profile, told: Told) -> Known:
-    """Deviations that excuse and do no more."""
+def _known(profile: Profile, told: Told, header: Mapping[str, Any]) -> Known:
+    """The deviations that hold. Traffic that the suite did not make need not show them: there they excuse, no more."""
     known = told.known or Known(load_deviations(profile.deviations) if profile.deviations else (),
                                 profile.deviations or "")
-    return replace(known, entries=[replace(entry, intermittent=True, expires=None) for entry in known.entries],
-                   sought=False)
+    if header.get("depth"):
+        return known
+    return replace(known, entries=[replace(entry, intermittent=True) for entry in known.entries], sought=False)
 
 
 def _counted(

@@ -197,7 +197,10 @@ def test_equal_verdicts_are_no_difference(mixed: list[Event]) -> None:
     rows = rows_of(results)
     assert verdicts.differences(rows, results) == []
     broken = next(row.rule for row in rows if row.verdict == "broken")
-    assert verdicts.differences(rows, changed(results, broken, verdict="deviates")) == []
+    assert verdicts.differences(rows, changed(results, broken, verdict="deviates", cases=[{}])) == []
+    held = next(row.rule for row in rows if row.verdict == "held")
+    assert verdicts.differences(rows, changed(results, held, verdict="deviates", cases=[])) == []
+    assert verdicts.differences(rows, changed(results, held, verdict="deviates", cases=[{}])) != []
 
 
 def test_every_difference_is_named(mixed: list[Event]) -> None:
