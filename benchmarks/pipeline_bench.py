@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline_bench", description=__doc__)
     parser.add_argument("--events", type=int, help="one large run of so many events instead of the benches")
-    parser.add_argument("--size", type=int, default=300_000, help="events that the benches work on")
+    parser.add_argument("--size", type=int, default=200_000, help="events that the benches work on")
     parser.add_argument("--growth", type=int, default=1_000_000, help="the larger of the sizes that growth compares")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 1))

@@ -8,7 +8,7 @@ return is in its queue. A proof counts from the receipt of the answer, never fro
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from conformance.events import Event
 from conformance.model import cancelling, endings, races, windows
@@ -17,8 +17,20 @@ from conformance.model.facts import Accepted, Fact
 from conformance.model.records import EITHER, PUBLISHED, WAITING, Copy
 
 
-def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
+def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
     """An answer to what was sent then: everything before that has been handled, and was not refused."""
+    shared, connection = channel.shared, channel.connection
+    if (
+        channel.unproven or channel.race is not None or channel.risk or shared.count or not shared.answered
+        or channel.joining or channel.silent or channel.unrested or connection.doom is not None
+        or connection.notices is False
+    ):
+        return _proven(channel, sent, event)
+    _answered(channel, sent)
+    return ()
+
+
+def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     unproven = channel.unproven
     while unproven and unproven[0].seq < sent:
         settlement = unproven.popleft()
@@ -33,13 +45,17 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
         _clear(channel, event.seq)
     windows.change_answered(channel, sent, event.seq)
     yield from cancelling.rest(channel, sent, event)
-    if channel.sent:
-        channel.sent = {ids: seq for ids, seq in channel.sent.items() if seq >= sent}
+    _answered(channel, sent)
     doom = channel.connection.doom
     if doom is not None and doom.optional and doom.seq <= sent and doom.channel in (0, channel.number):
         channel.connection.doom = None
         for other in channel.connection.channels.values():
             _clear(other, event.seq)
+
+
+def _answered(channel: Channel, sent: int) -> None:
+    for ids in [ids for ids, seq in channel.sent.items() if seq < sent]:
+        del channel.sent[ids]
 
 
 def _clear(channel: Channel, at: int) -> None:

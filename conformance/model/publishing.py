@@ -50,7 +50,10 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         publication.routed = bool(way)
     if event.message is not None:
         publication.copies = [_copy(channel, event, queue, publication) for queue in queues]
-    publication.full = next((queue for queue in queues if _press(queue, channel)), None)
+    for queue in queues:
+        if queue.room is not None and _press(queue, queue.room, channel):
+            publication.full = queue
+            break
     _remember(channel, publication)
     if channel.transactional:
         channel.unpublished.append(publication)
@@ -127,14 +130,12 @@ def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication
     return copy
 
 
-def _press(queue: Queue, channel: Channel) -> bool:
+def _press(queue: Queue, room: int, channel: Channel) -> bool:
     """Counts a publish against the queue's room; is there certainly none left for it?"""
-    if queue.room is None:
-        return False
     before = queue.pressed[channel.incarnation]
     queue.pressed[channel.incarnation] += 1
     certain = queue.semantics.same_channel_order and not queue.disturbed and not channel.transactional
-    return certain and max(before, queue.accepted) >= queue.room
+    return certain and max(before, queue.accepted) >= room
 
 
 def _remember(channel: Channel, publication: Publication) -> None:

@@ -107,24 +107,25 @@ def _publishes_beside(channel: Channel) -> tuple[str, ...]:
     return ()
 
 
-def _borne_out(publication: Publication, channel: Channel) -> Iterator[str]:
-    number = publication.number
+def _borne_out(publication: Publication, channel: Channel) -> list[str]:
+    number, rules = publication.number, list[str]()
     if number == 1 and channel.plain:
-        yield "CNF-002"
+        rules.append("CNF-002")
     if len(channel.selects) > 1 and any(
         select.published > channel.numbered and select.seq < publication.seq for select in channel.selects[1:]
     ):
-        yield "CNF-003"
+        rules.append("CNF-003")
     if number == channel.published:
-        yield "CNF-020"
+        rules.append("CNF-020")
     if publication.pipelined:
-        yield "CNF-022"
+        rules.append("CNF-022")
         if not channel.selects[0].waits:
-            yield "CNF-001"
+            rules.append("CNF-001")
     if publication.frames != 1:
-        yield "CNF-026"
+        rules.append("CNF-026")
     if _settled_meanwhile(publication, channel):
-        yield "CNF-027"
+        rules.append("CNF-027")
+    return rules
 
 
 def _left_first(publication: Publication) -> bool:
@@ -147,21 +148,21 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     """What is left open is reported: grouping, order, and whether the delivery or the confirm comes first."""
     if not fact.resolved:
         return
-    first, channel = fact.resolved[0], fact.channel
+    first, channel, rules = fact.resolved[0], fact.channel, ["CNF-014"]
     if len(fact.resolved) == 1:
-        notes.exercise("CNF-007")
+        rules.append("CNF-007")
         notes.report("CNF-007", f"one {fact.event.method}, {'multiple' if fact.multiple else 'single'}")
-    notes.exercise("CNF-014")
     in_order = first.number == next(iter(channel.unconfirmed))
     notes.report("CNF-014", "in order" if in_order else "out of order")
     for publication in fact.resolved:
         if len(publication.copies) == 1:
-            notes.exercise("CNF-015")
+            rules.append("CNF-015")
             notes.report("CNF-015", "out of order" if _overtakes(publication, fact) else "in order")
         if publication.copies:
-            notes.exercise("CNF-018")
+            rules.append("CNF-018")
             seen = [copy for copy in publication.copies if copy.seen]
             notes.report("CNF-018", "delivery first" if seen else "confirm first")
+    notes.exercise(*rules)
 
 
 def _overtakes(publication: Publication, fact: Confirmed) -> bool:
