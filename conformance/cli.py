@@ -26,7 +26,7 @@ from conformance.front.exits import (
     WRONG_USE,
     Refused,
 )
-from conformance.front.options import LEVELS, TABLE
+from conformance.front.options import DEPTHS, LEVELS, TABLE
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _broker, _report, _trace):
+    for add in (_run, _doctor, _list, _explain, _broker, _report, _trace, _mutants):
         add(verbs)
     return top
 
@@ -246,6 +246,23 @@ def report(options: argparse.Namespace) -> int:
         raise Refused(WRONG_USE, f"{path}: {problem}.") from None
     print(next(file for file in written if file.name == "index.html"))
     return GATE_OPEN
+
+
+def _mutants(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "mutants", mutants, "hunt wrong brokers: is each found by a rule that it should break?")
+    added.add_argument("mutants", nargs="?", default="*", metavar="GLOB", help="only these, e.g. 'settle.*'")
+    added.add_argument("--seeds", type=int, default=5, metavar="N", help="with seeds 0 to N-1 (default: %(default)s)")
+    added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
+    added.add_argument("-n", "--workers", metavar="N", help="in N processes (default: as many as cores)")
+    _format(added, "text, or the matrix of mutants and rules")
+
+
+def mutants(options: argparse.Namespace) -> int:
+    from conformance.front.mutants import Wishes, run
+
+    if options.seeds < 1:
+        raise Refused(WRONG_USE, f"--seeds {options.seeds} plays nothing; give at least 1.")
+    return run(Wishes(options.mutants, options.seeds, options.depth, _workers(options.workers), options.format))
 
 
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -20,27 +20,31 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`says` completes "a broker in which ..."; `rules` are those that must catch it."""
+    """`says` completes "a broker in which ..."; `rules` are those that must catch it; `field` links to a bug of a
+    real broker that it imitates."""
 
     name: str
     says: str
     rules: tuple[str, ...]
     apply: Callable[[Parts], None]
+    field: str = ""
 
 
 def changes(
-    family: list[Mutant], name: str, says: str, *rules: str
+    family: list[Mutant], name: str, says: str, *rules: str, field: str = ""
 ) -> Callable[[Callable[[Parts], None]], Callable[[Parts], None]]:
     """The decorated function changes the parts."""
 
     def add(apply: Callable[[Parts], None]) -> Callable[[Parts], None]:
-        family.append(Mutant(name, says, rules, apply))
+        family.append(Mutant(name, says, rules, apply, field))
         return apply
 
     return add
 
 
-def replaces(target: str, family: list[Mutant], name: str, says: str, *rules: str) -> Callable[[F], F]:
+def replaces(
+    target: str, family: list[Mutant], name: str, says: str, *rules: str, field: str = ""
+) -> Callable[[F], F]:
     """The decorated function takes the place of one method of one part ("part.method")."""
     part, method = target.split(".")
 
@@ -48,7 +52,7 @@ def replaces(target: str, family: list[Mutant], name: str, says: str, *rules: st
         def apply(parts: Parts) -> None:
             parts.override(part, **{method: wrong})
 
-        family.append(Mutant(name, says, rules, apply))
+        family.append(Mutant(name, says, rules, apply, field))
         return wrong
 
     return add
