@@ -24,6 +24,7 @@ from reports.pipeline.session import session
 RESULTS, PAGE, WORK = Path("build/bench-pipeline.json"), Path("docs/pipeline.md"), Path("build/bench-pipeline")
 BEGIN, END = "<!-- figures: written by make bench-pipeline -->", "<!-- end of figures -->"
 PLANTS = 6
+BENCHES = ("memory", "check", "peers", "shard", "capture", "stream", "growth")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,6 +51,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=200_000, help="events that the benches work on")
     parser.add_argument("--growth", type=int, default=1_000_000, help="the larger of the sizes that growth compares")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=BENCHES, default=BENCHES, help="not all benches")
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--page", action="store_true", help="only write the page from the figures there are")
     return parser.parse_args(arguments)
@@ -65,16 +67,17 @@ def measured(options: argparse.Namespace) -> list[Row]:
     confirms = sum(one.rule == traffic.CONFIRM for one in planted)
     rows: list[Row] = []
     try:
-        for name, act in {
+        acts: dict[str, Callable[[], list[Row]]] = {
             "memory": lambda: stages.memory(spark, WORK, size),
             "check": lambda: stages.checked(spark, paths, events, cores, rounds),
-            "DuckDB and Polars": lambda: relational.compared(spark, paths, events, confirms, rounds),
+            "peers": lambda: relational.compared(spark, paths, events, confirms, rounds),
             "shard": lambda: stages.sharded(spark, paths, WORK, events, rounds),
             "capture": lambda: stages.captured(spark, WORK, 16, rounds),
             "stream": lambda: stages.streamed(spark, WORK, size // 2, 12),
             "growth": lambda: stages.growth(options.growth),
-        }.items():
-            rows += _told(name, act)
+        }
+        for name in options.only:
+            rows += _told(name, acts[name])
     finally:
         spark.stop()
         shutil.rmtree(WORK, ignore_errors=True)
