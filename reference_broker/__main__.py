@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
-from reference_broker.embedded import installed_version, make_core
+from reference_broker.embedded import charter, installed_version, make_core
 from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.server import Server
 
@@ -28,6 +28,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose; may be repeated"
     )
     parser.add_argument(
+        "--liberties", type=int, metavar="SEED", help="do what the text leaves open differently each time"
+    )
+    parser.add_argument(
         "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
     )
     parser.add_argument("--http", type=int, metavar="PORT", help="serve the management interface here, too")
@@ -36,8 +39,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-async def serve(host: str, port: int, mutants: Sequence[str], dialect: str, http: int | None) -> None:
-    server = Server(make_core(mutants=mutants, dialect=dialect, seed=None), "elastic" if http is not None else "real")
+async def serve(
+    host: str, port: int, mutants: Sequence[str], dialect: str, http: int | None, liberties: int | None = None,
+) -> None:
+    core = make_core(mutants=mutants, liberties=liberties, dialect=dialect, seed=None)
+    server = Server(core, "elastic" if http is not None else "real")
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -45,6 +51,8 @@ async def serve(host: str, port: int, mutants: Sequence[str], dialect: str, http
     control = Control(server) if http is not None else None
     if control is not None and http is not None:
         print(f"management on http://guest:guest@{host}:{await control.listen(host, http)}", flush=True)
+    if liberties is not None:
+        print(charter(liberties), file=sys.stderr, flush=True)
     print(f"listening on amqp://guest:guest@{host}:{taken}/%2F", flush=True)
     await stop.wait()
     if control is not None:
@@ -61,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
     try:
-        asyncio.run(serve(options.host, options.port, options.mutant, options.dialect, options.http))
+        asyncio.run(serve(options.host, options.port, options.mutant, options.dialect, options.http, options.liberties))
     except UnknownMutant as error:
         print(f"reference-broker: {error}", file=sys.stderr)
         return CANNOT_LISTEN

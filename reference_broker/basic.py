@@ -73,7 +73,7 @@ def get(channel: Channel, method: m.BasicGet) -> None:
 
 
 def consume(channel: Channel, method: m.BasicConsume) -> None:
-    parts, connection = channel.connection.broker.parts, channel.connection
+    parts, connection = channel.connection.parts, channel.connection
     if method.consumer_tag in channel.consumers:
         raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
     queue = named_queue(channel, method.queue)
@@ -101,7 +101,7 @@ def window(channel: Channel, queue: Queue, tag: str) -> Limit:
             if earlier is not None and earlier.tag == tag and earlier.queue is queue:
                 earlier.own.change(count)
                 return earlier.own
-    return channel.connection.broker.parts.limit(count)
+    return channel.connection.parts.limit(count)
 
 
 def priority(method: m.BasicConsume, queue: str) -> int:
@@ -196,7 +196,7 @@ def confirm_select(channel: Channel, method: m.ConfirmSelect) -> None:
     if channel.transaction is not None:
         raise precondition("cannot switch from tx to confirm mode")
     if channel.confirms is None:
-        channel.confirms = channel.connection.broker.parts.confirms()
+        channel.confirms = channel.connection.parts.confirms()
         channel.confirms.published = channel.numbered
     if not method.no_wait:
         channel.connection.send(m.ConfirmSelectOk(channel.number))
@@ -206,7 +206,7 @@ def tx_select(channel: Channel, method: m.TxSelect) -> None:
     if channel.confirms is not None:
         raise precondition("cannot switch from confirm to tx mode")
     if channel.transaction is None:
-        channel.transaction = channel.connection.broker.parts.transaction()
+        channel.transaction = channel.connection.parts.transaction()
     channel.connection.send(m.TxSelectOk(channel.number))
 
 

@@ -64,6 +64,10 @@ class Broker:
             }
         )
 
+    def remake(self, parts: Parts) -> None:
+        """From now on make connections and queues of these parts. What is there stays as it is."""
+        self.parts = self.vhost.parts = parts
+
     def connect(self) -> Connection:
         connection = self.parts.connection(self)
         self.connections[connection] = None

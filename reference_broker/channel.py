@@ -30,7 +30,7 @@ Fate: TypeAlias = Callable[[Delivery], None]
 
 class Channel:
     def __init__(self, connection: Connection, number: int) -> None:
-        parts = connection.broker.parts
+        parts = connection.parts
         self.connection = connection
         self.vhost: VirtualHost = connection.vhost
         self.number = number

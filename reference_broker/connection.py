@@ -40,6 +40,7 @@ PATIENCE = 10.0
 class Connection:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
+        self.parts = broker.parts
         self.vhost = broker.vhost
         self.phase = Phase.GREETING
         self.finished = False
@@ -141,7 +142,7 @@ class Connection:
     def serve(self, channel: Channel, method: codec.Method) -> None:
         if channel.number in self.assemblies:
             raise self.assemblies[channel.number].interrupted()
-        handler = self.broker.parts.handlers.get(type(method))
+        handler = self.parts.handlers.get(type(method))
         if handler is not None:
             handler(channel, method)
         elif method.HAS_CONTENT:
@@ -163,7 +164,7 @@ class Connection:
         header, body = assembly.header, b"".join(assembly.bodies)
         assert header is not None
         if isinstance(assembly.method, m.BasicPublish):
-            self.broker.parts.publish(self.channels[number], assembly.method, header, body)
+            self.parts.publish(self.channels[number], assembly.method, header, body)
             del self.assemblies[number]
         else:
             raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
@@ -274,7 +275,7 @@ class Connection:
                 f"channel_max ({self.channel_max})",
                 offender=(0, 0),
             )
-        self.channels[method.channel] = self.broker.parts.channel(self, method.channel)
+        self.channels[method.channel] = self.parts.channel(self, method.channel)
         self.send(m.ChannelOpenOk(method.channel))
 
     def second_open(self, method: m.ChannelOpen) -> None:

@@ -4,7 +4,9 @@
         connect(broker.url)
 
 Every instance is its own world, on a free port of the loopback interface. With `clock="virtual"`
-time stands still until `advance` is called. The same seed gives the same server-made names. A
+time stands still until `advance` is called. The same seed gives the same server-made names.
+`liberties` makes it do what the text leaves open differently each time, see `freedom`; the number says
+which liberties, and `charter` tells them. A
 `dialect` other than "documented" does as that RabbitMQ does, and introduces itself as it.
 """
 
@@ -14,21 +16,27 @@ import asyncio
 import random
 import string
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from importlib import metadata
 from types import TracebackType
 from typing import Self
 
-from reference_broker import dialects
+from reference_broker import dialects, freedom
 from reference_broker.broker import Broker
 from reference_broker.control import Control
 from reference_broker.dialects import DOCUMENTED
+from reference_broker.freedom import Charter
 from reference_broker.mutants import parts_with
+from reference_broker.parts import Parts
 from reference_broker.server import ClockKind, Server
 
 NAME_LETTERS = string.ascii_letters + string.digits + "-_"
+
+
+Liberties = int | Sequence[str] | None
+"""The seed by which liberties are drawn, or the names of some, or none."""
 
 
 def installed_version() -> str:
@@ -43,9 +51,26 @@ def random_names(seed: int | None) -> Callable[[], str]:
     return lambda: "".join(chance.choices(NAME_LETTERS, k=22))
 
 
+def charter(liberties: int | Sequence[str], chance: random.Random | None = None) -> Charter:
+    """The liberties that a seed draws, or that have these names; `str` tells them. Raises UnknownLiberty."""
+    if isinstance(liberties, int):
+        return freedom.drawn(chance or random.Random(liberties))
+    return freedom.of(liberties, chance or random.Random(0))
+
+
+def make_parts(mutants: Iterable[str] = (), liberties: Liberties = None) -> Parts:
+    """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
+    parts = parts_with(mutants)
+    if liberties is not None:
+        chance = random.Random(liberties if isinstance(liberties, int) else 0)
+        charter(liberties, chance).apply(parts, chance)
+    return parts
+
+
 def make_core(
     *,
     mutants: Iterable[str] = (),
+    liberties: Liberties = None,
     dialect: str = DOCUMENTED.name,
     product: str | None = None,
     version: str | None = None,
@@ -59,7 +84,7 @@ def make_core(
         version=version or speaks.version or installed_version(),
         dialect=speaks,
         heartbeat=heartbeat,
-        parts=parts_with(mutants),
+        parts=make_parts(mutants, liberties),
         unique=random_names(seed),
     )
     broker.vhost.settings.consumer_timeout = consumer_timeout
@@ -74,6 +99,7 @@ class ReferenceBroker:
         *,
         clock: ClockKind = "real",
         mutants: Iterable[str] = (),
+        liberties: Liberties = None,
         dialect: str = DOCUMENTED.name,
         product: str | None = None,
         version: str | None = None,
@@ -89,13 +115,13 @@ class ReferenceBroker:
         self.theirs_only = theirs_only
         self.port = port
         self.clock = clock
-        mutants = tuple(mutants)
-        parts_with(mutants)
+        self._mutants = mutants = tuple(mutants)
+        make_parts(mutants, liberties)
         dialects.dialect(dialect)
         heartbeat = 0 if clock == "virtual" else 60
         self._core = partial(
-            make_core, mutants=mutants, dialect=dialect, product=product, version=version, seed=seed,
-            heartbeat=heartbeat, consumer_timeout=consumer_timeout,
+            make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
+            seed=seed, heartbeat=heartbeat, consumer_timeout=consumer_timeout,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -137,14 +163,24 @@ class ReferenceBroker:
         self._thread = None
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; what is due has been sent when this returns."""
+        """Let time pass; what is due has been sent when this returns, or put off where that is a liberty."""
         if self.clock == "real":
             raise ValueError("only a clock that is virtual or elastic can be advanced")
+        self._inside(lambda server: server.advance(seconds))
+
+    def liberties(self, seed: int | Sequence[str] | None) -> Charter | None:
+        """Take these liberties from now on, on new connections and in new queues; none with None. Tells which."""
+        parts = make_parts(self._mutants, seed)
+        self._inside(lambda server: server.broker.remake(parts))
+        return None if seed is None else charter(seed)
+
+    def _inside(self, action: Callable[[Server], None]) -> None:
+        """Do something in the thread of the broker, and wait for it. Raises RuntimeError if that does not run."""
         if self._loop is None or self._server is None:
             raise RuntimeError("the broker is not running")
-        passed: Future[None] = Future()
-        self._loop.call_soon_threadsafe(self._advance, seconds, passed)
-        passed.result()
+        done: Future[None] = Future()
+        self._loop.call_soon_threadsafe(self._do, action, done)
+        done.result()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -154,14 +190,14 @@ class ReferenceBroker:
     ) -> None:
         self.stop()
 
-    def _advance(self, seconds: float, passed: Future[None]) -> None:
+    def _do(self, action: Callable[[Server], None], done: Future[None]) -> None:
         assert self._server is not None
         try:
-            self._server.advance(seconds)
+            action(self._server)
         except BaseException as error:
-            passed.set_exception(error)
+            done.set_exception(error)
         else:
-            passed.set_result(None)
+            done.set_result(None)
 
     def _run(self, core: Broker, listening: Future[int]) -> None:
         asyncio.run(self._serve(core, listening))

@@ -171,7 +171,7 @@ class Link:
 
     def _read(self, direction: str, reader: codec.FrameReader, data: bytes) -> Iterator[Event]:
         """The events of these octets; what is no frame ends them, as one malformed event."""
-        if data[:4] == b"AMQP":
+        if data[:4] == b"AMQP" and not reader.pending:
             yield self._builder.note(direction, events.PROTOCOL, data[:8])
             data = data[8:]
         whole, problem = _cut(reader, data)

@@ -23,6 +23,10 @@ class EmbeddedBroker:
         """Let time pass; whatever falls due on the way happens, in order."""
         self._broker.advance(seconds)
 
+    def liberties(self, seed: int | None) -> None:
+        """Lawful chaos on connections and queues from now on, as this seed draws it; none any more with None."""
+        self._broker.liberties(seed)
+
     def __enter__(self) -> Self:
         self._broker.start()
         return self

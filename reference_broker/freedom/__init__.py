@@ -1,0 +1,67 @@
+"""Lawful chaos: what the text leaves to a broker, done differently each time.
+
+A *liberty* is a way to behave that some sentence grants, kept as data: its name, what a broker may do, and who says
+so. A `Charter` is a combination of them with their parameters, drawn from a source of chance that comes in from
+outside, like time. It is applied to the `Parts` a broker is made from, as mutants are: nothing of it is on the path
+of a broker without liberties. The same seed draws the same charter, and `str(charter)` tells it.
+
+What only *might* be granted is not in here: a redelivered flag on a first delivery (a hint to the XML, exact to the
+guide), gaps between delivery tags (not forbidden, never seen), another order for a batch of requeues than the profile
+`documented` reads out of the guide, and frames of a channel after its own close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reference_broker.freedom import confirming, serving, settling, writing
+from reference_broker.freedom.kinds import Chance, Free, Later, Liberty, ticks
+from reference_broker.parts import Parts
+
+FAMILIES = (confirming, serving, settling, writing)
+LIBERTIES: Mapping[str, Liberty] = {one.name: one for family in FAMILIES for one in family.LIBERTIES}
+"""In the order in which they are applied: what works on octets comes last."""
+
+
+class UnknownLiberty(ValueError):
+    """A name that is not in `LIBERTIES`."""
+
+
+@dataclass(frozen=True)
+class Charter:
+    """Liberties that a broker takes, each with the parameters that were drawn for it."""
+
+    granted: Mapping[str, Mapping[str, Any]]
+
+    def __str__(self) -> str:
+        """One liberty a line, with its parameters."""
+        return "\n".join(
+            " ".join([name, *(f"{key}={value}" for key, value in given.items())])
+            for name, given in self.granted.items()
+        )
+
+    def apply(self, parts: Parts, chance: Chance) -> None:
+        later = Later()
+        ticks(parts, later)
+        for name, given in self.granted.items():
+            LIBERTIES[name].apply(Free(parts, chance, later, given))
+
+
+def drawn(chance: Chance) -> Charter:
+    """Any combination, from one liberty to all of them."""
+    few = chance.randint(1, 4)
+    count = chance.choice((few, chance.randint(1, len(LIBERTIES)), len(LIBERTIES)))
+    return of(chance.sample(list(LIBERTIES), count), chance)
+
+
+def of(names: Sequence[str], chance: Chance) -> Charter:
+    """These liberties, with parameters by chance. Raises UnknownLiberty."""
+    unknown: Iterable[str] = [name for name in names if name not in LIBERTIES]
+    for name in unknown:
+        raise UnknownLiberty(f"no liberty is called '{name}'; there are {', '.join(LIBERTIES)}")
+    return Charter({
+        name: {key: chance.choice(values) for key, values in one.parameters.items()}
+        for name, one in LIBERTIES.items() if name in names
+    })

@@ -1,0 +1,116 @@
+"""Liberties of publisher confirms: in which shape, in which order, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codec import methods as m
+from reference_broker.freedom.kinds import SHARES, TICKS, Free, Liberty, liberty
+
+if TYPE_CHECKING:
+    from reference_broker.channel import Channel
+    from reference_broker.confirms import Confirms
+
+LIBERTIES: list[Liberty] = []
+GUIDE = "guide: Consumer Acknowledgements and Publisher Confirms"
+
+
+@liberty(
+    LIBERTIES, "confirms.each", "confirm every publish by itself, however many are ready",
+    f'{GUIDE}, "Ordering Considerations for Publisher Confirms": a confirm is for "a single message or a group"',
+)
+def _(free: Free) -> None:
+    def flush(self: Confirms, channel: int) -> list[m.BasicAck | m.BasicNack]:
+        accepted, ready = set(self.accepted), sorted([*self.accepted, *self.refused])
+        self.accepted, self.refused = [], []
+        return [
+            m.BasicAck(channel, number, False) if number in accepted else m.BasicNack(channel, number, False, False)
+            for number in ready
+        ]
+
+    free.parts.override("confirms", flush=flush)
+
+
+@liberty(
+    LIBERTIES, "confirms.multiple-of-one", "say multiple where it covers only the publish it names",
+    f'{GUIDE}, "Publisher Confirms": multiple says "up to and including" a number, not how many those are',
+    share=SHARES,
+)
+def _(free: Free) -> None:
+    honest = free.parts.confirms.flush
+
+    def flush(self: Confirms, channel: int) -> list[m.BasicAck | m.BasicNack]:
+        out = honest(self, channel)
+        lowest = min([*self.pending, *(confirm.delivery_tag for confirm in out)], default=0)
+        return [widened(confirm) if confirm.delivery_tag == lowest and free.luck() else confirm for confirm in out]
+
+    free.parts.override("confirms", flush=flush)
+
+
+def widened(confirm: m.BasicAck | m.BasicNack) -> m.BasicAck | m.BasicNack:
+    if isinstance(confirm, m.BasicAck):
+        return m.BasicAck(confirm.channel, confirm.delivery_tag, True)
+    return m.BasicNack(confirm.channel, confirm.delivery_tag, True, confirm.requeue)
+
+
+@liberty(
+    LIBERTIES, "confirms.held-back", "confirm late, and then what has gathered meanwhile together",
+    f'{GUIDE}, "Ack Latency for Persistent Messages": confirms come after an interval, "a few hundred milliseconds"',
+    share=SHARES, ticks=TICKS,
+)
+def _(free: Free) -> None:
+    hold(free, all_of_them=True)
+
+
+@liberty(
+    LIBERTIES, "confirms.out-of-order", "confirm a later publish before an earlier one",
+    f'{GUIDE}, "Ordering Considerations for Publisher Confirms": the moment depends on delivery mode and queues, so '
+    'confirms "can arrive in a different order"',
+    share=SHARES, ticks=TICKS,
+)
+def _(free: Free) -> None:
+    hold(free, all_of_them=False)
+    honest = free.parts.confirms.flush
+
+    def flush(self: Confirms, channel: int) -> list[m.BasicAck | m.BasicNack]:
+        out = honest(self, channel)
+        multiples = [confirm for confirm in out if confirm.multiple]
+        single = [confirm for confirm in out if not confirm.multiple]
+        free.chance.shuffle(single)
+        return multiples + single
+
+    free.parts.override("confirms", flush=flush)
+
+
+def hold(free: Free, *, all_of_them: bool) -> None:
+    """Some of what is ready to be confirmed stays unresolved for some ticks; none when the channel ends."""
+    honest = free.parts.channel
+
+    def flush_confirms(self: Channel) -> None:
+        held = [] if self.confirms is None or self.closing else keep(self.confirms, free, all_of_them)
+        honest.flush_confirms(self)
+        if held:
+            free.put_off(lambda: release(self, held))
+
+    free.parts.override("channel", flush_confirms=flush_confirms)
+
+
+def keep(confirms: Confirms, free: Free, all_of_them: bool) -> list[tuple[int, bool]]:
+    """Take numbers out of what is ready: these, and whether they are accepted."""
+    ready = [*((number, True) for number in confirms.accepted), *((number, False) for number in confirms.refused)]
+    held = (ready if free.luck() else []) if all_of_them else [one for one in ready if free.luck()]
+    numbers = {number for number, _ in held}
+    confirms.accepted = [number for number in confirms.accepted if number not in numbers]
+    confirms.refused = [number for number in confirms.refused if number not in numbers]
+    confirms.pending = dict.fromkeys(sorted([*confirms.pending, *numbers]))
+    return held
+
+
+def release(channel: Channel, held: list[tuple[int, bool]]) -> None:
+    """Ready again. With a share of 1 they would be held for ever, so now they leave."""
+    if channel.confirms is None or channel.closing:
+        return
+    for number, accepted in held:
+        (channel.confirms.accept if accepted else channel.confirms.refuse)(number)
+    for confirm in channel.confirms.flush(channel.number):
+        channel.connection.send(confirm)

@@ -1,0 +1,133 @@
+"""Liberties of serving consumers: who gets the next message, when, and from when on a new limit holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codec import methods as m
+from reference_broker import topology
+from reference_broker.freedom.kinds import SHARES, TICKS, Free, Liberty, liberty
+from reference_broker.queue import Queue
+
+if TYPE_CHECKING:
+    from reference_broker.channel import Channel
+    from reference_broker.prefetch import Consumer, Limit
+
+LIBERTIES: list[Liberty] = []
+ACKS = "guide: Consumer Acknowledgements and Publisher Confirms"
+
+
+@liberty(
+    LIBERTIES, "dispatch.any-consumer", "give the next message to any consumer of the queue that has room",
+    "AMQP 0-9-1 XML: basic.consume asks for messages of a queue, and no rule orders the consumers of one queue; the "
+    f'first delivered may be the last served again ({ACKS}, "Negative Acknowledgement and Requeuing")',
+    share=SHARES,
+)
+def _(free: Free) -> None:
+    honest = free.parts.queue.next_in_turn
+
+    def next_in_turn(self: Queue) -> Consumer:
+        if not self.ranked and free.luck():
+            self.ring.rotate(-free.chance.randint(0, len(self.ring) - 1))
+        return honest(self)
+
+    free.parts.override("queue", next_in_turn=next_in_turn)
+
+
+@liberty(
+    LIBERTIES, "dispatch.any-queue", "give a slot that has become free to any of the consumers that wait for it",
+    'guide: Consumer Prefetch, "Multiple Consumers Per Channel": a shared limit binds the sum; which queue uses it is '
+    "not said",
+)
+def _(free: Free) -> None:
+    honest = free.parts.limit.wake
+
+    def wake(self: Limit) -> None:
+        if len(self.parked) > 1:
+            waiting = list(self.parked)
+            free.chance.shuffle(waiting)
+            self.parked = dict.fromkeys(waiting)
+        honest(self)
+
+    free.parts.override("limit", wake=wake)
+
+
+@liberty(
+    LIBERTIES, "dispatch.late", "keep a message for a while although a consumer has room for it",
+    f'{ACKS}, "Channel Prefetch Setting (QoS)": messages are "sent (pushed) to clients asynchronously"',
+    share=SHARES, ticks=TICKS,
+)
+def _(free: Free) -> None:
+    honest = free.parts.queue.pump
+    awaited: set[Queue] = set()
+
+    def pump(self: Queue) -> None:
+        if self in awaited:
+            return
+        if bounded(self) or not (self.ring and self.ready) or not free.luck():
+            honest(self)
+            return
+        awaited.add(self)
+        free.put_off(lambda: go_on(self))
+
+    def go_on(queue: Queue) -> None:
+        awaited.discard(queue)
+        honest(queue)
+
+    free.parts.override("queue", pump=pump)
+
+
+def bounded(queue: Queue) -> bool:
+    """Do its messages leave by themselves, too? Then waiting would cost some."""
+    return queue.expiring or queue.settings.length_limited()
+
+
+@liberty(
+    LIBERTIES, "prefetch.late", "apply a changed channel limit only after a while, if the channel has consumers",
+    f'{ACKS}, "Channel Prefetch Setting (QoS)": a change while deliveries are in flight is a "natural race condition", '
+    "and there can temporarily be more than prefetch count",
+    ticks=TICKS,
+)
+def _(free: Free) -> None:
+    honest = free.parts.limit.full
+    former: dict[Limit, int] = {}
+
+    def full(self: Limit) -> bool:
+        if self not in former:
+            return honest(self)
+        return former[self] != 0 and self.held >= former[self]
+
+    qos = free.parts.handlers[m.BasicQos]
+
+    def changed(channel: Channel, method: m.BasicQos) -> None:
+        if channel.consumers and method.global_ and channel.limit not in former:
+            former[channel.limit] = channel.limit.count
+            free.put_off(lambda: apply(channel.limit))
+        qos(channel, method)
+
+    def apply(limit: Limit) -> None:
+        del former[limit]
+        limit.wake()
+
+    free.parts.override("limit", full=full)
+    free.parts.handlers[m.BasicQos] = changed
+
+
+@liberty(
+    LIBERTIES, "cancel.any-order", "tell the consumers of a deleted queue in any order, before or after delete-ok",
+    'guide: Consumer Cancel Notification: the broker sends basic.cancel "asynchronously"; no order is promised',
+)
+def _(free: Free) -> None:
+    def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
+        count, consumers = topology.remove_queue(channel, method)
+        news: list[Consumer | None] = [*consumers, *([] if method.no_wait else [None])]
+        free.chance.shuffle(news)
+        for consumer in news:
+            if consumer is None:
+                channel.connection.send(m.QueueDeleteOk(channel.number, count))
+                continue
+            consumer.channel.cancelled(consumer)
+            if consumer.channel is channel and consumer.queue.quorum is not None:
+                channel.bereft(consumer)
+
+    free.parts.handlers[m.QueueDelete] = queue_delete

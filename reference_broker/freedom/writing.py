@@ -1,0 +1,182 @@
+"""Liberties of the writing side: when frames leave, in which order those of different channels, in which pieces.
+
+Each works on the octets that the honest broker would write, and holds back some of them. A connection that has ended
+is not closed before everything has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import codec
+from reference_broker.freedom.kinds import SHARES, Free, Liberty, liberty
+from reference_broker.lifecycle import Phase
+from reference_broker.message import FRAME_OVERHEAD
+
+if TYPE_CHECKING:
+    from reference_broker.connection import Connection, Outbound
+
+LIBERTIES: list[Liberty] = []
+SPECIFICATION = "AMQP 0-9-1 specification"
+HEADER = b"AMQP"
+
+Cut = Callable[[bytes], tuple[bytes, bytes]]
+"""What of the octets leaves now, and the rest."""
+
+
+def frames(data: bytes) -> list[bytes]:
+    """Octets as whole frames; a protocol header counts as one."""
+    found, at = [], 0
+    while at < len(data):
+        header = data.startswith(HEADER, at)
+        size = FRAME_OVERHEAD if header else FRAME_OVERHEAD + int.from_bytes(data[at + 3 : at + 7], "big")
+        found.append(data[at : at + size])
+        at += size
+    return found
+
+
+def channel_of(frame: bytes) -> int:
+    return 0 if frame.startswith(HEADER) else int.from_bytes(frame[1:3], "big")
+
+
+def holds_back(free: Free, cut: Cut) -> None:
+    """Of all that is to be written only a part leaves at a time."""
+    honest = free.parts.connection
+    unsaid: dict[Connection, bytes] = {}
+    parting: set[Connection] = set()
+
+    def take(self: Connection) -> bytes:
+        self.finished = self.finished or self in parting
+        data, rest = cut(unsaid.pop(self, b"") + honest.take(self))
+        if rest:
+            unsaid[self] = rest
+            self.broker.dirty[self] = None
+            if self.finished:
+                parting.add(self)
+                self.finished = False
+        return data
+
+    def lost(self: Connection) -> None:
+        unsaid.pop(self, None)
+        parting.discard(self)
+        honest.lost(self)
+
+    free.parts.override("connection", take=take, lost=lost)
+
+
+@liberty(
+    LIBERTIES, "bodies.split", "send a body in more frames than its size asks for",
+    f'{SPECIFICATION}, 4.2.6 "Content Framing": a body is "zero or more" frames, each at most frame-max long',
+    share=SHARES,
+)
+def _(free: Free) -> None:
+    honest = free.parts.connection.encode
+
+    def encode(self: Connection, item: Outbound) -> bytes:
+        if not isinstance(item, tuple) or len(item[1].body) < 2 or not free.luck():
+            return honest(self, item)
+        method, message = item
+        longest = min(len(message.body) - 1, self.frame_max - FRAME_OVERHEAD)
+        room = free.chance.randint(max(1, longest // 20), longest)
+        return method.encode() + message.frames(method.channel, FRAME_OVERHEAD + room)
+
+    free.parts.override("connection", encode=encode)
+
+
+@liberty(
+    LIBERTIES, "heartbeats.interspersed", "send a heartbeat when none is due, to a client that agreed to heartbeats",
+    f'{SPECIFICATION}, 2.3.5.3 "Heartbeat Frames" and 4.2.7: a peer sends them at its own rate; nothing forbids more',
+    share=SHARES,
+)
+def _(free: Free) -> None:
+    honest = free.parts.connection.take
+    beat = codec.Heartbeat().encode()
+
+    def take(self: Connection) -> bytes:
+        data = honest(self)
+        agreed = data and self.heartbeat and self.phase is Phase.RUNNING
+        return beat + data if agreed and free.luck() else data
+
+    free.parts.override("connection", take=take)
+
+
+@liberty(
+    LIBERTIES, "channels.interleave", "send the frames of different channels in any order, even amid a content",
+    f'{SPECIFICATION}, 4.2.6 "Content Framing": contents of different channels may be mixed, and 2.1.2: each channel '
+    "is a stream of its own",
+    share=SHARES,
+)
+def _(free: Free) -> None:
+    def cut(data: bytes) -> tuple[bytes, bytes]:
+        lanes = Lanes(frames(data))
+        out: list[bytes] = []
+        while lanes.numbers:
+            number = free.chance.choice(lanes.numbers)
+            if out and free.luck() and free.chance.random() < 0.2:
+                break
+            out.append(lanes.next(number))
+        return b"".join(out), lanes.rest()
+
+    holds_back(free, cut)
+
+
+class Lanes:
+    """Frames by channel. What is said on channel 0 is said of the whole connection, and nothing passes it."""
+
+    def __init__(self, found: list[bytes]) -> None:
+        barrier = next((place for place, frame in enumerate(found) if channel_of(frame) == 0), len(found))
+        self.behind = found[barrier:]
+        self.by_channel: dict[int, list[bytes]] = {}
+        for frame in found[:barrier]:
+            self.by_channel.setdefault(channel_of(frame), []).append(frame)
+        if not self.by_channel and self.behind:
+            self.by_channel, self.behind = {0: [self.behind[0]]}, self.behind[1:]
+
+    @property
+    def numbers(self) -> list[int]:
+        return list(self.by_channel)
+
+    def next(self, number: int) -> bytes:
+        lane = self.by_channel[number]
+        frame = lane.pop(0)
+        if not lane:
+            del self.by_channel[number]
+        return frame
+
+    def rest(self) -> bytes:
+        """Lane after lane: their order among each other is free."""
+        return b"".join([*(frame for lane in self.by_channel.values() for frame in lane), *self.behind])
+
+
+@liberty(
+    LIBERTIES, "flush.piecemeal", "write some of the frames that are ready now, and the others a little later",
+    f'{SPECIFICATION}, 4.2.1 "Wire-Level Format": a connection is a sequence of frames; when each leaves is not said',
+    share=SHARES,
+)
+def _(free: Free) -> None:
+    def cut(data: bytes) -> tuple[bytes, bytes]:
+        if not data or not free.luck():
+            return data, b""
+        found = frames(data)
+        most = free.chance.randint(1, min(4, len(found)))
+        return b"".join(found[:most]), b"".join(found[most:])
+
+    holds_back(free, cut)
+
+
+@liberty(
+    LIBERTIES, "tcp.segments", "cut what it writes anywhere, down to single octets",
+    f'{SPECIFICATION}, 2.3.1 and 4.2.1: frames are delimited by their size field on "a stream transport"; TCP keeps no '
+    "boundaries",
+    largest=(1, 3, 16, 200),
+)
+def _(free: Free) -> None:
+    patience = 400
+
+    def cut(data: bytes) -> tuple[bytes, bytes]:
+        longest = max(free.given["largest"], len(data) // patience)
+        octets = free.chance.randint(1, max(1, longest))
+        return data[:octets], data[octets:]
+
+    holds_back(free, cut)
