@@ -256,16 +256,30 @@ def _mutants(verbs: argparse._SubParsersAction[Parser]) -> None:
     added.add_argument("mutants", nargs="?", default="*", metavar="GLOB", help="only these, e.g. 'settle.*'")
     added.add_argument("--seeds", type=int, default=5, metavar="N", help="with seeds 0 to N-1 (default: %(default)s)")
     added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
+    added.add_argument("--legal", type=int, metavar="N", help="instead: is a right broker taken for wrong, in N runs?")
+    added.add_argument("--seed", type=int, default=0, metavar="N", help="with --legal: the first seed (default: 0)")
     added.add_argument("-n", "--workers", metavar="N", help="in N processes (default: as many as cores)")
-    _format(added, "text, or the matrix of mutants and rules")
+    _format(added, "text, or the matrix of mutants and rules; the tally, with --legal")
 
 
 def mutants(options: argparse.Namespace) -> int:
     from conformance.front.mutants import Wishes, run
 
+    if options.legal is not None:
+        return legal(options)
     if options.seeds < 1:
         raise Refused(WRONG_USE, f"--seeds {options.seeds} plays nothing; give at least 1.")
     return run(Wishes(options.mutants, options.seeds, options.depth, _workers(options.workers), options.format))
+
+
+def legal(options: argparse.Namespace) -> int:
+    from conformance.front.legal import Wishes, run
+
+    if options.legal < 1:
+        raise Refused(WRONG_USE, f"--legal {options.legal} plays nothing; give at least 1.")
+    workers = _workers(options.workers)
+    count = (os.cpu_count() or 1) if workers is None or workers == "auto" else int(workers)
+    return run(Wishes(options.legal, options.seed, count, options.format))
 
 
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:

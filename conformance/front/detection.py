@@ -19,7 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol, TypeVar
 
 from conformance import profiles, rules
 from conformance.front.hunt import control, embedded, held_to, hunt
@@ -95,7 +95,7 @@ class Campaign:
         journal = Journal(self.folder, self.depth)
         wanted = tasks(self.mutants, self.seeds, self.depth, self.whole)
         left = [task for task in wanted if task.key not in journal]
-        played(left, journal, self.workers, Progress(len(wanted), len(wanted) - len(left), self.stream))
+        played(left, journal, self.workers, Progress(len(wanted), len(wanted) - len(left), self.stream), perform)
         document = self.document(journal, wanted)
         document["wall_seconds"] = round(time.monotonic() - begin, 1)
         return document
@@ -186,16 +186,25 @@ def told(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+class Keyed(Protocol):
+    """Something to perform once."""
+
+    @property
+    def key(self) -> str: ...
+
+
+K = TypeVar("K", bound=Keyed)
+
+
 def played(
-    left: Sequence[Task], journal: Journal, workers: int, progress: Progress,
-    perform: Callable[[Task], dict[str, Any]] = perform,
+    left: Sequence[K], journal: Journal, workers: int, progress: Progress, perform: Callable[[K], dict[str, Any]],
 ) -> None:
     """Performs all of them in so many processes, and notes each as it is done."""
     if not left:
         return
     with ProcessPoolExecutor(min(workers, len(left)), mp_context=get_context("spawn")) as pool:
         try:
-            running: dict[Future[dict[str, Any]], Task] = {pool.submit(perform, task): task for task in left}
+            running: dict[Future[dict[str, Any]], K] = {pool.submit(perform, task): task for task in left}
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     journal.add(running.pop(future).key, future.result())
