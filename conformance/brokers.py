@@ -6,7 +6,7 @@ wait for it. A broker that we started is stopped again at the end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -51,20 +51,24 @@ class BrokerUnderTest:
         return sorted(name for name, on in announced.items() if on) if isinstance(announced, Mapping) else []
 
 
-def resolve(url: str | None, profile: Profile | None = None, name: str | None = None) -> BrokerUnderTest:
-    """The broker that this URL names; without one, the reference broker, started here.
+def resolve(
+    url: str | None, profile: Profile | None = None, name: str | None = None, mutants: Sequence[str] = (),
+    dialect: str = "documented",
+) -> BrokerUnderTest:
+    """The broker that this URL names; without one, the reference broker, started here, wrong in these ways.
 
     Raises BadUrl or Unreachable.
     """
     if url is not None:
         return _meet(Target.parse(url), profile, name)
-    embedded = ReferenceBroker(clock="elastic", http_port=0).start()
+    embedded = ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect).start()
     try:
         broker = _meet(Target.parse(embedded.url), profile, name)
     except BaseException:
         embedded.stop()
         raise
     broker.embedded = embedded
+    broker.name = " with ".join([broker.name, *mutants])
     return broker
 
 

@@ -37,6 +37,7 @@ class Option:
 
 TABLE = (
     Option("broker-url", "amqp or amqps URL; default: the embedded reference broker", "URL", many=True, env="AMQP_URL"),
+    Option("mutant", "the embedded broker, wrong in this way or these (amqp-conformance mutants)", "NAME,..."),
     Option("broker-admin", "RabbitMQ-style management API, where policies are set; without it less is judged", "URL"),
     Option("consumer-timeout", "milliseconds: the broker's own consumer timeout, where it is known and short", "MS"),
     Option("profile", "what the broker is held to: a name or a file; default: detected", "NAME|FILE"),
@@ -57,6 +58,7 @@ class Options:
     """The checked wishes of one run."""
 
     url: str | None = None
+    mutants: tuple[str, ...] = ()
     admin: str | None = None
     consumer_timeout: int | None = None
     profile: str | None = None
@@ -77,8 +79,9 @@ class Options:
         rules = str(text["rules"] or "*")
         level = _one_of("level", text["level"] or "may", LEVELS)
         _known_rules(rules, level)
+        url = _url(text["broker-url"])
         return cls(
-            url=_url(text["broker-url"]), admin=_text(text["broker-admin"]),
+            url=url, mutants=_mutants(text["mutant"], url), admin=_text(text["broker-admin"]),
             consumer_timeout=_number("consumer-timeout", text["consumer-timeout"], 0), profile=_text(text["profile"]),
             deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
@@ -104,6 +107,20 @@ def _url(value: object) -> str | None:
         raise Refused(WRONG_USE, f"--broker-url was given {len(urls)} times, and one run examines one broker. Run the "
                                  "suite once for each broker, with a --report directory of its own.")
     return re.sub(r"^[\w.-]+=(?=amqps?:)", "", str(urls[0]).strip()) if urls else None
+
+
+def _mutants(value: object, url: str | None) -> tuple[str, ...]:
+    """The names of what is wrong with the embedded broker."""
+    from reference_broker.mutants import UnknownMutant, parts_with
+
+    names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
+    if names and url is not None:
+        raise Refused(WRONG_USE, "--mutant is a wrong behaviour of the embedded broker. Leave out the URL.")
+    try:
+        parts_with(names)
+    except UnknownMutant as unknown:
+        raise Refused(WRONG_USE, f"--mutant: {unknown} See: amqp-conformance mutants --help.") from None
+    return names
 
 
 def _one_of(name: str, value: object, known: tuple[str, ...]) -> str:

@@ -156,8 +156,13 @@ def _of(module: ModuleType) -> Iterator[Play]:
             continue
         check = Check.of(marks[0].args, marks[0].kwargs)
         for case, queue_type in itertools.product(_cases(function), check.queue_types):
-            told = "".join(f"[{getattr(value, 'name', None) or value}]" for _, value in case)
+            told = "".join(f"[{_called(value)}]" for _, value in case)
             yield Play(name.removeprefix("test_") + told, function, check, case, queue_type)
+
+
+def _called(value: Any) -> str:
+    """The same in every process."""
+    return str(getattr(value, "name", None) or getattr(value, "__name__", None) or value)
 
 
 def _cases(function: Any) -> list[tuple[tuple[str, Any], ...]]:

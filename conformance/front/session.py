@@ -8,7 +8,7 @@ is wrong with the user's wishes or with the broker surfaces here, as `Refused`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -75,7 +75,9 @@ class Session:
         fixed = profile_of(options.profile) if options.profile else None
         known = known_of(options.deviations, self.ticket) if options.deviations else None
         try:
-            under_test = self._stack.enter_context(brokers.resolve(options.url, fixed))
+            under_test = self._stack.enter_context(
+                brokers.resolve(options.url, fixed, mutants=options.mutants, dialect=dialect_for(options.mutants)),
+            )
         except BadUrl as bad:
             raise Refused(WRONG_USE, str(bad)) from None
         except Unreachable as unreachable:
@@ -147,6 +149,14 @@ def around(options: Options, under_test: brokers.BrokerUnderTest) -> Around:
     return Around(admin, general=options.consumer_timeout)
 
 
+def dialect_for(mutants: Sequence[str]) -> str:
+    """The dialect of the embedded broker in which it can be told that it is wrong like this."""
+    from conformance.front.hunt import held_to
+    from reference_broker.mutants import MUTANTS
+
+    return held_to([rule for name in mutants for rule in MUTANTS[name].rules]) if mutants else "documented"
+
+
 def profile_of(name: str) -> Profile:
     try:
         return load(name)
@@ -183,6 +193,8 @@ def again(options: Options) -> str:
     if options.url:
         target = Target.parse(options.url)
         words.append(shlex.quote(options.url) if target.password == "guest" else '"$AMQP_URL"')
+    if options.mutants:
+        words += ["--mutant", ",".join(options.mutants)]
     if options.profile:
         words += ["--profile", shlex.quote(options.profile)]
     if options.depth != "ci":
