@@ -176,7 +176,7 @@ class ReferenceBroker:
 
     def _inside(self, action: Callable[[Server], None]) -> None:
         """Do something in the thread of the broker, and wait for it. Raises RuntimeError if that does not run."""
-        if self._loop is None or self._server is None:
+        if self._thread is None or self._loop is None or self._server is None:
             raise RuntimeError("the broker is not running")
         done: Future[None] = Future()
         self._loop.call_soon_threadsafe(self._do, action, done)

@@ -1,0 +1,279 @@
+"""Each liberty shows on the wire, says who grants it, and costs a broker without liberties nothing.
+
+That each is lawful is for the monitors to say: see tests/conformance/test_legal.py.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+
+import codec
+from codec import methods as m
+from conformance.drivers.raw import RawConnection, Target
+from conformance.recorder import Recorder
+from reference_broker import ReferenceBroker, freedom
+from reference_broker.broker import Broker
+from reference_broker.embedded import charter, make_parts
+from reference_broker.freedom import LIBERTIES, UnknownLiberty
+from reference_broker.parts import Parts
+
+FLOW = m.ChannelFlow(1, True)
+SEEDS = range(12)
+
+
+@pytest.fixture
+def free(client_of) -> Callable:
+    """A client of a broker with these liberties, that reads until nothing is put off any more."""
+    honest = type(client_of())
+
+    class Patient(honest):
+        pieces: list[bytes]
+
+        def tick(self) -> list[codec.Frame]:
+            """One look at every connection that has something to say."""
+            frames = []
+            for connection in self.core.take_dirty():
+                data = connection.take()
+                if connection is self.connection and data:
+                    self.pieces.append(data)
+                    frames += self.reader.feed(data)
+            return frames
+
+        def read(self) -> list[codec.Frame]:
+            frames, self.pieces = [], []
+            while self.core.dirty:
+                frames += self.tick()
+            return frames
+
+    def make(seed: int, *names: str, log_in: bool = True):
+        chance = random.Random(seed)
+        parts = make_parts()
+        freedom.of(names, chance).apply(parts, chance)
+        return Patient(Broker(parts=parts), log_in=log_in)
+
+    return make
+
+
+def confirms(client, *sends):
+    client.open()
+    client.queue()
+    client.send(m.ConfirmSelect(1))
+    seen = []
+    for bodies in sends:
+        client.feed(b"".join(codec.content(m.BasicPublish(1, 0, "", "q"), body) for body in bodies))
+        seen += client.tick()
+    return [(frame.delivery_tag, frame.multiple) for frame in seen + client.read()]
+
+
+def consumers_of_one_queue(client):
+    client.open(1, 2)
+    client.queue()
+    client.consume("a")
+    client.consume("b", channel=2)
+    return [frame.consumer_tag for frame in client.publish(*"123456") if isinstance(frame, m.BasicDeliver)]
+
+
+def queues_of_one_channel(client):
+    client.open()
+    client.send(m.BasicQos(1, 0, 1, True))
+    for name in "abc":
+        client.queue(name)
+        client.publish("1", "2", queue=name)
+        client.consume(name, name)
+    seen = [client.send(m.BasicAck(1, tag)) for tag in range(1, 4)]
+    return [frame.consumer_tag for frames in seen for frame in frames if isinstance(frame, m.BasicDeliver)]
+
+
+def kinds(frames):
+    return [type(frame).__name__ for frame in frames if isinstance(frame, codec.Method)]
+
+
+def publish_beside_a_consumer(client):
+    client.open()
+    client.queue()
+    client.consume()
+    return kinds(client.send(codec.content(m.BasicPublish(1, 0, "", "q"), b"1"), FLOW))
+
+
+def wider_limit(client):
+    client.open()
+    client.queue()
+    client.send(m.BasicQos(1, 0, 1, True))
+    client.publish("1", "2")
+    client.consume()
+    return kinds(client.send(m.BasicQos(1, 0, 2, True), FLOW))
+
+
+def deleted_under_consumers(client):
+    client.open()
+    client.queue()
+    client.consume("a")
+    client.consume("b")
+    frames = client.send(m.QueueDelete(1, 0, "q"))
+    return [getattr(frame, "consumer_tag", "ok") for frame in frames]
+
+
+def get_after_publish(client):
+    client.open()
+    client.quorum("s")
+    return kinds(client.send(codec.content(m.BasicPublish(1, 0, "", "s"), b"1"), m.BasicGet(1, 0, "s")))
+
+
+def slot_after_ack(client):
+    client.open()
+    client.queue()
+    client.send(m.BasicQos(1, 0, 1))
+    client.publish("1", "2")
+    client.consume()
+    return kinds(client.send(m.BasicAck(1, 1), FLOW))
+
+
+def get_after_close(client):
+    client.open(1, 2)
+    client.queue()
+    client.publish("1")
+    client.get()
+    return kinds(client.send(m.ChannelClose(1, 200), m.BasicGet(2, 0, "q")))
+
+
+def body_frames(client):
+    client.open()
+    client.queue()
+    client.publish("x" * 100)
+    return [len(frame.payload) for frame in client.send(m.BasicGet(1, 0, "q")) if isinstance(frame, codec.Body)]
+
+
+def beating(client):
+    client.send(
+        codec.ProtocolHeader(), m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0, 2047, 131072, 60), m.ConnectionOpen(0, "/"),
+    )
+    return [type(frame).__name__ for frame in client.send(m.ChannelOpen(1))]
+
+
+def answers_on_three_channels(client):
+    client.open(1, 2, 3)
+    return [frame.channel for frame in client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])]
+
+
+def sizes(client):
+    client.open(1, 2, 3)
+    client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])
+    return [len(piece) for piece in client.pieces]
+
+
+SCRIPTS: dict[str, Callable] = {
+    "confirms.each": lambda client: confirms(client, [b"1", b"2", b"3"]),
+    "confirms.multiple-of-one": lambda client: confirms(client, [b"1"]),
+    "confirms.held-back": lambda client: confirms(client, [b"1"], [b"2"], [b"3"]),
+    "confirms.out-of-order": lambda client: confirms(client, [b"1", b"2", b"3"]),
+    "dispatch.any-consumer": consumers_of_one_queue,
+    "dispatch.any-queue": queues_of_one_channel,
+    "dispatch.late": publish_beside_a_consumer,
+    "prefetch.late": wider_limit,
+    "cancel.any-order": deleted_under_consumers,
+    "quorum.publish-late": get_after_publish,
+    "settle.late": slot_after_ack,
+    "close.returns-late": get_after_close,
+    "bodies.split": body_frames,
+    "heartbeats.interspersed": beating,
+    "channels.interleave": answers_on_three_channels,
+    "flush.piecemeal": sizes,
+    "tcp.segments": sizes,
+}
+
+
+@pytest.mark.parametrize("name", LIBERTIES)
+def test_each_liberty_shows_on_the_wire(free, name: str) -> None:
+    """With some seed."""
+    script, log_in = SCRIPTS[name], name != "heartbeats.interspersed"
+    honest = script(free(0, log_in=log_in))
+    assert any(script(free(seed, name, log_in=log_in)) != honest for seed in SEEDS)
+
+
+@pytest.mark.parametrize("name", ["confirms.each", "confirms.held-back", "confirms.out-of-order"])
+def test_every_publish_is_confirmed_once_in_whatever_shape(free, name: str) -> None:
+    for seed in SEEDS:
+        left = {1, 2, 3}
+        for tag, multiple in SCRIPTS[name](free(seed, name)):
+            covered = {number for number in left if number == tag or (multiple and number < tag)}
+            assert tag in covered
+            left -= covered
+        assert left == set()
+
+
+def test_a_connection_ends_when_everything_has_been_said(free) -> None:
+    for seed in SEEDS:
+        client = free(seed, "tcp.segments", "flush.piecemeal", "channels.interleave").open(1, 2)
+        said = client.send(m.ChannelFlow(1, True), m.ChannelFlow(2, True), m.ConnectionClose(0, 200))
+        assert isinstance(said[-1], m.ConnectionCloseOk)
+        assert len(said) == 3
+        assert client.connection.finished
+
+
+def test_nothing_is_put_off_for_ever(free) -> None:
+    """What a lost connection held comes back, although nobody ticks any more."""
+    for seed in SEEDS:
+        client = free(seed, "close.returns-late", "settle.late").open()
+        client.queue()
+        client.publish("1", "2")
+        client.gets(2)
+        client.feed(m.BasicNack(1, 1, False, True).encode())
+        client.connection.lost()
+        assert type(client)(client.core).open().depth() == 2
+
+
+def test_each_liberty_says_what_and_by_whom() -> None:
+    assert len(LIBERTIES) >= 10
+    for name, liberty in LIBERTIES.items():
+        assert re.fullmatch(r"[a-z]+\.[a-z-]+", name)
+        assert liberty.says[:1].islower()
+        assert re.match(r"(guide: [A-Z]|AMQP 0-9-1 (XML|specification))", liberty.granted_by)
+        assert all(len(values) > 1 for values in liberty.parameters.values())
+
+
+def test_a_seed_draws_the_same_liberties_each_time_and_tells_them() -> None:
+    told = [str(charter(seed)) for seed in range(50)]
+    assert told == [str(charter(seed)) for seed in range(50)]
+    assert len(set(told)) == 50
+    assert {line.split()[0] for one in told for line in one.splitlines()} == {*LIBERTIES}
+
+
+def test_an_unknown_liberty_is_named() -> None:
+    with pytest.raises(UnknownLiberty, match=r"'confirms\.eech'"):
+        ReferenceBroker(liberties=["confirms.eech"])
+
+
+def test_without_liberties_every_part_is_the_honest_one() -> None:
+    assert make_parts() == Parts()
+
+
+def confirmed(url: str) -> list[tuple[int, bool]]:
+    """How three publishes in one write are confirmed there."""
+    seen: list[tuple[int, bool]] = []
+    connection = RawConnection.open(Target.parse(url), Recorder("r", "reference"), "c1")
+    publish = codec.content(m.BasicPublish(1, 0, "", "nowhere"), b"1")
+    connection.send(m.ChannelOpen(1), m.ConfirmSelect(1), publish, publish, publish)
+    while not any(tag == 3 for tag, _ in seen):
+        acks = [event for event in connection.receive(5.0) if event.method == "basic.ack"]
+        seen += [(event.delivery_tag, event.multiple) for event in acks]
+    connection.close()
+    return seen
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_liberties_are_taken_and_given_up_while_the_broker_runs(clock: str) -> None:
+    """By connections that are made afterwards; where time stands still, too."""
+    with ReferenceBroker(clock=clock) as broker:
+        assert confirmed(broker.url) == [(3, True)]
+        assert str(broker.liberties(["confirms.each"])) == "confirms.each"
+        assert confirmed(broker.url) == [(1, False), (2, False), (3, False)]
+        assert str(broker.liberties(7)) == str(charter(7))
+        assert broker.liberties(None) is None
+        assert confirmed(broker.url) == [(3, True)]
+    with pytest.raises(RuntimeError, match="not running"):
+        broker.liberties(7)
