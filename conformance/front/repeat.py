@@ -1,7 +1,7 @@
 """Is a verdict repeatable? Runs the suite many times on each broker, half of the rounds on a crowded machine.
 
     python -m conformance.front.repeat --runs 10 --depth ci NAME=URL ...
-    python -m conformance.front.repeat --page docs/steadiness.md      the page, from the tally of the last runs
+    python -m conformance.front.repeat --page docs/steadiness.md [TALLY...]    the page, of the last runs or of these
 
 A round is one run on every broker, all at once. A rule that got two different verdicts on one broker is printed with
 its tally and makes the exit code 1; rules that only report (level observed) may vary. Everything is kept:
@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance import rules
 from conformance.front import steadiness
 
 SPIN = "while True: pass"
@@ -55,16 +54,13 @@ class Tally:
 
     def unsteady(self) -> dict[str, Counter[str]]:
         """The rules whose verdict changed between rounds, but for those that only report."""
-        return {
-            rule: seen for rule, seen in self.verdicts.items()
-            if len(seen) > 1 and rules.get(rule).level != "observed"
-        }
+        return {rule: self.verdicts[rule] for rule in steadiness.unsteady(self.verdicts)}
 
     def row(self) -> dict[str, Any]:
         exits = {str(code): count for code, count in self.exits.items()}
         return {
             "broker": self.name, "version": self.version, "exits": exits, "events": self.events,
-            "verdicts": self.verdicts, "unsteady": sorted(self.unsteady()),
+            "verdicts": self.verdicts,
         }
 
     def steady(self) -> bool:
@@ -144,16 +140,18 @@ def repeat(options: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.front.repeat", description="Are verdicts repeatable?")
-    parser.add_argument("brokers", nargs="*", metavar="NAME=URL")
+    parser.add_argument("brokers", nargs="*", metavar="NAME=URL", help="the brokers; with --page, the tallies to tell")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--depth", default="ci")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rules", default="*", help="only these rule ids, e.g. 'ACK-*'")
     parser.add_argument("--out", type=Path, default=Path("build/repeat"))
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page of the last runs; runs nothing")
+    parser.add_argument("--note", default="", help="with --page: a sentence on the circumstances")
     options = parser.parse_args(arguments)
     if options.page is not None:
-        return steadiness.write(options.out / "repeat.json", options.page)
+        tallies = [Path(name) for name in options.brokers] or [options.out / "repeat.json"]
+        return steadiness.write(tallies, options.page, options.note)
     if not options.brokers:
         parser.error("name a broker, NAME=URL")
     if wrong := [pair for pair in options.brokers if "=" not in pair]:

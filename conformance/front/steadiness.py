@@ -13,17 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance import __version__
+from conformance import __version__, rules
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """# Are verdicts repeatable?
 
 Made by `python -m conformance.front.repeat --page docs/steadiness.md` from the tally of
-`python -m conformance.front.repeat --runs {runs} --depth {depth} NAME=URL ...`, with which everybody can repeat it.
-The suite ran {runs} times on each broker, on all of them at once, with one and the same seed; in every other round each
-of the machine's {cores} cores had another process to run beside them. A rule is unsteady if two runs on one broker gave
-it two verdicts; rules that only report may vary.
+`python -m conformance.front.repeat --depth {depth} NAME=URL ...`, with which everybody can repeat it. The suite ran
+again and again on several brokers at once, with one and the same seed; in every other round each of the machine's
+{cores} cores had another process to run beside them. A rule is unsteady if two runs on one broker gave it two verdicts;
+rules that only report may vary.
 """
+SAME = ("suite", "depth", "seed", "cores")
+"""What tallies must have in common to be told as one."""
 
 
 def suite() -> str:
@@ -36,48 +38,77 @@ def suite() -> str:
     return f"{__version__}, commit {said.stdout.strip()}" if said.returncode == 0 else __version__
 
 
-def write(tally: Path, page: Path) -> int:
-    """Makes the page of a tally; 2 where there is none."""
-    if not tally.exists():
-        print(f"there is no tally {tally}: run the suite first, or say --out", file=sys.stderr)
+def unsteady(verdicts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """The rules whose verdict changed, but for those that only report."""
+    return sorted(rule for rule, seen in verdicts.items() if len(seen) > 1 and rules.get(rule).level != "observed")
+
+
+def write(tallies: Sequence[Path], page: Path, note: str = "") -> int:
+    """Makes the page of these tallies; 2 where there is none, or where they are not of the same."""
+    missing = [str(tally) for tally in tallies if not tally.exists()]
+    if missing:
+        print(f"there is no tally {missing[0]}: run the suite first, or say --out", file=sys.stderr)
         return 2
-    page.write_text("\n".join(lines(json.loads(tally.read_text()))) + "\n")
+    documents = [json.loads(tally.read_text()) for tally in tallies]
+    if len({tuple(document[name] for name in SAME) for document in documents}) > 1:
+        print(f"these tallies differ in one of {', '.join(SAME)}, and cannot be told as one", file=sys.stderr)
+        return 2
+    page.write_text("\n".join(lines(documents, note)) + "\n")
     return 0
 
 
-def lines(document: Mapping[str, Any]) -> Iterator[str]:
-    rounds, brokers = document["rounds"], document["brokers"]
-    yield HEAD.format(runs=len(rounds), depth=document["depth"], cores=document["cores"])
-    yield f"Suite {document['suite']}; depth {document['depth']}, seed {document['seed']}."
+def lines(documents: Sequence[Mapping[str, Any]], note: str = "") -> Iterator[str]:
+    """The page, line by line."""
+    first, brokers = documents[0], _joined(documents)
+    yield HEAD.format(depth=first["depth"], cores=first["cores"])
+    yield f"Suite {first['suite']}; depth {first['depth']}, seed {first['seed']}." + (f" {note}" if note else "")
     yield ""
-    yield "| broker | runs | exit codes | events | rules | held | deviates | other verdicts | unsteady |"
-    yield "|---|--:|---|--:|--:|--:|--:|---|--:|"
+    yield "| broker | runs | crowded | exit codes | events | rules | held | deviates | other verdicts | unsteady |"
+    yield "|---|--:|--:|---|--:|--:|--:|--:|---|--:|"
     for broker in brokers:
         yield _row(broker)
     yield ""
     yield from _unsteady(brokers)
     yield ""
+    rounds = [one for document in documents for one in document["rounds"]]
     yield f"Seconds a round took: {_seconds(rounds, crowded=False)} calm, {_seconds(rounds, crowded=True)} crowded."
 
 
+def _joined(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each broker, whatever the number of tallies that know it."""
+    rows: dict[str, dict[str, Any]] = {}
+    for document in documents:
+        crowded = sum(bool(one["crowded"]) for one in document["rounds"])
+        for broker in document["brokers"]:
+            row = rows.setdefault(broker["broker"], {
+                "name": broker["version"] or broker["broker"], "exits": Counter(), "events": 0, "crowded": 0,
+                "verdicts": {},
+            })
+            row["exits"].update(broker["exits"])
+            row["events"] += broker["events"]
+            row["crowded"] += crowded
+            for rule, seen in broker["verdicts"].items():
+                row["verdicts"].setdefault(rule, Counter()).update(seen)
+    return list(rows.values())
+
+
 def _row(broker: Mapping[str, Any]) -> str:
-    steady = [next(iter(seen)) for seen in broker["verdicts"].values() if len(seen) == 1]
-    count = Counter(steady)
+    count = Counter(next(iter(seen)) for seen in broker["verdicts"].values() if len(seen) == 1)
     others = ", ".join(f"{number} {verdict}" for verdict, number in sorted(count.items())
                        if verdict not in ("held", "deviates")) or "none"
     exits = ", ".join(f"{code} in {number}" for code, number in sorted(broker["exits"].items()))
-    cells = [broker["version"] or broker["broker"], sum(broker["exits"].values()), exits, broker["events"],
-             len(broker["verdicts"]), count["held"], count["deviates"], others, len(broker["unsteady"])]
+    cells = [broker["name"], sum(broker["exits"].values()), broker["crowded"], exits, broker["events"],
+             len(broker["verdicts"]), count["held"], count["deviates"], others, len(unsteady(broker["verdicts"]))]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def _unsteady(brokers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    found = [(broker, rule) for broker in brokers for rule in broker["unsteady"]]
+    found = [(broker, rule) for broker in brokers for rule in unsteady(broker["verdicts"])]
     if not found:
         yield "No rule was unsteady on any of them."
     for broker, rule in found:
         seen = ", ".join(f"{verdict} in {count}" for verdict, count in sorted(broker["verdicts"][rule].items()))
-        yield f"- {broker['version'] or broker['broker']}, {rule}: {seen}"
+        yield f"- {broker['name']}, {rule}: {seen}"
 
 
 def _seconds(rounds: Sequence[Mapping[str, Any]], *, crowded: bool) -> str:

@@ -54,7 +54,11 @@ def test_runs_on_the_reference_broker_agree(tmp_path: Path, capsys: pytest.Captu
     page = tmp_path / "page.md"
     assert main(["--out", str(tmp_path), "--page", str(page)]) == 0
     assert "No rule was unsteady" in page.read_text()
-    assert "| 2 | 0 in 2 |" in page.read_text()
+    assert "| 2 | 1 | 0 in 2 |" in page.read_text()
+    tally = str(tmp_path / "repeat.json")
+    assert main(["--page", str(page), "--note", "Twice told.", tally, tally]) == 0
+    assert "| 4 | 2 | 0 in 4 |" in page.read_text()
+    assert "seed 0. Twice told." in page.read_text()
 
 
 def test_a_page_names_what_was_unsteady() -> None:
@@ -63,9 +67,9 @@ def test_a_page_names_what_was_unsteady() -> None:
     tally.add(1, {**results(ACK_001="held", ACK_002="broken", ACK_003="deviates"), "broker": {"name": "B 1"}})
     rounds = [{"crowded": False, "seconds": 10}, {"crowded": True, "seconds": 30}]
     document = {"suite": "0", "depth": "ci", "seed": 0, "cores": 4, "rounds": rounds, "brokers": [tally.row()]}
-    page = "\n".join(lines(document))
+    page = "\n".join(lines([document]))
     assert "- B 1, ACK-002: broken in 1, held in 1" in page
-    assert "| B 1 | 2 | 0 in 1, 1 in 1 | 0 | 3 | 1 | 1 | none | 1 |" in page
+    assert "| B 1 | 2 | 1 | 0 in 1, 1 in 1 | 0 | 3 | 1 | 1 | none | 1 |" in page
     assert "10 calm, 30 crowded" in page
 
 
@@ -95,3 +99,11 @@ def test_a_broker_has_a_name_and_a_url(words: list[str]) -> None:
 
 def test_no_page_without_a_tally(tmp_path: Path) -> None:
     assert main(["--out", str(tmp_path), "--page", str(tmp_path / "page.md")]) == 2
+
+
+def test_tallies_of_different_suites_are_not_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        document = {"suite": name, "depth": "ci", "seed": 0, "cores": 4, "rounds": [], "brokers": []}
+        (tmp_path / name).write_text(json.dumps(document))
+    assert main(["--page", str(tmp_path / "page.md"), str(tmp_path / "one"), str(tmp_path / "two")]) == 2
+    assert "differ in one of suite" in capsys.readouterr().err
