@@ -3,7 +3,7 @@
 Octets are forwarded the moment they come, and only then told. All of it happens in one thread, so what is told is one
 order that holds for all connections: what a client sends is told before the broker can have answered it. A side that
 takes nothing for a while slows the other side down, as it would without a proxy. How a side ends is passed on: an
-orderly end as such, a reset as a reset.
+orderly end as such, a reset as a reset. Only a `change` makes something else of the octets, on purpose.
 """
 
 from __future__ import annotations
@@ -26,11 +26,17 @@ Tell = Callable[[int, int, str, bytes], None]
 """(nanoseconds, number of the connection, OPENED, ENDED or a direction, octets: the client's address, the cause)"""
 
 
+Change = Callable[[int, str, bytes], bytes]
+"""(number of the connection, a direction, octets) to the octets that go on in their place"""
+
+
 class Proxy:
     """Listens, and connects each client to the target. `complain` is told, in words, of a broker out of reach."""
 
-    def __init__(self, target: Target, tell: Tell, complain: Callable[[str], None]) -> None:
-        self.target, self.tell, self.complain = target, tell, complain
+    def __init__(
+        self, target: Target, tell: Tell, complain: Callable[[str], None], change: Change | None = None,
+    ) -> None:
+        self.target, self.tell, self.complain, self.change = target, tell, complain, change
         self.opened = 0
         self._tls = tls_context(target.options) if target.tls else None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -118,6 +124,8 @@ class _Side(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         assert self.pair is not None
+        if self.proxy.change is not None:
+            data = self.proxy.change(self.pair.number, self.direction, data)
         if self.other is not None and self.other.transport is not None:
             self.other.transport.write(data)
         self.pair.tell(self.direction, data)
