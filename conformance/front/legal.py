@@ -73,14 +73,15 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One history of each of these rounds on a broker with the liberties of this seed."""
+    """One history of each of these rounds on a broker with the liberties of this seed, or with those that are named."""
 
     seed: int
     rounds: int = len(ROUNDS)
+    names: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        return f"{self.seed} {self.rounds}"
+        return " ".join([str(self.seed), str(self.rounds), *self.names])
 
 
 def tasks(wishes: Wishes) -> Iterator[Task]:
@@ -96,7 +97,7 @@ def perform(task: Task) -> dict[str, Any]:
     """In whatever process: how many histories were played, what they exercised, and the alarms."""
     alarms: list[dict[str, Any]] = []
     runs, exercised, begin = 0, Counter[str](), time.monotonic()
-    with ReferenceBroker(clock="elastic", http_port=0, liberties=task.seed) as broker:
+    with ReferenceBroker(clock="elastic", http_port=0, liberties=task.names or task.seed) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
         for machine, queue_type, scheduler in ROUNDS[:task.rounds]:
             where = f"{machine.name} {queue_type} {scheduler}"

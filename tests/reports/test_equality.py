@@ -1,6 +1,7 @@
 """One history, judged live while it was played, by the plain fold over its rows, and on Spark: the three say the same.
 
-Traces are lawful, wrong (each of the mutants that ordinary traffic shows) and truncated (parts are missing). Of what is
+Traces are lawful, chaotic (from brokers that take liberties), wrong (each of the mutants that ordinary traffic shows)
+and truncated (parts are missing). Of what is
 truncated nobody was a live witness: there the third judge is one that is put aside in the middle, twice, and goes on
 from the bytes. Compared are all findings with their words and witnesses, and what was exercised, reported and doubted,
 history by history.
@@ -44,10 +45,11 @@ CELLS = 20
 
 @pytest.fixture(scope="module")
 def played() -> list[Trace]:
-    """At least two thirds of what is wanted: half of it lawful, half wrong."""
+    """At least two thirds of what is wanted: half of it lawful, some of that chaotic, half wrong."""
     third = -(-WANTED // 3)
     names = traces.mutants(max(1, len(traces.mutants()) * len(traces.MACHINES) // third))
-    lawful = list(traces.lawful(-(-third // CELLS)))
+    each = -(-third // CELLS)
+    lawful = [*traces.lawful(-(-each // 2)), *traces.chaotic(-(-each // 2))]
     return lawful + list(traces.wrong(names, -(-third // (len(names) * len(traces.MACHINES)))))
 
 

@@ -1,6 +1,7 @@
 """Histories that machines play on the reference broker, with the judgement that was made live, as they were played.
 
-A `Trace` is one history. `lawful` traces come from a right broker, `wrong` ones from one that does one thing wrong.
+A `Trace` is one history. `lawful` traces come from a right broker, `chaotic` ones from one that is right in other ways
+each time, `wrong` ones from one that does one thing wrong.
 Where something was found is not looked into, so that playing stays cheap.
 """
 
@@ -61,6 +62,14 @@ def lawful(examples: int, seed: int = 0) -> Iterator[Trace]:
     with ReferenceBroker() as broker:
         for machine, queue_type, scheduler in itertools.product(MACHINES, ("classic", "quorum"), SCHEDULERS):
             yield from play(broker, machine, queue_type, scheduler, examples, seed)
+
+
+def chaotic(examples: int, seed: int = 0) -> Iterator[Trace]:
+    """So many examples of each machine, queue type and scheduler, each on a broker with other liberties."""
+    cells = itertools.product(MACHINES, ("classic", "quorum"), SCHEDULERS)
+    for number, (machine, queue_type, scheduler) in enumerate(cells, seed):
+        with ReferenceBroker(liberties=number) as broker:
+            yield from play(broker, machine, queue_type, scheduler, examples, number, f"liberties {number}")
 
 
 def wrong(mutants: Iterable[str], examples: int, seed: int = 0) -> Iterator[Trace]:

@@ -39,6 +39,27 @@ def test_a_handshake_is_part_of_the_history(serve: Serve, recorder: Recorder, lo
     assert (log[-1].kind, log[-1].args["cause"]) == (events.END, "aborted")
 
 
+def test_a_segment_that_begins_amid_amqplain_is_no_protocol_header(serve: Serve, recorder: Recorder) -> None:
+    """Mechanisms come in connection.start, and TCP may cut that anywhere."""
+    def script(peer: Any) -> None:
+        peer.header()
+        about = values.table({"product": "Cut", "version": "1"})
+        start = m.ConnectionStart(0, 0, 9, about, b"PLAIN AMQPLAIN", b"en_US").encode()
+        for octet in start:
+            peer.sock.sendall(bytes([octet]))
+        peer.expect(m.ConnectionStartOk)
+        peer.send(m.ConnectionTune(0, 7, 8192, 60))
+        peer.expect(m.ConnectionOpen)
+        peer.send(m.ConnectionOpenOk(0))
+        peer.sock.recv(1)
+
+    target = serve(script)
+    for number in range(5):
+        connection = RawConnection.open(target, recorder, f"c{number}")
+        assert connection.server_properties == {"product": "Cut", "version": "1"}
+        connection.abort()
+
+
 def test_login_and_capabilities_are_those_asked_for(serve: Serve, recorder: Recorder) -> None:
     seen: list[m.ConnectionStartOk] = []
 

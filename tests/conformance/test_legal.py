@@ -1,0 +1,97 @@
+"""No lawful broker is taken for a wrong one: each liberty alone, combinations, machines and scenes.
+
+A short form of `amqp-conformance mutants --legal N`; and what that says when something is wrong after all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from conformance import profiles
+from conformance.around import Around
+from conformance.drivers.admin import Admin
+from conformance.drivers.target import Target
+from conformance.front import legal
+from conformance.front.hunt import DEADLINE
+from conformance.front.legal import ROUNDS, Task, Wishes
+from conformance.front.plays import Bench, plays
+from conformance.monitors import judge
+from conformance.verdicts import Judgement
+from reference_broker import ReferenceBroker
+from reference_broker.freedom import LIBERTIES
+from reports.recording import to_event
+
+PROFILE = profiles.load(legal.PROFILE)
+CHARTERS = 24
+"""So many combinations: more than 500 histories."""
+
+
+@pytest.mark.parametrize("name", LIBERTIES)
+def test_each_liberty_alone_is_lawful(name: str) -> None:
+    result = legal.perform(Task(1, names=(name,)))
+    assert result["alarms"] == []
+    assert result["runs"] == len(ROUNDS)
+
+
+@pytest.mark.parametrize("seed", range(CHARTERS))
+def test_combinations_are_lawful(seed: int) -> None:
+    result = legal.perform(Task(seed))
+    assert result["alarms"] == []
+    assert result["runs"] == len(ROUNDS)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_scenes_find_nothing_either(seed: int) -> None:
+    found: list[str] = []
+
+    def watch(judgement: Judgement) -> None:
+        found.extend(f"{play.key}: {one.rule}: {one.observed}" for one in judgement.findings if one.certain)
+
+    with ReferenceBroker(clock="elastic", http_port=0, liberties=seed) as broker:
+        bench = Bench(
+            Target.parse(broker.url), PROFILE, Around(Admin(broker.admin_url), broker.advance), 5 * DEADLINE, seed,
+            "smoke",
+        )
+        for play in plays():
+            if not play.machine and play.suits(PROFILE, "smoke"):
+                assert play.play(bench, watch) is None, play.key
+    assert found == []
+
+
+@pytest.fixture
+def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that takes one liberty too many."""
+    monkeypatch.setattr(legal, "ReferenceBroker", partial(ReferenceBroker, mutants=("requeue.at-tail",)))
+
+
+@pytest.mark.usefixtures("wrong")
+def test_an_alarm_tells_how_to_see_it_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    def here(left, journal, workers, progress, perform) -> None:  # type: ignore[no-untyped-def]
+        for task in left:
+            journal.add(task.key, perform(task))
+
+    monkeypatch.setattr(legal, "played", here)
+    trust = tmp_path / "trust.json"
+    trust.write_text('{"mutants": 7}')
+    assert legal.run(Wishes(2 * len(ROUNDS), 3, 1, "text", tmp_path, trust)) == 1
+    said = capsys.readouterr().out
+    assert "with the liberties of seed 3 (amqp-conformance broker --liberties 3)" in said
+    assert re.search(r"FALSE ALARM RQ-\d+: ", said)
+    figures = json.loads(trust.read_text())
+    assert (figures["mutants"], figures["chaos_runs"]) == (7, 2 * len(ROUNDS))
+    assert figures["false_alarms"] > 0
+    case = json.loads(next(tmp_path.glob("alarm-*.json")).read_text())
+    again = judge([to_event(row) for row in case["slice"]], PROFILE)
+    assert case["rule"] in {finding.rule for finding in again.findings}
+
+
+def test_a_campaign_has_as_many_histories_as_asked_for() -> None:
+    for wanted in (1, len(ROUNDS), 50, 20_000):
+        assert sum(task.rounds for task in legal.tasks(Wishes(wanted, 5))) == wanted
