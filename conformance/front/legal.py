@@ -1,6 +1,6 @@
 """`amqp-conformance mutants --legal N`: is a right broker ever taken for a wrong one?
 
-So many histories of all machines are played on brokers that take liberties (see `reference_broker.freedom`): a new
+At least so many histories of all machines are played on brokers that take liberties (see `reference_broker.freedom`): a new
 broker for each seed, with the liberties that this seed draws, on every machine, queue type and scheduler. Whatever the
 judge is certain of there is a *false alarm*: either it claims what the text does not, or the liberty is none. An alarm
 is told with all that it takes to play it again, and its slice is kept as a case.
@@ -15,7 +15,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import stderr
@@ -47,7 +47,8 @@ from reports.recording import to_row
 FOLDER = Path("build") / "legal"
 TRUST = Path("build") / "trust.json"
 PROFILE = "documented"
-STEPS = 20
+EXAMPLES, STEPS = 2, 20
+"""Of each round on each broker. A second history costs half of the first."""
 DEADLINE = 5.0
 """Seconds that a broker gets for what it owes."""
 
@@ -61,7 +62,7 @@ ROUNDS: Sequence[Round] = (
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """So many histories, from this seed on, in so many processes."""
+    """At least so many histories, from this seed on, in so many processes."""
 
     runs: int
     seed: int = 0
@@ -73,24 +74,20 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One history of each of these rounds on a broker with the liberties of this seed, or with those that are named."""
+    """A few histories of each of these rounds on a broker with the liberties of this seed, or with those that are named."""
 
     seed: int
-    rounds: int = len(ROUNDS)
     names: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        return " ".join([str(self.seed), str(self.rounds), *self.names])
+        return " ".join([str(self.seed), *self.names])
 
 
-def tasks(wishes: Wishes) -> Iterator[Task]:
-    """As many as it takes, the last one shorter."""
-    whole, rest = divmod(wishes.runs, len(ROUNDS))
-    for number in range(whole):
-        yield Task(wishes.seed + number)
-    if rest:
-        yield Task(wishes.seed + whole, rest)
+def tasks(wishes: Wishes) -> Sequence[Task]:
+    """As many as it takes."""
+    each = EXAMPLES * len(ROUNDS)
+    return [Task(wishes.seed + number) for number in range(-(-wishes.runs // each))]
 
 
 def perform(task: Task) -> dict[str, Any]:
@@ -99,7 +96,7 @@ def perform(task: Task) -> dict[str, Any]:
     runs, exercised, begin = 0, Counter[str](), time.monotonic()
     with ReferenceBroker(clock="elastic", http_port=0, liberties=task.names or task.seed) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
-        for machine, queue_type, scheduler in ROUNDS[:task.rounds]:
+        for machine, queue_type, scheduler in ROUNDS:
             where = f"{machine.name} {queue_type} {scheduler}"
 
             def judged(
@@ -113,7 +110,7 @@ def perform(task: Task) -> dict[str, Any]:
             try:
                 search.run(
                     machine, Target.parse(broker.url), profiles.load(PROFILE), lambda: Recorder("legal", "reference"),
-                    queue_type, scheduler, 1, STEPS, task.seed, judged, DEADLINE, around, known=lambda finding: True,
+                    queue_type, scheduler, EXAMPLES, STEPS, task.seed, judged, DEADLINE, around, known=lambda finding: True,
                 )
             except Exception as trouble:
                 alarms.append({"seed": task.seed, "where": where, "rule": "", "observed": repr(trouble), "slice": []})
@@ -131,7 +128,7 @@ def alarm(seed: int, where: str, finding: Finding, history: Sequence[Event]) -> 
 
 def run(wishes: Wishes) -> int:
     """The campaign; closes the gate on a single alarm."""
-    journal, wanted = Journal(wishes.folder, "legal"), list(tasks(wishes))
+    journal, wanted = Journal(wishes.folder, "legal"), tasks(wishes)
     left = [task for task in wanted if task.key not in journal]
     begin = time.monotonic()
     played(left, journal, wishes.workers, Progress(len(wanted), len(wanted) - len(left), stderr), perform)

@@ -27,7 +27,8 @@ from reference_broker.freedom import LIBERTIES
 from reports.recording import to_event
 
 PROFILE = profiles.load(legal.PROFILE)
-CHARTERS = 24
+EACH = legal.EXAMPLES * len(ROUNDS)
+CHARTERS = 12
 """So many combinations: more than 500 histories."""
 
 
@@ -35,14 +36,14 @@ CHARTERS = 24
 def test_each_liberty_alone_is_lawful(name: str) -> None:
     result = legal.perform(Task(1, names=(name,)))
     assert result["alarms"] == []
-    assert result["runs"] == len(ROUNDS)
+    assert result["runs"] == EACH
 
 
 @pytest.mark.parametrize("seed", range(CHARTERS))
 def test_combinations_are_lawful(seed: int) -> None:
     result = legal.perform(Task(seed))
     assert result["alarms"] == []
-    assert result["runs"] == len(ROUNDS)
+    assert result["runs"] == EACH
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -80,18 +81,17 @@ def test_an_alarm_tells_how_to_see_it_again(
     monkeypatch.setattr(legal, "played", here)
     trust = tmp_path / "trust.json"
     trust.write_text('{"mutants": 7}')
-    assert legal.run(Wishes(2 * len(ROUNDS), 3, 1, "text", tmp_path, trust)) == 1
+    assert legal.run(Wishes(2 * EACH, 3, 1, "text", tmp_path, trust)) == 1
     said = capsys.readouterr().out
     assert "with the liberties of seed 3 (amqp-conformance broker --liberties 3)" in said
     assert re.search(r"FALSE ALARM RQ-\d+: ", said)
     figures = json.loads(trust.read_text())
-    assert (figures["mutants"], figures["chaos_runs"]) == (7, 2 * len(ROUNDS))
+    assert (figures["mutants"], figures["chaos_runs"]) == (7, 2 * EACH)
     assert figures["false_alarms"] > 0
     case = json.loads(next(tmp_path.glob("alarm-*.json")).read_text())
     again = judge([to_event(row) for row in case["slice"]], PROFILE)
     assert case["rule"] in {finding.rule for finding in again.findings}
 
 
-def test_a_campaign_has_as_many_histories_as_asked_for() -> None:
-    for wanted in (1, len(ROUNDS), 50, 20_000):
-        assert sum(task.rounds for task in legal.tasks(Wishes(wanted, 5))) == wanted
+def test_a_campaign_has_at_least_as_many_histories_as_asked_for() -> None:
+    assert [len(legal.tasks(Wishes(wanted))) for wanted in (1, EACH, EACH + 1, 20_000)] == [1, 1, 2, 455]
