@@ -1,7 +1,7 @@
 """`amqp-conformance mutants --legal N`: is a right broker ever taken for a wrong one?
 
-At least so many histories of all machines are played on brokers that take liberties (see `reference_broker.freedom`): a new
-broker for each seed, with the liberties that this seed draws, on every machine, queue type and scheduler. Whatever the
+At least so many histories of all machines are played on brokers that take liberties (see `reference_broker.freedom`):
+a new broker for each seed, with the liberties that this seed draws, on every machine, queue type and scheduler. Whatever the
 judge is certain of there is a *false alarm*: either it claims what the text does not, or the liberty is none. An alarm
 is told with all that it takes to play it again, and its slice is kept as a case.
 
@@ -74,7 +74,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A few histories of each of these rounds on a broker with the liberties of this seed, or with those that are named."""
+    """A few histories of each round on a broker with the liberties of this seed, or with those that are named."""
 
     seed: int
     names: tuple[str, ...] = ()
@@ -90,31 +90,44 @@ def tasks(wishes: Wishes) -> Sequence[Task]:
     return [Task(wishes.seed + number) for number in range(-(-wishes.runs // each))]
 
 
+@dataclass(slots=True)
+class Tally:
+    """What the histories of one broker came to."""
+
+    seed: int
+    runs: int = 0
+    exercised: Counter[str] = field(default_factory=Counter)
+    alarms: list[dict[str, Any]] = field(default_factory=list)
+
+    def play(self, one: Round, target: Target, around: Around) -> None:
+        """The histories of one round. Trouble that is no finding is an alarm, too."""
+        machine, queue_type, scheduler = one
+        where = f"{machine.name} {queue_type} {scheduler}"
+
+        def judged(judgement: Judgement, history: Sequence[Event], *, reproduced: str = "") -> None:
+            self.runs += 1
+            self.exercised.update(judgement.exercised)
+            self.alarms += [alarm(self.seed, where, one, history) for one in judgement.findings if one.certain]
+
+        try:
+            search.run(
+                machine, target, profiles.load(PROFILE), lambda: Recorder("legal", "reference"), queue_type, scheduler,
+                EXAMPLES, STEPS, self.seed, judged, DEADLINE, around, known=lambda finding: True,
+            )
+        except Exception as trouble:
+            self.alarms.append({"seed": self.seed, "where": where, "rule": "", "observed": repr(trouble), "slice": []})
+
+
 def perform(task: Task) -> dict[str, Any]:
     """In whatever process: how many histories were played, what they exercised, and the alarms."""
-    alarms: list[dict[str, Any]] = []
-    runs, exercised, begin = 0, Counter[str](), time.monotonic()
+    tally, begin = Tally(task.seed), time.monotonic()
     with ReferenceBroker(clock="elastic", http_port=0, liberties=task.names or task.seed) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
-        for machine, queue_type, scheduler in ROUNDS:
-            where = f"{machine.name} {queue_type} {scheduler}"
-
-            def judged(
-                judgement: Judgement, history: Sequence[Event], *, reproduced: str = "", where: str = where,
-            ) -> None:
-                nonlocal runs
-                runs += 1
-                exercised.update(judgement.exercised)
-                alarms.extend(alarm(task.seed, where, found, history) for found in judgement.findings if found.certain)
-
-            try:
-                search.run(
-                    machine, Target.parse(broker.url), profiles.load(PROFILE), lambda: Recorder("legal", "reference"),
-                    queue_type, scheduler, EXAMPLES, STEPS, task.seed, judged, DEADLINE, around, known=lambda finding: True,
-                )
-            except Exception as trouble:
-                alarms.append({"seed": task.seed, "where": where, "rule": "", "observed": repr(trouble), "slice": []})
-    return {"runs": runs, "alarms": alarms, "exercised": exercised, "seconds": time.monotonic() - begin}
+        for one in ROUNDS:
+            tally.play(one, Target.parse(broker.url), around)
+    return {
+        "runs": tally.runs, "alarms": tally.alarms, "exercised": tally.exercised, "seconds": time.monotonic() - begin,
+    }
 
 
 def alarm(seed: int, where: str, finding: Finding, history: Sequence[Event]) -> dict[str, Any]:
