@@ -1,7 +1,8 @@
 """`amqp-conformance mutants --legal N`: is a right broker ever taken for a wrong one?
 
 At least so many histories of all machines are played on brokers that take liberties (see `reference_broker.freedom`):
-a new broker for each seed, with the liberties that this seed draws, on every machine, queue type and scheduler. Whatever the
+a new broker for each seed, with the liberties that this seed draws, on every machine, queue type and scheduler.
+Whatever the
 judge is certain of there is a *false alarm*: either it claims what the text does not, or the liberty is none. An alarm
 is told with all that it takes to play it again, and its slice is kept as a case.
 
