@@ -23,7 +23,7 @@ from reference_broker import ReferenceBroker
 
 DIALECTS = ("documented", "rabbitmq-4.3", "rabbitmq-4.0", "rabbitmq-3.10", "rabbitmq-3.8")
 """In which a wrong broker is made: the first to which one of its rules applies."""
-DEADLINE = 1.0
+DEADLINE = 2.0
 """Seconds that the embedded broker gets for what it owes."""
 
 

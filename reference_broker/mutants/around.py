@@ -43,6 +43,7 @@ def _(self: Channel, tag: str) -> None:
     "basic.cancel requeues the consumer's unsettled messages",
     "ACK-016",
     "AUTO-008",
+    field="https://github.com/cloudamqp/lavinmq/issues/89",
 )
 def _(self: Channel, tag: str) -> None:
     Channel.cancel(self, tag)
@@ -97,6 +98,7 @@ def settle_later(parts: Parts, at_once: int) -> None:
     "settle.lost-when-channel-closes",
     "more than 32 settlements at a time are set aside, and a close forgets those",
     "ACK-018",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/10327",
 )
 def _(parts: Parts) -> None:
     settle_later(parts, at_once=32)

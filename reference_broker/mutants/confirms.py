@@ -253,15 +253,22 @@ def _(self: Any, channel: int) -> list[Answer]:
     return answers + [type(one)(channel, one.delivery_tag) for one in answers if one.multiple]
 
 
-@replaces("confirms.flush", MUTANTS, "confirms.ack-after-nack", "what is refused is confirmed afterwards", "CNF-005")
+@replaces(
+    "confirms.flush", MUTANTS, "confirms.ack-after-nack", "what is refused is confirmed afterwards", "CNF-005",
+    field="https://github.com/cloudamqp/lavinmq/issues/2072",
+)
 def _(self: Any, channel: int) -> list[Answer]:
     refused = list(self.refused)
     return honest(self, channel) + [m.BasicAck(channel, number) for number in refused]
 
 
 @replaces(
-    "confirms.flush", MUTANTS, "confirms.multiple-over-refused",
-    "a multiple confirm covers numbers that are refused after it", "CNF-005",
+    "confirms.flush",
+    MUTANTS,
+    "confirms.multiple-over-refused",
+    "a multiple confirm covers numbers that are refused after it",
+    "CNF-005",
+    field="https://github.com/pika/pika/issues/911",
 )
 def _(self: Any, channel: int) -> list[Answer]:
     refused, answers = list(self.refused), honest(self, channel)

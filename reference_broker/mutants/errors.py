@@ -100,11 +100,8 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS,
-    "errors.unknown-tag-is-hard",
-    "an unknown tag closes the whole connection",
-    "ERR-002",
-    "ERR-004",
+    MUTANTS, "errors.unknown-tag-is-hard", "an unknown tag closes the whole connection", "ERR-002", "ERR-004",
+    field="https://issues.apache.org/jira/browse/QPID-5551",
 )
 def _(parts: Parts) -> None:
     unknown_tag_raises(parts, ConnectionException, ReplyCode.NOT_ALLOWED)
@@ -235,6 +232,7 @@ def _(self: Connection, number: int, frame: codec.Frame) -> None:
     "errors.delivers-after-close",
     "the consumers of a channel go on receiving after the broker closed it",
     "ERR-006",
+    field="https://github.com/datastax/starlight-for-rabbitmq/issues/47",
 )
 def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
     channel.closing = True

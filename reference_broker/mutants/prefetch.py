@@ -172,8 +172,13 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
         Channel.get(self, queue, no_ack)
 
 
-@changes(MUTANTS, "prefetch.gets-fill-the-channel",
-         "a channel's limit counts the gets that are outstanding when it is set, and never releases them", "QOS-015")
+@changes(
+    MUTANTS,
+    "prefetch.gets-fill-the-channel",
+    "a channel's limit counts the gets that are outstanding when it is set, and never releases them",
+    "QOS-015",
+    field="https://github.com/cloudamqp/lavinmq/issues/2206",
+)
 def _(parts: Parts) -> None:
     def qos(channel: Channel, method: m.BasicQos) -> None:
         if method.global_ and method.prefetch_count and not channel.limit.count:

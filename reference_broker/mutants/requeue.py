@@ -172,7 +172,10 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
     Channel.get(self, queue, no_ack)
 
 
-@replaces("queue.put_back", MUTANTS, "requeue.flag-never", "redelivered is never set", "RQ-008")
+@replaces(
+    "queue.put_back", MUTANTS, "requeue.flag-never", "redelivered is never set", "RQ-008",
+    field="https://github.com/fridujo/rabbitmq-mock/issues/50",
+)
 def _(self: Queue, entry: Entry) -> None:
     self.ready.put_back(entry)
 
@@ -232,6 +235,7 @@ def _(self: Channel) -> None:
     "requeue.twice-when-nack-meets-close",
     "a message that was requeued is requeued once more when the channel ends",
     "RQ-011",
+    field="https://github.com/cloudamqp/lavinmq/issues/1237",
 )
 def _(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
@@ -256,7 +260,10 @@ def recover_with(parts: Parts, recover: object) -> None:
         parts.handlers[method] = recover  # type: ignore[assignment]
 
 
-@changes(MUTANTS, "requeue.recover-skips-gets", "basic.recover leaves out what basic.get fetched", "RQ-014")
+@changes(
+    MUTANTS, "requeue.recover-skips-gets", "basic.recover leaves out what basic.get fetched", "RQ-014",
+    field="https://github.com/cloudamqp/lavinmq/pull/398",
+)
 def _(parts: Parts) -> None:
     def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
         answer(channel, method)

@@ -72,7 +72,10 @@ def _(parts: Parts) -> None:
     in_order(parts, "original")
 
 
-@changes(MUTANTS, "returning.quorum-tail", "a quorum queue serves returned messages last", "RQ-003", "RQ-004")
+@changes(
+    MUTANTS, "returning.quorum-tail", "a quorum queue serves returned messages last", "RQ-003", "RQ-004",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/10499",
+)
 def _(parts: Parts) -> None:
     in_order(parts, "tail")
 

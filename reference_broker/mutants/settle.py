@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker import channel as fates
 from reference_broker.channel import Channel
-from reference_broker.errors import precondition
+from reference_broker.errors import ConnectionException, precondition
 from reference_broker.mutants.kinds import Mutant, changes, replaces
 from reference_broker.parts import Parts
 from reference_broker.unacked import Delivery, Unacked
@@ -218,6 +219,17 @@ def nack_with(parts: Parts, collect: Collect) -> None:
         channel.settle(collect(channel, method.delivery_tag, method.multiple), fate)
 
     parts.handlers[m.BasicNack] = nack
+
+
+@replaces(
+    "channel.collect", MUTANTS, "settle.zero-on-empty-crashes",
+    "tag 0 with multiple closes the connection with 541 when nothing is outstanding", "ACK-007",
+    field="https://github.com/cloudamqp/lavinmq/issues/2206",
+)
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    if tag == 0 and not len(self.unacked):
+        raise ConnectionException(ReplyCode.INTERNAL_ERROR)
+    return Channel.collect(self, tag, multiple)
 
 
 @changes(

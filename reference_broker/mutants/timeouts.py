@@ -64,6 +64,23 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     return known[0] / 1000
 
 
+@replaces(
+    "timeouts.effective", MUTANTS, "timeouts.policy-ignored", "a policy sets no timeout", "TMO-003",
+    field="https://github.com/cloudamqp/lavinmq/issues/2189",
+)
+def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+    argument, _, general = levels(self, queue)
+    return next(value for value in (own, argument, general) if value is not None) / 1000
+
+
+@replaces(
+    "timeouts.effective", MUTANTS, "timeouts.consumer-ignored", "a consumer has no timeout of its own", "TMO-002",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/9266",
+)
+def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+    return Timeouts.effective(self, queue, None)
+
+
 @replaces("timeouts.effective", MUTANTS, "timeouts.longer-wins", "of argument and policy the longer counts", "TMO-003")
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     argument, policy, general = levels(self, queue)
@@ -85,6 +102,15 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, own)
     return 1_800_000.0 if honest == 1800 else honest
+
+
+@replaces(
+    "timeouts.effective", MUTANTS, "timeouts.default-in-microseconds", "the default is taken for microseconds",
+    "TMO-019", "TMO-005",
+)
+def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+    honest = Timeouts.effective(self, queue, own)
+    return 1.8 if honest == 1800 else honest
 
 
 @replaces("timeouts.effective", MUTANTS, "timeouts.zero-is-none", "a timeout of 0 means that there is none", "TMO-023")
@@ -309,7 +335,10 @@ def _(parts: Parts) -> None:
     parts.override("timeouts", join=join, began_with=began_with)
 
 
-@changes(MUTANTS, "timeouts.settled-too", "a delivery that was settled in time times out all the same", "TMO-019")
+@changes(
+    MUTANTS, "timeouts.settled-too", "a delivery that was settled in time times out all the same", "TMO-019",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/9046",
+)
 def _(parts: Parts) -> None:
     def out(self: Timeouts, delivery: Delivery) -> bool:
         return not delivery.stale and not self.channel.closing

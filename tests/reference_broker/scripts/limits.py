@@ -1,6 +1,7 @@
 """Prefetch: limits of consumers and of channels, what fills and frees their slots; delivery limits."""
 
 from codec import methods as m
+from reference_broker import dialects
 
 FLOW = m.ChannelFlow(1, True)
 
@@ -73,6 +74,13 @@ def limit_and_global_on_a_quorum_queue(client):
     client.consume("x", "qq")
 
 
+def global_where_it_is_denied(client):
+    client.core.vhost.dialect = dialects.dialect("rabbitmq-4.3")
+    client.publish(*"1234")
+    client.send(_limit(2, True))
+    client.consume("x")
+
+
 def slots_one_by_one(client):
     client.publish(*"123456789abcdef")
     client.send(_limit(4))
@@ -123,6 +131,17 @@ def returns_to_a_quorum_queue(client):
     client.gets(4, "qq")
     client.send(_requeue(3), m.BasicReject(1, 2, True), FLOW)
     client.gets(3, "qq", 2)
+
+
+def batches_to_a_quorum_queue(client):
+    client.open(2)
+    client.queue("qq", durable=True, arguments={"x-queue-type": "quorum"})
+    client.publish(*"1234", queue="qq")
+    client.gets(3, "qq")
+    client.send(_requeue(3, multiple=True), FLOW)
+    client.gets(4, "qq")
+    client.send(m.ChannelClose(1, 200, "", 0, 0))
+    client.gets(4, "qq", 2)
 
 
 def returns_beyond_the_limit(client):

@@ -44,7 +44,8 @@ def timeout_default(client):
     client.quorum("t")
     client.publish("1", queue="t")
     _eat(client, "a", "t")
-    client.core.move_to(client.core.clock.now + 1801)
+    _wait(client, 2)
+    client.core.move_to(client.core.clock.now + 1800)
     client.read()
     client.send(FLOW)
 
