@@ -76,13 +76,15 @@ def gold(shards: DataFrame, profile_of_run: Mapping[str, str]) -> DataFrame:
 def read(path: str, run: str, columns: Sequence[str] = Event._fields, rows: int = 4096) -> Iterator[pa.RecordBatch]:
     """A shard in batches of these columns and `island`. The run stands in its path alone, as Spark lays out files.
 
-    Page by page and in one thread: a reader that is left to itself holds whole row groups, and a third more memory.
+    Page by page, in one thread, one row group after the other: a reader that is left to itself holds whole row groups,
+    and never lets go of all of them, so that memory would grow with the file.
     """
     wanted = [name for name in (*columns, "island") if name != "run"]
     with parquet.ParquetFile(path, buffer_size=1 << 16) as file:
-        for batch in file.iter_batches(rows, columns=wanted, use_threads=False):
-            named = pa.array([run], pa.string()).take(pa.array([0] * batch.num_rows))
-            yield batch.append_column("run", named)
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False):
+                named = pa.array([run], pa.string()).take(pa.array([0] * batch.num_rows))
+                yield batch.append_column("run", named)
 
 
 def _loaded(names: Mapping[str, str]) -> dict[str, Profile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from benchmarks import traffic
@@ -61,3 +62,17 @@ def test_a_skewed_plan_gives_half_of_all_to_one_connection(tmp_path: Path) -> No
     assert sizes[0] == pytest.approx(20_000, rel=0.1)
     first = next(check.read(str(tmp_path / "big.parquet"), traffic.RUN, rows=1_000_000))
     assert set(first.column("connection").to_pylist()) == {"app"}
+
+
+def test_a_shard_is_read_in_memory_that_does_not_grow_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "shard.parquet"
+    rows, _ = traffic.write(path, [History("h", "shared", 200_000)])
+    before, most, read = pa.total_allocated_bytes(), 0, 0
+    halves: list[int] = []
+    for batch in check.read(str(path), traffic.RUN):
+        read += batch.num_rows
+        most = max(most, pa.total_allocated_bytes() - before)
+        if read * 2 >= rows and not halves:
+            halves.append(most)
+    assert read == rows
+    assert most <= 1.2 * halves[0]
