@@ -92,6 +92,34 @@ def test_markers_are_registered(pytester: pytest.Pytester) -> None:
 # -- the fixture for authors of clients
 
 
+def test_the_fixture_takes_liberties(pytester: pytest.Pytester) -> None:
+    """A client that is right gets along with whatever the text grants."""
+    pytester.makepyfile("""
+        import pika
+        import pytest
+
+        @pytest.mark.parametrize("seed", range(6))
+        def test_client(reference_broker, seed):
+            reference_broker.liberties(seed=seed)
+            with pika.BlockingConnection(pika.URLParameters(reference_broker.url)) as connection:
+                channel = connection.channel()
+                channel.confirm_delivery()
+                channel.queue_declare("q")
+                for number in range(5):
+                    channel.basic_publish("", "q", b"%d" % number)
+                bodies = []
+                for method, _, body in channel.consume("q"):
+                    bodies.append(body)
+                    channel.basic_ack(method.delivery_tag)
+                    if len(bodies) == 5:
+                        break
+                assert bodies == [b"0", b"1", b"2", b"3", b"4"]
+    """)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.ret == 0
+    done.assert_outcomes(passed=6)
+
+
 def test_the_reference_broker_is_a_fixture_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pika

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from reference_broker import ReferenceBroker
+from reference_broker.embedded import charter
 
 
 @pytest.fixture
@@ -49,6 +50,13 @@ def test_an_unknown_mutant_is_one_line(run):
     assert process.returncode == 2
     assert complaint.startswith("reference-broker: no mutant is called 'tags.start-at-one'; did you mean tags.")
     assert complaint.count("\n") == 1
+
+
+def test_liberties_are_told(run):
+    process = run("--port", "0", "--liberties", "7")
+    assert process.stdout.readline().startswith("listening on ")
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=10)[1] == f"{charter(7)}\n"
 
 
 def test_mutants_are_listed_with_their_rules(run):
