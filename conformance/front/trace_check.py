@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ from reports.recording import BadRecording
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from conformance.front.offline import Checked
+    from conformance.front.offline import Checked, Place
     from conformance.results import Results
 
 STAGES = ("starting", "reading", "judging", "timing", "tables", "evidence", "pages")
@@ -146,8 +146,8 @@ def _pages(found: Sequence[Checked], summary: dict[str, Any], out: Path) -> list
         pages["capture.html"] = captures_page(captured)
     files = {f"runs/{_slug(results['run'])}.json": results for results in documents}
     files |= {
-        f"cases/{_slug(results['run'])}/{case['id']}.json": _case(results, rule, case)
-        for results in documents for rule in results["rules"] for case in rule["cases"]
+        f"cases/{_slug(results['run'])}/{case['id']}.json": _case(results, rule, case, one.places)
+        for one, results in zip(found, documents, strict=True) for rule in results["rules"] for case in rule["cases"]
     }
     texts = {name: json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
              for name, content in {**files, "history.json": summary}.items()}
@@ -158,8 +158,13 @@ def _pages(found: Sequence[Checked], summary: dict[str, Any], out: Path) -> list
     return [out / name for name in pages]
 
 
-def _case(results: dict[str, Any], rule: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
-    return {"schema": "amqp-conformance/case/1", "run": results["run"], "broker": results["broker"]["name"],
+def _case(
+    results: dict[str, Any], rule: dict[str, Any], case: dict[str, Any], places: Iterable[Place],
+) -> dict[str, Any]:
+    """One case by itself; of a capture with the file and the numbers of its packets."""
+    where = next((place for place in places if place.case == case["id"]), None)
+    place = {"capture": {"file": where.file, "packet": where.packet, "packets": where.packets}} if where else {}
+    return {**place, "schema": "amqp-conformance/case/1", "run": results["run"], "broker": results["broker"]["name"],
             "profile": results["profile"], "clause": rule["clause"], **case}
 
 

@@ -9,7 +9,6 @@ import ssl
 import statistics
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,34 +23,11 @@ from conformance import profiles
 from conformance.cli import main
 from conformance.drivers.raw import RawConnection
 from conformance.drivers.target import Target
-from conformance.events import Event
 from conformance.monitors import judge
 from conformance.recorder import Recorder
 from reference_broker import ReferenceBroker
 from reports.recording import Recording
-
-
-class Tracer:
-    """`trace record` as a process of its own."""
-
-    def __init__(self, url: str, out: Path) -> None:
-        self.out = out
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "conformance.cli", "trace", "record", "--listen", "0", "--out", str(out), url],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        assert self.process.stderr is not None
-        said = self.process.stderr.readline()
-        self.port = int(said.split("127.0.0.1:")[1].split()[0])
-
-    def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
-        """Exit code, and what it printed."""
-        self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=30)
-        return self.process.returncode, out
-
-    def events(self) -> list[Event]:
-        return list(Recording(self.out).events())
+from tests.support.tracer import Tracer
 
 
 @pytest.fixture
@@ -64,9 +40,7 @@ def tracer(tmp_path: Path) -> Iterator[Callable[[str], Tracer]]:
 
     yield start
     for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.communicate()
+        one.kill()
 
 
 def through(tracer: Tracer) -> pika.URLParameters:

@@ -11,10 +11,8 @@ import json
 import random
 import shutil
 import subprocess
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +26,7 @@ from benchmarks.packets import BEGIN_NS, MASK, Seg, Talk, moved
 from conformance.events import TO_BROKER, TO_CLIENT
 from reference_broker.embedded import ReferenceBroker
 from reports.capture.capture import Capture
-from reports.capture.files import BadCapture
+from tests.support.pcaps import capturing
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (apt install tshark)")
 
@@ -161,39 +159,6 @@ def test_reordered_doubled_and_overlapping_segments(tmp_path: Path, talks: Any, 
     assert agree(path) == 224
 
 
-@contextmanager
-def capturing(path: Path, port: int) -> Iterator[None]:
-    """tcpdump or dumpcap on the loopback interface, from before the first packet until its end has reached the file,
-    with a buffer that holds all of it: on a crowded machine they are late, and must lose nothing."""
-    command = ["tcpdump", "-i", "lo", "-U", "-B", "65536", "-w", str(path), f"tcp port {port}"]
-    if shutil.which("tcpdump") is None:
-        command = ["dumpcap", "-i", "lo", "-q", "-B", "64", "-w", str(path), "-f", f"tcp port {port}"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        if not any("File:" in line or "listening on" in line for line in process.stderr):
-            pytest.skip("no right to capture on the loopback interface")
-        yield
-        until_ended(path)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def until_ended(path: Path, most: float = 20.0) -> None:
-    end = time.monotonic() + most
-    while time.monotonic() < end and "end" not in kinds(path):
-        time.sleep(0.1)
-
-
-def kinds(path: Path) -> set[str]:
-    """The kinds of events in a file that may still be growing."""
-    try:
-        return {event.kind for event in Capture([path]).events()}
-    except BadCapture:
-        return set()
-
-
 def test_real_tcp_of_a_real_client(tmp_path: Path) -> None:
     path = tmp_path / "real.pcap"
     with ReferenceBroker() as broker:
@@ -201,7 +166,7 @@ def test_real_tcp_of_a_real_client(tmp_path: Path) -> None:
         with capturing(path, parameters.port):
             program(parameters)
     assert agree(path, parameters.port) > 300
-    assert not {"gap", "joined", "malformed", "cut"} & kinds(path)
+    assert not {"gap", "joined", "malformed", "cut"} & {event.kind for event in Capture([path]).events()}
 
 
 def program(parameters: pika.URLParameters) -> None:

@@ -1,0 +1,247 @@
+"""Captures of real programs: a right broker is never accused, whatever is lost of the capture, and a wrong one is.
+
+Programs of pika and py-amqp and the patterns of PerfTest talk to a broker through `trace record`, and tcpdump takes
+the same packets: two witnesses of one traffic, who must agree. Then the capture is cut, packets are dropped and moved,
+and each of these is judged again. `make captures` does so with more traffic (CAPTURE_SCALE) and more mutilations.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pika
+import pytest
+
+from conformance import deviations, profiles
+from conformance.monitors import judge
+from conformance.profiles import Profile
+from conformance.verdicts import REASONS, Judgement
+from reference_broker import ReferenceBroker
+from reference_broker.mutants import MUTANTS
+from reports.capture import about
+from reports.capture.capture import Capture, NoTraffic
+from tests.support import pcaps, perf, programs
+from tests.support.tracer import Tracer
+
+SCALE = int(os.environ.get("CAPTURE_SCALE", "1"))
+COUNT = 40 * SCALE
+SEEDS = range(8 * SCALE)
+ROOT = Path(__file__).parents[3]
+SHAPES = (pcaps.cut, pcaps.dropped, pcaps.reordered, pcaps.all_at_once)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The same traffic twice: the capture and the recording."""
+
+    pcap: Path
+    recording: Tracer
+    port: int
+
+    @property
+    def profile(self) -> Profile:
+        header, = about.headers("", [self.pcap], {self.port}).values()
+        return profiles.load(header["profile"])
+
+    def judged(self, pcap: Path | None = None) -> Judgement:
+        return judge(Capture([pcap or self.pcap], ports={self.port}).events(), self.profile)
+
+
+def everything(port: int) -> None:
+    for program in programs.ALL:
+        program(port, COUNT)
+    for pattern in perf.PATTERNS:
+        perf.play(port, pattern, COUNT)
+
+
+def take(url: str, folder: Path, traffic: Callable[[int], None]) -> Taken:
+    """What passes between this traffic and the broker."""
+    tracer = Tracer(url, folder / "recording")
+    try:
+        with pcaps.capturing(folder / "traffic.pcap", tracer.port):
+            traffic(tracer.port)
+        assert tracer.stop()[0] == 0
+    finally:
+        tracer.kill()
+    return Taken(folder / "traffic.pcap", tracer, tracer.port)
+
+
+@pytest.fixture(scope="module", params=["reference", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
+def taken(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Taken]:
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "reference":
+        with ReferenceBroker() as broker:
+            yield take(broker.url, folder, everything)
+    elif "AMQP_RABBITMQ_URL" in os.environ:
+        yield take(os.environ["AMQP_RABBITMQ_URL"], folder, everything)
+    else:
+        pytest.skip("AMQP_RABBITMQ_URL names no RabbitMQ")
+
+
+def accused(judgement: Judgement, profile: Profile) -> set[str]:
+    """Rules that are certainly broken, and not known to be."""
+    known = deviations.load(profile.deviations) if profile.deviations else ()
+    return {found.rule for found in judgement.findings if found.certain and not any(
+        entry.rule == found.rule and entry.covers(found.observed, None) for entry in known)}
+
+
+def test_a_right_broker_is_accused_of_nothing(taken: Taken) -> None:
+    whole = taken.judged()
+    assert accused(whole, taken.profile) == set()
+    assert sum(map(bool, whole.exercised.values())) > 25, "many rules had something to say"
+    assert whole.exercised["TAG-003"] > 2 * COUNT
+
+
+def test_capture_and_recording_agree(taken: Taken) -> None:
+    """Clocks differ; on all that needs no order between connections the two say the same."""
+    captured, recorded = taken.judged(), judge(taken.recording.events(), taken.profile)
+    assert accused(recorded, taken.profile) == set()
+    for rule in ("TAG-001", "TAG-003", "ACK-015", "CNF-003", "CNF-004", "ERR-002", "QOS-001"):
+        assert captured.exercised[rule] == recorded.exercised[rule], rule
+
+
+@pytest.mark.parametrize("mutilated", SHAPES, ids=lambda one: one.__name__)
+def test_what_is_lost_accuses_nobody_and_is_said(
+    taken: Taken, mutilated: Callable[..., list[bytes]], tmp_path: Path,
+) -> None:
+    head, packets = pcaps.split(taken.pcap.read_bytes())
+    total, empty = Judgement(), 0
+    for seed in SEEDS:
+        pcap = tmp_path / f"{seed}.pcap"
+        pcap.write_bytes(head + b"".join(mutilated(packets, Random(seed))))
+        try:
+            one = taken.judged(pcap)
+        except NoTraffic:
+            empty += 1
+            continue
+        assert accused(one, taken.profile) == set(), seed
+        total.add(one)
+    assert empty < len(SEEDS) // 2
+    assert total.exercised["TAG-003"] > COUNT
+    reasons = Counter(reason for of_rule in total.doubts.values() for reason in of_rule)
+    assert set(reasons) <= set(REASONS)
+    assert reasons or mutilated is pcaps.reordered, "what could not be judged is said to be so"
+
+
+def before_the_proxy(port: int) -> None:
+    """Half of it has happened when recording begins: messages of nobody, a queue that others know, a kill later."""
+    with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("known")
+        for n in range(COUNT):
+            channel.basic_publish("", "known", b"%d" % n, pika.BasicProperties(message_id=str(n)))
+        channel.basic_get("known")
+
+
+KILLED = """
+import sys, pika
+channel = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", int(sys.argv[1]))).channel()
+channel.basic_qos(prefetch_count=5)
+for n, (method, _, _) in enumerate(channel.consume("known")):
+    if n == 12:
+        print("busy", flush=True)
+    if n < 12 and n % 2:
+        channel.basic_ack(method.delivery_tag, multiple=n % 3 == 0)
+"""
+
+
+def killed(port: int) -> None:
+    """A client that is no more while it holds deliveries, and one that gets them afterwards."""
+    program = subprocess.Popen([sys.executable, "-c", KILLED, str(port)], stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"busy\n"
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port)) as connection:
+        channel = connection.channel()
+        while (got := channel.basic_get("known"))[0] is not None:
+            channel.basic_ack(got[0].delivery_tag)
+
+
+def test_a_recording_that_begins_late_and_a_client_that_is_killed(tmp_path: Path) -> None:
+    with ReferenceBroker() as broker:
+        before_the_proxy(pika.URLParameters(broker.url).port)
+        found = take(broker.url, tmp_path, killed)
+    events = found.recording.events()
+    recorded = judge(events, found.profile)
+    assert recorded.findings == []
+    assert recorded.doubts, "others may have used the queue, and that is said"
+    assert "basic.get-empty" in {event.method for event in events}
+
+
+# -- wrong brokers
+
+
+def beyond_what_was_seen(port: int) -> None:
+    """A delivery, and an ack of all up to a tag that never was; something to answer behind it."""
+    with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port)) as connection:
+        channel = connection.channel()
+        queue = channel.queue_declare("", exclusive=True).method.queue
+        channel.basic_publish("", queue, b"m")
+        channel.basic_get(queue)
+        channel.basic_ack(4711, multiple=True)
+        channel.queue_declare(queue, passive=True)
+
+
+def shared(port: int) -> None:
+    perf.play(port, perf.PATTERNS[1], 10)
+
+
+WRONG: dict[str, Callable[[int], None]] = {
+    "tags.start-at-zero": shared,
+    "confirms.one-ahead": shared,
+    "settle.stale-multiple-accepted": beyond_what_was_seen,
+    "errors.unknown-tag-is-404": lambda port: programs.with_pika(port, 20),
+}
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Taken]:
+    """By mutant, and of a broker that is right beside them."""
+    found = {}
+    for name, traffic in {**WRONG, "": shared}.items():
+        with ReferenceBroker(mutants=[name] if name else []) as broker:
+            found[name] = take(broker.url, tmp_path_factory.mktemp(name or "right"), traffic)
+    return found
+
+
+@pytest.mark.spark
+def test_a_wrong_broker_is_found_offline(wrong: dict[str, Taken], tmp_path: Path) -> None:
+    """One job over all of them: named rules, closed gates, and cases that lead to packets."""
+    inputs = {name: found.pcap for name, found in wrong.items()}
+    for name, pcap in inputs.items():
+        inputs[name] = pcap.rename(pcap.with_name(f"{name or 'right'}.pcap"))
+    ran = subprocess.run(
+        [sys.executable, "-m", "conformance.cli", "trace", "check", *map(str, inputs.values()), "--format", "json",
+         "--master", "local[2]", "--out", str(tmp_path / "out")],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stderr
+    runs = {run["run"].split(".pcap")[0]: run for run in json.loads(ran.stdout)["runs"]}
+    assert broken(runs.pop("right")) == set()
+    for name, run in runs.items():
+        expected = set(MUTANTS[name].rules)
+        assert broken(run) & expected, name
+        assert not run["gate"]["open"]
+    for path in (tmp_path / "out" / "cases").rglob("*.json"):
+        case = json.loads(path.read_text("utf-8"))
+        assert case["capture"]["packet"] in case["capture"]["packets"]
+        assert case["steps"]
+    assert len(list((tmp_path / "out" / "cases").iterdir())) == len(WRONG)
+    assert "frame.number in {" in (tmp_path / "out" / "capture.html").read_text("utf-8")
+
+
+def broken(run: dict[str, Any]) -> set[str]:
+    return {rule["id"] for rule in run["rules"] if rule["verdict"] == "broken"}
+

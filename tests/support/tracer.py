@@ -1,0 +1,40 @@
+"""`trace record` as a process of its own, as tests start and end it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance.events import Event
+from reports.recording import Recording
+
+
+class Tracer:
+    """A recording proxy between whoever connects to `port`, and the broker."""
+
+    def __init__(self, url: str, out: Path) -> None:
+        self.out = out
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "conformance.cli", "trace", "record", "--listen", "0", "--out", str(out), url],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        assert self.process.stderr is not None
+        said = self.process.stderr.readline()
+        self.port = int(said.split("127.0.0.1:")[1].split()[0])
+
+    def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        """Exit code, and what it printed."""
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, out
+
+    def kill(self) -> None:
+        """It is gone, whether it still ran or not."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def events(self) -> list[Event]:
+        return list(Recording(self.out).events())
