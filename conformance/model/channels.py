@@ -198,6 +198,8 @@ class Channel:
     swept: list[Queue] = field(default_factory=list)
     """The queues to which that may return something."""
     unproven: deque[Settlement] = field(default_factory=deque)
+    lapsed: dict[Queue, int] = field(default_factory=dict)
+    """Queues of which messages are forgotten that it settled without any proof so far, and when the last of them."""
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)

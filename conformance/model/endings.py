@@ -104,6 +104,9 @@ def shake(channel: Channel) -> None:
             if copy.holder is delivery and (copy.place == GONE or copy.settlement is settlement):
                 copy.queue.unsettle(copy, shaky=True)
     channel.unproven.clear()
+    for queue in channel.lapsed:
+        queue.mix_up()
+    channel.lapsed.clear()
     for entries in channel.unsynced.values():
         for _, copy in entries:
             if copy.place == WAITING and copy.publisher is channel:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from conformance.model.records import GONE, WAITING, Copy, Delivery
+from conformance.model.records import GONE, WAITING, Copy, Delivery, Settlement
 
 if TYPE_CHECKING:
     from conformance.model.cancelling import Ended
@@ -59,6 +59,7 @@ def settled(channel: Channel) -> None:
         if copy.holder is not delivery:
             continue
         if copy.place == GONE:
+            _lapse(oldest, copy.queue)
             _forget(copy)
         elif copy.settlement is oldest:
             copy.queue.unsettle(copy, shaky=True)
@@ -91,6 +92,9 @@ def gone(queue: Queue, copy: Copy) -> None:
     if len(queue.gone) > REMEMBERED:
         oldest = queue.gone.popleft()
         if oldest.place == GONE:
+            settlement = oldest.holder.settlement if oldest.holder is not None else None
+            if settlement is not None and not settlement.accepted:
+                _lapse(settlement, queue)
             _forget(oldest)
             _untie(oldest)
 
@@ -146,6 +150,16 @@ def stamped(stamps: dict[int, int]) -> None:
     if len(stamps) > 2 * STAMPS:
         for seq in list(stamps)[:STAMPS]:
             del stamps[seq]
+
+
+def _lapse(settlement: Settlement, queue: Queue) -> None:
+    """A message is forgotten although nothing proves that it was settled. If that comes to nothing, it is back, and
+    its id may be another message's by then."""
+    lapsed = settlement.channel.lapsed
+    lapsed[queue] = max(settlement.seq, lapsed.get(queue, 0))
+    if len(lapsed) > 2 * DELETED:
+        for known in [one for one in lapsed if one.deleted]:
+            del lapsed[known]
 
 
 def _untie(copy: Copy) -> None:

@@ -140,6 +140,7 @@ class Model:
         """Close-ok for the connection: all its channels were handled to their end."""
         for channel in connection.open_channels():
             channel.unproven.clear()
+            channel.lapsed.clear()
             channel.unsynced.clear()
             endings.end_takers(channel, event.seq)
             channel.close_answered = event.seq

@@ -38,6 +38,8 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
         yield Accepted(event, settlement)
         if settlement.refusal == EITHER:
             _clear(channel, event.seq)
+    for queue in [queue for queue, settled in channel.lapsed.items() if settled < sent]:
+        del channel.lapsed[queue]
     if channel.race is not None and channel.race.seq < sent:
         races.end(channel, event.seq)
     if 0 < channel.risk <= sent:

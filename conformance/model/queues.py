@@ -116,7 +116,7 @@ class Queue:
     all_count: bool = True
     """Every return counts towards it; else only those by reject and by the end of a channel."""
     overrun: bool = False
-    """There were so many uncertain messages in it that some were forgotten: an id alone identifies none any more."""
+    """Uncertain messages of it were forgotten, or settled ones that are back: an id alone identifies none any more."""
     reentered: bool = False
     """Something has been returned to it."""
     line: Line = field(init=False)
@@ -360,6 +360,13 @@ class Queue:
             self._drop(copy)
         if copy.place == WAITING or shaky:
             memory.uncertain(self, copy)
+
+    def mix_up(self) -> None:
+        """Messages that are forgotten may be in it again, each under an id that another may have by now."""
+        self.overrun = True
+        self.doubt()
+        for copy in self.copies.values():
+            copy.ambiguous = copy.doubtful = copy.shaky = True
 
     def waiting(self) -> Iterator[Copy]:
         """Messages that are certainly owed: fresh ones by publication, then returned ones by return."""

@@ -114,3 +114,36 @@ def test_connections_that_are_over_are_forgotten() -> None:
         ]), judge)
     assert len(judge._model.connections) <= 8
     assert not judge.judgement.findings
+
+
+def lost_and_used_again(script: Script, judge: Judge, *, proven: bool) -> Judge:
+    """The acks of the first connection are answered or not, it is lost, and an id of long ago is used once more. A
+    second connection gets two messages of that id, and settles the first."""
+    for number in range(1, 5 * REMEMBERED):
+        judged(script.message(number), judge)
+    if proven:
+        judged(iter([script.event(TO_BROKER, "basic.qos"), script.event(TO_CLIENT, "basic.qos-ok")]), judge)
+    judged(iter([script.event("-", "", "c", 0, kind="end", arguments='{"cause": "reset"}')]), judge)
+    judged(script.opened("d"), judge)
+    judged(iter([script.event(TO_BROKER, "basic.publish", "d", exchange="", routing_key="q", message_id="m3")]), judge)
+    for tag in (1, 2):
+        judged(iter([
+            script.event(TO_BROKER, "basic.get", "d", queue="q"),
+            script.event(TO_CLIENT, "basic.get-ok", "d", delivery_tag=tag, message_id="m3", routing_key="q",
+                         exchange="", flags="redelivered" if tag == 1 else ""),
+            script.event(TO_BROKER, "basic.ack", "d", delivery_tag=tag, multiple=False),
+            script.event(TO_BROKER, "basic.qos", "d"), script.event(TO_CLIENT, "basic.qos-ok", "d"),
+        ]), judge)
+    return judge
+
+
+def test_what_is_forgotten_may_come_back_with_its_id_used_again() -> None:
+    """Acks that nothing proved are undone by the loss: the first of the two is the message of long ago."""
+    script = Script()
+    assert not lost_and_used_again(script, judged(script.consuming()), proven=False).judgement.findings
+
+
+def test_what_is_forgotten_and_proven_to_be_settled_does_not_come_back() -> None:
+    script = Script()
+    found = lost_and_used_again(script, judged(script.consuming()), proven=True).judgement.findings
+    assert "MODE-004" in {finding.rule for finding in found}
