@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from conformance import events as ev
 from conformance.events import Event
 from conformance.evidence.anatomy import Anatomy, Unit
+from conformance.evidence.narrative import handshake
 from conformance.monitors import Judge
 from conformance.profiles import Profile
 from conformance.verdicts import Finding
@@ -44,6 +45,16 @@ def minimal(events: Sequence[Event], finding: Finding, profile: Profile, budget:
         if len(kept) == before:
             break
     return kept
+
+
+def introduced(kept: Sequence[Event], history: Sequence[Event]) -> list[Event]:
+    """A slice with the handshakes of its connections: not in dispute, but a client that repeats it must know them."""
+    names = {event.connection for event in kept}
+    here = _seqs(kept)
+    return [
+        event for event in history
+        if event.seq in here or (event.connection in names and event.seq < kept[-1].seq and handshake(event))
+    ] if kept else []
 
 
 def _seqs(events: Iterable[Event]) -> Unit:

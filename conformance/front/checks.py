@@ -197,6 +197,7 @@ def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tu
     if len(kept) > LONGEST:
         near = [event for event in kept if evidence.interest(event) or event.seq in (finding.at, *finding.witness)]
         kept = near[-LONGEST:]
+    kept = evidence.introduced(kept, [event for event in history if event.history == finding.history])
     return tuple(Step(**step) for step in evidence.steps(kept))
 
 

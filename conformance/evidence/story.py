@@ -1,0 +1,250 @@
+"""The minimal exchange as a story: what the client does and what the broker says, free of names and numbers of a run.
+
+A story is a list of plain rows, JSON and Python literals alike. `who` is `>` for what the client sends, `<` for what
+the broker says, `-` for what is done beside the wire: connect, hang_up, pause, and as the last row silence or drain,
+where the rule was contradicted by what did not come. A queue or exchange is called {q1}, {x1}, one that the broker
+named {s1}, a consumer that the broker named {t1}; a settlement names the delivery of step 12 as @12. So a story can be
+played anywhere, any number of times; see `scripts.player`.
+
+`Untellable` says why an exchange has no story: then there is no script either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import codec
+from codec import values
+from conformance import events as ev
+from conformance.events import Event
+from conformance.evidence.narrative import handshake
+from conformance.monitors import Judge
+from conformance.profiles import Profile
+
+Row = dict[str, Any]
+PRIVATE = re.compile(r"amqpconf\.[\w.-]+")
+UNTOLD = frozenset({"reply_text", "message_count", "consumer_count", "server_properties", "cluster_id"})
+"""What a broker says and nobody compares: words, and counts that depend on what was cut away."""
+COUNTED = frozenset({"queue.declare-ok", "queue.purge-ok", "queue.delete-ok"})
+SETTLED = frozenset({"basic.ack", "basic.nack", "basic.reject"})
+LONG = 0.4
+"""Seconds between two events from which on time itself is part of the story."""
+
+
+class Untellable(ValueError):
+    """This exchange cannot be told as a story; the message says why."""
+
+
+def story(events: Sequence[Event], at: int, rule: str, profile: Profile) -> list[Row]:
+    """The story of an exchange in which `rule` is contradicted at event `at`. Raises Untellable."""
+    told = _Teller(events, rule, profile).tell(at)
+    if not told or told[-1]["who"] == ">":
+        raise Untellable("the rule is contradicted by nothing that the broker says or leaves unsaid")
+    return told
+
+
+class _Teller:
+    def __init__(self, events: Sequence[Event], rule: str, profile: Profile) -> None:
+        self._events, self._rule, self._judge = events, rule, Judge(profile)
+        self._names = dict(_names(events))
+        self._lives: Counter[tuple[str, int]] = Counter()
+        self._taken: dict[tuple[str, int, int, int], int] = {}
+        self._closed: set[str] = set()
+        self._rows: list[Row] = []
+
+    def tell(self, at: int) -> list[Row]:
+        before = 0
+        for event in self._events:
+            if event.seq == at:
+                self._rows += self._last(event)
+                return [{"n": n, **row} for n, row in enumerate(self._rows, 1)]
+            gap = (event.time_ns - before) / 1e9 if before else 0.0
+            if gap > LONG and event.direction == ev.TO_BROKER and not handshake(event):
+                self._add(who="-", method="pause", seconds=round(gap + 0.1, 1))
+            self._judge.step(event)
+            for row in self._of(event, gap):
+                self._add(**row)
+            before = event.time_ns or before
+        raise Untellable("the event that contradicts the rule is not part of the exchange")
+
+    def _add(self, **row: Any) -> None:
+        self._rows.append(row)
+
+    def _of(self, event: Event, gap: float) -> Iterator[Row]:
+        if event.kind == ev.METHOD:
+            yield from self._method(event, gap)
+        elif event.kind == ev.MALFORMED and event.direction == ev.TO_BROKER:
+            yield {"who": ">", "on": event.connection, "channel": 0, "method": "octets", "hex": event.raw.hex()}
+        elif event.kind == ev.MALFORMED:
+            raise Untellable("the broker sends octets that are no frame")
+        elif event.kind == ev.END and event.connection not in self._closed:
+            yield self._end(event)
+        elif event.kind in (ev.POLICY, ev.SETTINGS) and event.args.get("consumer_timeout") is not None:
+            raise Untellable("it needs settings of the broker that a client cannot make")
+
+    def _end(self, event: Event) -> Row:
+        if event.args.get("cause") in ("closed", "aborted"):
+            return {"who": "-", "on": event.connection, "method": "hang_up"}
+        return {"who": "<", "on": event.connection, "channel": 0, "method": "end"}
+
+    def _method(self, event: Event, gap: float) -> Iterator[Row]:
+        if event.method == "connection.start-ok":
+            properties = event.args.get("client_properties", {})
+            yield {"who": "-", "on": event.connection, "method": "connect",
+                   "capabilities": dict(properties.get("capabilities", {}))}
+        if handshake(event):
+            return
+        if event.method in ("connection.close-ok", "connection.close"):
+            self._closed.add(event.connection)
+        if event.direction == ev.TO_BROKER:
+            yield from self._sent(event)
+        else:
+            row = self._received(event, full=False)
+            yield {**row, "seconds": round(gap * 1.5 + 3, 1)} if gap > LONG else row
+
+    def _sent(self, event: Event) -> Iterator[Row]:
+        if event.method == "connection.close-ok":
+            return
+        method, content = _decoded(event.raw)
+        if event.method == "channel.open":
+            self._lives[event.connection, event.channel] += 1
+        fields = self._anonymous(_fields(method))
+        if event.method in SETTLED:
+            fields["delivery_tag"] = self._tag(event)
+        yield {"who": ">", "on": event.connection, "channel": event.channel, "method": event.method,
+               **{name: value for name, value in fields.items() if value not in ("", 0, False, {})},
+               **self._anonymous(content)}
+
+    def _received(self, event: Event, *, full: bool) -> Row:
+        method, content = _decoded(event.raw)
+        fields = _fields(method)
+        life = event.connection, event.channel, self._lives[event.connection, event.channel]
+        if event.method in ("basic.deliver", "basic.get-ok"):
+            self._taken[(*life, event.delivery_tag or 0)] = len(self._rows) + 1
+            if not self._rule.startswith("TAG-"):
+                fields.pop("delivery_tag")
+        kept = {name: value for name, value in fields.items() if name not in UNTOLD or (
+            full and event.method in COUNTED)}
+        row: Row = {"who": "<", "on": event.connection, "channel": event.channel, "method": event.method}
+        row |= self._anonymous(kept)
+        if content:
+            row["message"] = event.message_id or content["body"]
+        return row
+
+    def _tag(self, event: Event) -> int | str:
+        """The delivery that is settled, or a number that names none."""
+        life = event.connection, event.channel, self._lives[event.connection, event.channel]
+        tag = event.delivery_tag or 0
+        if (*life, tag) in self._taken:
+            return f"@{self._taken[(*life, tag)]}"
+        known = [key for key in self._taken if key[:3] == life]
+        return tag if tag == 0 or tag > len(known) else tag + 1000
+
+    def _anonymous(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self._anonymous(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._anonymous(inner) for inner in value]
+        return self._names.get(value, value) if isinstance(value, str) else value
+
+    # -- where the rule is contradicted
+
+    def _last(self, event: Event) -> Iterator[Row]:
+        if event.kind == ev.METHOD and event.direction == ev.TO_CLIENT:
+            yield {**self._received(event, full=True), "decisive": True}
+        elif event.kind == ev.END and event.args.get("cause") not in ("closed", "aborted"):
+            yield {**self._end(event), "decisive": True}
+        elif event.kind == ev.DEADLINE and event.args.get("queue"):
+            queue = str(event.args["queue"])
+            missing = sorted(self._judge.wanted(queue))
+            on = next((row["on"] for row in reversed(self._rows) if row["who"] == ">"), "c1")
+            yield {"who": "-", "on": on, "method": "drain", "queue": self._names.get(queue, queue),
+                   "missing": missing, "about": f"{', '.join(missing)} never comes out of the queue again"}
+        elif event.kind == ev.DEADLINE:
+            yield self._silence(event)
+        else:
+            raise Untellable("the rule is contradicted by nothing that the broker says or leaves unsaid")
+
+    def _silence(self, event: Event) -> Row:
+        awaited: list[Row] = []
+        unconfirmed: list[Row] = []
+        for owed in self._judge.owed():
+            where = {"on": owed.connection, "channel": owed.channel}
+            if owed.kind == "confirm":
+                unconfirmed.append({**where, "number": int(owed.what.rpartition(" ")[2])})
+            else:
+                awaited.append({**where, "methods": _methods(owed.kind, owed.what)})
+        if event.args.get("for") == "end":
+            awaited.append({"on": event.args["connection"], "channel": 0, "methods": ["end"]})
+        if not awaited and not unconfirmed:
+            raise Untellable("what did not come is known to the suite alone")
+        about = "; ".join(f"no {' or '.join(one['methods'])} on {one['on']}.{one['channel']}" for one in awaited)
+        about = "; ".join(filter(None, [about, *(
+            f"publish {one['number']} on {one['on']}.{one['channel']} stays unconfirmed" for one in unconfirmed)]))
+        return {"who": "-", "on": "", "method": "silence", "awaited": awaited, "unconfirmed": unconfirmed,
+                "about": about}
+
+
+def _methods(kind: str, what: str) -> list[str]:
+    """The methods by which what is owed would come."""
+    if kind in ("channel.close", "connection.close"):
+        return [kind]
+    if kind == "delivery":
+        return ["basic.deliver"]
+    if kind == "notice":
+        return ["basic.cancel"]
+    asked = what.removeprefix("the answer to ")
+    if asked == "basic.get":
+        return ["basic.get-ok", "basic.get-empty"]
+    return [asked if asked.endswith("-ok") else f"{asked}-ok"]
+
+
+def _names(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
+    """What the names of queues, exchanges and consumers become."""
+    numbers: Counter[str] = Counter()
+    seen: set[str] = set()
+    asked = {(event.connection, event.channel, event.method): event for event in events if not (
+        event.queue or event.consumer_tag)}
+    for event in events:
+        for value, letter in (
+            (event.queue, "s" if event.method == "queue.declare-ok" and not _private(event.queue) else "q"),
+            (event.exchange, "x"), (event.consumer_tag, "t"),
+        ):
+            ours = _private(value) if letter != "t" else False
+            theirs = (letter == "s" and (event.connection, event.channel, "queue.declare") in asked) or (
+                letter == "t" and event.method == "basic.consume-ok"
+                and (event.connection, event.channel, "basic.consume") in asked)
+            if value and value not in seen and (ours or theirs):
+                seen.add(value)
+                numbers[letter] += 1
+                yield value, f"{{{letter}{numbers[letter]}}}"
+
+
+def _private(name: str | None) -> bool:
+    return bool(name and PRIVATE.fullmatch(name))
+
+
+def _decoded(raw: bytes) -> tuple[codec.Method, Row]:
+    """The method of an event, and its content: properties and body."""
+    parts = [codec.decode(part) for part in codec.FrameReader(0).cut(raw)]
+    method = parts[0]
+    if not isinstance(method, codec.Method):
+        raise Untellable("the client sends frames that are no method")
+    content: Row = {}
+    for part in parts[1:]:
+        if isinstance(part, codec.Header):
+            content["properties"] = {name: values.to_json(value) for name, value in part.properties().items()}
+            content.setdefault("body", "")
+        elif isinstance(part, codec.Body):
+            content["body"] += part.payload.decode("latin-1")
+    return method, content
+
+
+def _fields(method: codec.Method) -> Row:
+    return {
+        name: values.plain(value) if isinstance(value, list) else value
+        for name in method.FIELDS if not name.startswith("reserved") for value in [getattr(method, name)]
+    }
