@@ -21,14 +21,18 @@ LIBERTIES: list[Liberty] = []
 SPECIFICATION = "AMQP 0-9-1 specification"
 HEADER = b"AMQP"
 
+WINDOW = 64
+"""Only so many frames change places with each other."""
+
 Cut = Callable[[bytes], tuple[bytes, bytes]]
 """What of the octets leaves now, and the rest."""
 
 
-def frames(data: bytes) -> list[bytes]:
-    """Octets as whole frames; a protocol header counts as one."""
-    found, at = [], 0
-    while at < len(data):
+def frames(data: bytes, most: int) -> list[bytes]:
+    """The first whole frames; a protocol header counts as one."""
+    found: list[bytes] = []
+    at = 0
+    while at < len(data) and len(found) < most:
         header = data.startswith(HEADER, at)
         size = FRAME_OVERHEAD if header else FRAME_OVERHEAD + int.from_bytes(data[at + 3 : at + 7], "big")
         found.append(data[at : at + size])
@@ -109,14 +113,15 @@ def _(free: Free) -> None:
 )
 def _(free: Free) -> None:
     def cut(data: bytes) -> tuple[bytes, bytes]:
-        lanes = Lanes(frames(data))
+        near = frames(data, WINDOW)
+        lanes, far = Lanes(near), data[sum(map(len, near)) :]
         out: list[bytes] = []
         while lanes.numbers:
             number = free.chance.choice(lanes.numbers)
             if out and free.luck() and free.chance.random() < 0.2:
                 break
             out.append(lanes.next(number))
-        return b"".join(out), lanes.rest()
+        return b"".join(out), lanes.rest() + far
 
     holds_back(free, cut)
 
@@ -158,9 +163,8 @@ def _(free: Free) -> None:
     def cut(data: bytes) -> tuple[bytes, bytes]:
         if not data or not free.luck():
             return data, b""
-        found = frames(data)
-        most = free.chance.randint(1, min(4, len(found)))
-        return b"".join(found[:most]), b"".join(found[most:])
+        now = b"".join(frames(data, free.chance.randint(1, 4)))
+        return now, data[len(now) :]
 
     holds_back(free, cut)
 
