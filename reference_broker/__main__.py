@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reference_broker.embedded import charter, installed_version, make_core
+from reference_broker.freedom import LIBERTIES
 from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.server import Server
 
@@ -35,6 +36,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--http", type=int, metavar="PORT", help="serve the management interface here, too")
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
+    parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
     parser.add_argument("--version", action="version", version=installed_version())
     return parser.parse_args(argv)
 
@@ -65,6 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.list_mutants:
         for mutant in MUTANTS.values():
             print(f"{mutant.name}: {mutant.says} ({', '.join(mutant.rules)})")
+        return 0
+    if options.list_liberties:
+        for liberty in LIBERTIES.values():
+            print(f"{liberty.name}: {liberty.says} [{liberty.granted_by}]")
         return 0
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)

@@ -33,7 +33,7 @@ def _(free: Free) -> None:
 
 @liberty(
     LIBERTIES, "confirms.multiple-of-one", "say multiple where it covers only the publish it names",
-    f'{GUIDE}, "Publisher Confirms": multiple says "up to and including" a number, not how many those are',
+    'AMQP 0-9-1 XML: basic.ack, field multiple: a number "up to and including" which; how many those are is not said',
     share=SHARES,
 )
 def _(free: Free) -> None:

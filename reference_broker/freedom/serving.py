@@ -19,8 +19,8 @@ ACKS = "guide: Consumer Acknowledgements and Publisher Confirms"
 
 @liberty(
     LIBERTIES, "dispatch.any-consumer", "give the next message to any consumer of the queue that has room",
-    "AMQP 0-9-1 XML: basic.consume asks for messages of a queue, and no rule orders the consumers of one queue; the "
-    f'first delivered may be the last served again ({ACKS}, "Negative Acknowledgement and Requeuing")',
+    'AMQP 0-9-1 specification, 2.1.1.1 "The Message Queue": round-robin is an example, "not formally defined"; 4.7 '
+    '"Content Ordering Guarantees": what is ordered ends at "one outgoing channel"',
     share=SHARES,
 )
 def _(free: Free) -> None:
@@ -36,8 +36,8 @@ def _(free: Free) -> None:
 
 @liberty(
     LIBERTIES, "dispatch.any-queue", "give a slot that has become free to any of the consumers that wait for it",
-    'guide: Consumer Prefetch, "Multiple Consumers Per Channel": a shared limit binds the sum; which queue uses it is '
-    "not said",
+    'guide: Consumer Prefetch, "Example - multiple consumers sharing the limit": a shared limit binds the sum; which '
+    "queue uses it is not said",
 )
 def _(free: Free) -> None:
     honest = free.parts.limit.wake

@@ -144,8 +144,8 @@ def _(free: Free) -> None:
 
 @liberty(
     LIBERTIES, "close.returns-late", "return what a closed channel held only after close-ok, where nothing ties them",
-    f'{GUIDE}, "Automatic Requeueing": what was not acknowledged is requeued when its channel is closed; whether '
-    "before or after the reply is not said",
+    f'{GUIDE}, "When Consumers Fail or Lose Connection: Automatic Requeueing": what was not acknowledged is requeued '
+    "when its channel is closed; whether before or after the reply is not said",
     ticks=TICKS,
 )
 def _(free: Free) -> None:

@@ -71,7 +71,7 @@ def holds_back(free: Free, cut: Cut) -> None:
 
 @liberty(
     LIBERTIES, "bodies.split", "send a body in more frames than its size asks for",
-    f'{SPECIFICATION}, 4.2.6 "Content Framing": a body is "zero or more" frames, each at most frame-max long',
+    f'{SPECIFICATION}, 4.2.6.2 "The Content Body": it "can be split into as many frames as needed"',
     share=SHARES,
 )
 def _(free: Free) -> None:
@@ -90,7 +90,7 @@ def _(free: Free) -> None:
 
 @liberty(
     LIBERTIES, "heartbeats.interspersed", "send a heartbeat when none is due, to a client that agreed to heartbeats",
-    f'{SPECIFICATION}, 2.3.5.3 "Heartbeat Frames" and 4.2.7: a peer sends them at its own rate; nothing forbids more',
+    f'{SPECIFICATION}, 4.2.7 "Heartbeat Frames": they "can be sent at any time"',
     share=SHARES,
 )
 def _(free: Free) -> None:
@@ -107,8 +107,8 @@ def _(free: Free) -> None:
 
 @liberty(
     LIBERTIES, "channels.interleave", "send the frames of different channels in any order, even amid a content",
-    f'{SPECIFICATION}, 4.2.6 "Content Framing": contents of different channels may be mixed, and 2.1.2: each channel '
-    "is a stream of its own",
+    f'{SPECIFICATION}, 4.2.6 "Content Framing": contents "may be mixed with frames for other channels", and 4.3 '
+    '"Channel Multiplexing": peers balance channels, if they like "on a per-frame basis"',
     share=SHARES,
 )
 def _(free: Free) -> None:
@@ -156,7 +156,7 @@ class Lanes:
 
 @liberty(
     LIBERTIES, "flush.piecemeal", "write some of the frames that are ready now, and the others a little later",
-    f'{SPECIFICATION}, 4.2.1 "Wire-Level Format": a connection is a sequence of frames; when each leaves is not said',
+    f'{SPECIFICATION}, 4.7 "Content Ordering Guarantees": the order of frames is promised; when each leaves is not',
     share=SHARES,
 )
 def _(free: Free) -> None:
@@ -171,8 +171,8 @@ def _(free: Free) -> None:
 
 @liberty(
     LIBERTIES, "tcp.segments", "cut what it writes anywhere, down to single octets",
-    f'{SPECIFICATION}, 2.3.1 and 4.2.1: frames are delimited by their size field on "a stream transport"; TCP keeps no '
-    "boundaries",
+    f'{SPECIFICATION}, 4.2.3 "General Frame Format": the end of a frame is where its size field says; TCP keeps no '
+    "boundaries of writes",
     largest=(1, 3, 16, 200),
 )
 def _(free: Free) -> None:

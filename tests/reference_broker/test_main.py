@@ -62,3 +62,8 @@ def test_liberties_are_told(run):
 def test_mutants_are_listed_with_their_rules(run):
     listed, _ = run("--list-mutants").communicate(timeout=10)
     assert "tags.start-at-zero: tags count from 0 (TAG-001, TAG-002)\n" in listed
+
+
+def test_liberties_are_listed_with_who_grants_them(run):
+    listed, _ = run("--list-liberties").communicate(timeout=10)
+    assert re.search(r"^confirms\.each: confirm every publish by itself, .* \[guide: .*\]$", listed, re.MULTILINE)
