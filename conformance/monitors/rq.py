@@ -94,7 +94,10 @@ def _returned(fact: Delivered, notes: Notes) -> None:
 
 
 def _kin(waiting: Copy, copy: Copy) -> str:
-    """How two returned messages belong together: in one batch of one owner, or returned by one channel; or not."""
+    """How two returned messages belong together: in one batch of one owner, or returned by one channel; or not.
+
+    Of the settlements that one commit carries out it is not known which of them is in effect already.
+    """
     first, second = waiting.holder, copy.holder
     if first is None or second is None or first.channel is not second.channel:
         return ""
@@ -102,6 +105,8 @@ def _kin(waiting: Copy, copy: Copy) -> str:
         return ""
     if waiting.entered != copy.entered:
         return "RQ-003"
+    if first.settlement is not second.settlement:
+        return ""
     return "RQ-002" if first.owner == second.owner else ""
 
 

@@ -142,3 +142,23 @@ def test_a_consumer_may_outlive_its_queue_in_a_namesake(play) -> None:
     """QOS-002: a channel that had not heard of the deletion consumes from the new queue (RabbitMQ up to 3.13)."""
     assert play(NAMESAKE.format("", "1 < deliver c1 1 m1 q")).broken == []
     assert play(NAMESAKE.format("@barrier 1", "")).broken == ["QOS-002"]
+
+
+COMMITTED = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2 m3
+    1 > select
+    1 < select-ok
+    {}
+    1 > consume q c1
+    1 > commit
+    1 < consume-ok c1
+    1 < deliver c1 4 m2 q redelivered
+"""
+
+
+def test_of_what_one_commit_returns_the_first_may_be_out_again_before_the_second_is_back(play) -> None:
+    """RQ-001, RQ-002: a commit carries out settlement by settlement; only what one settlement returns comes at once."""
+    assert play(COMMITTED.format("1 > reject 2 requeue \n 1 > nack 3 multiple requeue")).broken == []
+    assert play(COMMITTED.format("1 > nack 3 multiple requeue")).broken == ["RQ-001", "RQ-002"]
