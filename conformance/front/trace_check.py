@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +28,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from conformance import deviations
-from conformance.front.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
+from conformance.front.bare import excused
+from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_USE, Refused
 from conformance.front.stages import Stages
 from conformance.gate import Known
 from conformance.profiles import BadProfile
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from conformance.front.offline import Checked, Place
     from conformance.results import Results
 
-STAGES = ("starting", "reading", "judging", "timing", "tables", "evidence", "pages")
+STAGES = ("starting", "reading", "judging", "timing", "evidence", "tables", "pages")
 _OURS = re.compile(r"(?:BadRecording|BadCapture|NoTraffic|BadProfile): (.+)")
 
 
@@ -62,7 +65,7 @@ class Wishes:
 def check(wishes: Wishes) -> int:
     """Judge, write everything to `out`, print a summary; the exit code."""
     known = _known(wishes)
-    with Stages(STAGES, sys.stderr) as stages, _refusing():
+    with _kept(wishes), Stages(STAGES, sys.stderr) as stages, _refusing():
         stages("starting", 0, 0)
         from conformance.front.offline import Told, checked
         from reports.pipeline.inputs import gather
@@ -74,12 +77,14 @@ def check(wishes: Wishes) -> int:
         for torn in inputs.torn:
             stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
         log = wishes.out / "spark.log"
-        with _spark(wishes, log) as spark:
+        with _spark(wishes, log, inputs.octets) as spark:
             job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile)
-            runs = job.run(inputs)
+            runs = job.judged(inputs)
             with watched(spark, "evidence", stages):
-                told = Told(wishes.words, [str(path) for path in wishes.paths], known)
-                found, summary = checked(job, runs, told), job.summary()
+                found = checked(job, runs, Told(wishes.words, [str(path) for path in wishes.paths], known))
+                job.excuse({one.results.run: excused(one.results) for one in found})
+            job.tables()
+            summary = job.summary()
         stages("pages", 0, 0)
         pages = _pages(found, summary, wishes.out)
     _tell(found, wishes)
@@ -101,14 +106,28 @@ def _known(wishes: Wishes) -> Known | None:
 
 
 @contextmanager
-def _spark(wishes: Wishes, log: Path) -> Iterator[SparkSession]:
+def _spark(wishes: Wishes, log: Path, octets: int) -> Iterator[SparkSession]:
     from reports.pipeline.session import session
 
-    spark = session(log, master=wishes.master, remote=wishes.remote)
+    spark = session(log, master=wishes.master, remote=wishes.remote, octets=octets)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def _kept(wishes: Wishes) -> Iterator[None]:
+    """An interrupt ends the job between two commits, and says what that means. Spark may report it as its own."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = shlex.join(wishes.words)
+        raise Refused(INTERRUPTED, f"Interrupted. Every step that was finished is kept in {wishes.out / 'lake'}, and "
+                                   f"the same words go on from there: {again}") from None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

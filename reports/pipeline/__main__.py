@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         found = gather(options.path)
         results = _results(options.results)
         started = time.monotonic()
-        spark = session(options.out / "spark.log", master=options.master)
+        spark = session(options.out / "spark.log", master=options.master, octets=found.octets)
         try:
             rows = _judge(spark, found, options.out)
         finally:

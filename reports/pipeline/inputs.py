@@ -41,6 +41,10 @@ class Inputs:
     def runs(self, kind: str) -> list[str]:
         return [run for run, header in self.headers.items() if header["kind"] == kind]
 
+    @property
+    def octets(self) -> int:
+        return sum(file.stat().st_size for file in {file for files in self.held.values() for file in files})
+
     def fingerprint(self, run: str) -> str:
         return fingerprint(self.held[run], self.headers[run]["kind"], *self.ports)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from pyspark import StorageLevel
 
 from conformance import __version__, rules
 from conformance import events as ev
+from conformance.verdicts import Verdict
 from reports.capture.about import PORTS
 from reports.pipeline import check, cross, ingest, marts, shard, timing, verdicts
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
@@ -50,11 +51,16 @@ class Job:
 
     def run(self, inputs: Inputs) -> list[str]:
         """Everything for these inputs; the runs they are."""
+        runs = self.judged(inputs)
+        self.tables()
+        return runs
+
+    def judged(self, inputs: Inputs) -> list[str]:
+        """What is about single runs, without the marts over all of them."""
         self.lake.sweep()
         runs = self.read(inputs)
         self.judge(runs)
         self.time(runs)
-        self.tables()
         return runs
 
     def read(self, inputs: Inputs) -> list[str]:
@@ -121,6 +127,20 @@ class Job:
             with watched(self.spark, "timing", self.tell):
                 found = timing.latencies(self.shards(missing)).coalesce(1)
                 self._write(TIMES, found, {run: Entry(run, prints[run], ()) for run in missing})
+
+    def excuse(self, known: Mapping[str, Collection[str]]) -> None:
+        """Run to the rules that are broken as it is known of its broker: they deviate, the others are broken."""
+        bad = (Verdict.BROKEN, Verdict.DEVIATES)
+        before = self.verdicts(list(known))
+        after = [row if row.verdict not in bad else replace(row, verdict=str(bad[row.rule in known[row.run]]))
+                 for row in before]
+        changed = {now.run for was, now in zip(before, after, strict=True) if was != now}
+        if changed:
+            entries = self.lake.entries(VERDICTS)
+            rows = verdicts.frame(self.spark, [row for row in after if row.run in changed]).coalesce(1)
+            self._write(VERDICTS, rows, {
+                run: Entry(run, entries[run].fingerprint, (), entries[run].about) for run in sorted(changed)
+            })
 
     def tables(self) -> None:
         """The marts, over all runs of the lake."""

@@ -30,6 +30,8 @@ CONF = Path(__file__).parent / "conf"
 LOOPBACK = "127.0.0.1"
 CONNECT_PORT = 15002
 PATIENCE = 10.0
+MUCH = 64 << 20
+"""Octets of input (some 300,000 packets, or as many recorded events) from which Java is worth compiling well."""
 
 
 class Unreachable(Exception):
@@ -42,10 +44,11 @@ class NotInstalled(Exception):
 
 def session(
     log: Path | str | None = None, *, master: str = "local[*]", remote: str | None = None,
-    settings: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None, octets: int = 0,
 ) -> SparkSession:
     """A Spark session, the process' own if it has one already. `log`: where Spark's noise goes. `remote`: the
-    sc:// address of a Spark Connect server, which then has the Java and the master, and takes no settings of ours."""
+    sc:// address of a Spark Connect server, which then has the Java and the master, and takes no settings of ours.
+    `octets`: how much there is to read, as far as it is known."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -56,7 +59,7 @@ def session(
     scratch = tempfile.gettempdir()
     os.environ.update(environment(master))
     builder = SparkSession.builder.master(master).appName("amqp-conformance")
-    for name, value in {**defaults(scratch), **placed(master), **(settings or {})}.items():
+    for name, value in {**defaults(scratch, octets), **placed(master), **(settings or {})}.items():
         builder = builder.config(name, value)
     with _noise_to(Path(log) if log else Path(scratch) / f"amqp-conformance-spark-{os.getpid()}.log"):
         try:
@@ -156,16 +159,16 @@ def placed(master: str) -> dict[str, str]:
     return here
 
 
-def defaults(scratch: str) -> dict[str, str]:
-    """Settings that hold unless a caller knows better.
+def defaults(scratch: str, octets: int = 0) -> dict[str, str]:
+    """Settings that hold unless a caller knows better, for so many octets of input.
 
-    The Java options fit jobs of seconds: compiling quickly halves the CPU of a small recording, most of which is
-    start-up. For recordings of many millions of events, set `spark.driver.extraJavaOptions` to nothing.
+    Java that compiles quickly, and not well, halves the CPU of a job of seconds, most of which is start-up, and costs
+    up to twice as much in one of minutes.
     """
     return {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "" if octets > MUCH else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.sql.warehouse.dir": str(Path(scratch) / "amqp-conformance-warehouse"),
         "spark.python.authenticate.socketTimeout": "120s", "spark.python.worker.faulthandler.enabled": "true",

@@ -1,7 +1,8 @@
 """Findings and coverage to the verdict table, and its comparison with what was judged live.
 
 Spark counts; the few rows per rule that are left are turned into verdicts by `conformance.verdicts`, so there is one
-place that knows what a verdict is. Deviations are not applied here: to this table, `deviates` is `broken`.
+place that knows what a verdict is. Deviations are not applied here: what is `broken` in a way that is known is made
+to deviate by who knows of it (`Job.excuse`).
 """
 
 from __future__ import annotations
@@ -157,9 +158,9 @@ def _expected(live: Mapping[str, Any] | None) -> tuple[str, ...]:
     if live is None:
         return (*clean, Verdict.PLANNED, Verdict.NOT_JUDGEABLE)
     if live["verdict"] == Verdict.DEVIATES:
-        return (Verdict.BROKEN,) if live["cases"] else (Verdict.HELD,)
+        return (Verdict.BROKEN, Verdict.DEVIATES) if live["cases"] else (Verdict.HELD,)
     return clean if live["verdict"] == Verdict.HARNESS_ERROR else (str(live["verdict"]),)
 
 
 def _or(expected: Sequence[str]) -> str:
-    return "not broken" if len(expected) > 1 else str(expected[0])
+    return "not broken" if len(expected) > 1 and expected[0] == Verdict.HELD else str(expected[0])

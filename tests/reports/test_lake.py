@@ -127,24 +127,31 @@ def test_a_job_that_is_killed_leaves_what_was_there_before(tmp_path: Path, step:
     assert lake.entries("silver")["r1"].rows == 7
 
 
-def killed_when(words: list[str], there: Path, pattern: str) -> int:
-    """Start a job and kill it with all its processes as soon as a file like this exists; its exit code."""
-    job = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+def ended_when(words: list[str], there: Path, pattern: str, number: int = signal.SIGKILL) -> tuple[int, str]:
+    """Start a job, and end it with all its processes as soon as a file like this exists; its exit code and complaints.
+    """
+    job = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            start_new_session=True)
     while not list(there.glob(pattern)) and job.poll() is None:
         time.sleep(0.02)
-    os.killpg(job.pid, signal.SIGKILL)
-    return job.wait()
+    os.killpg(job.pid, number)
+    _, said = job.communicate(timeout=120)
+    return job.returncode, said
 
 
 @pytest.mark.spark
-def test_a_job_killed_while_it_writes_and_begun_again_gives_one_result(
+def test_a_job_killed_and_interrupted_and_begun_again_gives_one_result(
     tmp_path: Path, recorded: Path, table_of: dict[str, str], spark: SparkSession,
 ) -> None:
     words = [sys.executable, "-m", "reports.pipeline", str(recorded), "--out", str(tmp_path), "--master", "local[2]"]
-    assert killed_when(words, tmp_path, "lake/.staging/*/_temporary/**/*.parquet") == -signal.SIGKILL
+    assert ended_when(words, tmp_path, "lake/.staging/*/_temporary/**/*.parquet")[0] == -signal.SIGKILL
     lake = Lake(tmp_path / "lake")
     assert lake.entries("verdicts") == {}
+    words = [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(tmp_path),
+             "--master", "local[2]"]
+    code, said = ended_when(words, tmp_path, "lake/manifest/00000001.json", signal.SIGINT)
+    assert (code, "kept in" in " ".join(said.split()), "Traceback" in said) == (130, True, False), said
+    assert list(lake.entries("silver")) == ["r1"]
     job = Job(spark, lake, lambda stage, done, known: None)
     for _ in range(2):
         rows = job.verdicts(job.run(gather([recorded])))
@@ -162,6 +169,9 @@ def test_a_changed_profile_is_judged_again_without_reading_again(
     job = Job(spark, lake, lambda stage, done, known: None)
     job.judge(job.read(gather([recorded])))
     silver, gold = lake.entries("silver")["r1"], lake.entries("gold")["r1"]
+    for known, verdict in ((["TAG-001"], "deviates"), (["TAG-001"], "deviates"), ([], "broken")):
+        job.excuse({"r1": known})
+        assert {row.rule: row.verdict for row in job.verdicts(["r1"])}["TAG-001"] == verdict
     replace(job, profile="rabbitmq-4.3").judge(["r1"])
     assert lake.entries("silver")["r1"].commit == silver.commit
     assert lake.entries("gold")["r1"].commit > gold.commit
