@@ -19,9 +19,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance import deviations, profiles
+from conformance.deviations import Deviation
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_USE, Refused
 from conformance.verdicts import Verdict
 
@@ -135,12 +138,23 @@ def _sum_up(spark: SparkSession, stream: Stream) -> tuple[list[Row], int]:
     """The verdict table, also as a file, and how many histories are still open."""
     from reports.pipeline.stream import summary
 
-    rows, left = summary(spark, stream)
+    rows, left = summary(spark, stream, _known)
     text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
     aside = stream.out / ".verdicts.json"
     aside.write_text(text, "utf-8")
     aside.replace(stream.out / "verdicts.json")
     return rows, left
+
+
+@cache
+def _entries(profile: str) -> Sequence[Deviation]:
+    name = profiles.load(profile).deviations
+    return deviations.load(name) if name else ()
+
+
+def _known(profile: str, rule: str, observed: str) -> bool:
+    """Is this one of the profile's deviations? Of which queue type it was is not told here, so any will do."""
+    return any(entry.rule == rule and entry.covers(observed) for entry in _entries(profile))
 
 
 def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:

@@ -25,7 +25,7 @@ import json
 import marshal
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -39,6 +39,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from codec.wire import BODY
 from conformance.events import Event
 from conformance.monitors.state import UnknownState
+from conformance.verdicts import Verdict
 from reports import recording
 from reports.pipeline import check, follow, verdicts
 from reports.recording import BadRecording
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 RUN, UNREADABLE, OPEN = "run", "unreadable", "open"
+Known = Callable[[str, str, str], bool]
+"""Of a profile, a rule and what was observed: is this known of the broker?"""
 LATENESS = 600.0
 """Seconds of a history's own time for which its later events wait for earlier ones."""
 SETTINGS: Mapping[str, str] = {
@@ -268,17 +271,30 @@ def headers(judged: DataFrame) -> dict[str, Mapping[str, Any]]:
     return {row.run: json.loads(row.observed) for row in judged.where(f"what = '{RUN}'").orderBy("run").collect()}
 
 
-def summary(spark: SparkSession, stream: Stream) -> tuple[list[verdicts.Row], int]:
-    """The verdict table of all that was watched so far, and how many histories are open."""
+def summary(spark: SparkSession, stream: Stream, known: Known | None = None) -> tuple[list[verdicts.Row], int]:
+    """The verdict table of all that was watched so far, and how many histories are open. A rule of which all that was
+    found is `known` deviates."""
     told = judged(spark, stream)
     runs = headers(told)
     if not runs:
         return [], 0
     closed = left_open(spark, stream).persist()
     try:
-        return verdicts.table(told.unionByName(closed), runs), closed.where(f"what = '{OPEN}'").count()
+        every = told.unionByName(closed)
+        rows = verdicts.table(every, runs)
+        if known is not None:
+            rows = _excused(every, rows, known)
+        return rows, closed.where(f"what = '{OPEN}'").count()
     finally:
         closed.unpersist()
+
+
+def _excused(every: DataFrame, rows: list[verdicts.Row], known: Known) -> list[verdicts.Row]:
+    profile = {row.run: row.profile for row in rows}
+    found = every.where(f"what = '{check.FINDING}' AND certain").select("run", "rule", "observed").distinct().collect()
+    news = {(run, rule) for run, rule, observed in found if not known(profile[run], rule, observed)}
+    return [replace(row, verdict=str(Verdict.DEVIATES))
+            if row.verdict == Verdict.BROKEN and (row.run, row.rule) not in news else row for row in rows]
 
 
 def why(problem: Exception) -> str | None:

@@ -88,7 +88,7 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
 
 def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path, mixed: list[Event]) -> None:
     watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=3)
-    *early, late = slices(mixed, 8)
+    *early, late = slices(mixed, 6)
     for number, events in enumerate(early):
         appear(watched.inbox, number, events)
     (watched.inbox / "events-900.jsonl").write_text("no recording\n")
@@ -114,19 +114,23 @@ def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path,
     batch = check.check(ingest.events(spark, recorded), verdicts.profile_names(recorded))
     assert rows == verdicts.table(batch, verdicts.headers(recorded))
     assert "broken" in {row.verdict for row in rows}
+    one = next(row.rule for row in rows if row.verdict == "broken")
+    known, _ = stream.summary(spark, watched, lambda profile, rule, observed: (profile, rule) == ("documented", one))
+    assert {row.rule for row in known if row.verdict == "deviates"} == {one}
+    assert [row.verdict for row in known if row.rule != one] == [row.verdict for row in rows if row.rule != one]
 
 
 def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path, mixed: list[Event], spark: SparkSession) -> None:
     watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=2)
-    parts = slices(mixed, 12)
-    for number, events in enumerate(parts[:8]):
+    parts = slices(mixed, 6)
+    for number, events in enumerate(parts[:4]):
         appear(watched.inbox, number, events)
     chance = random.Random()
     with watching(tmp_path) as first:
         begun(watched, first, batches=1)
         time.sleep(chance.uniform(0, 1.5))
         os.killpg(first.pid, signal.SIGKILL)
-    for number, events in enumerate(parts[8:], 8):
+    for number, events in enumerate(parts[4:], 4):
         appear(watched.inbox, number, events)
     with watching(tmp_path) as last:
         assert last.wait(180) == 0, (tmp_path / "watcher.log").read_text()
