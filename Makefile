@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance equality matrix repeat test test-unit lint brokers brokers-stop bench bench-pipeline docs timeouts clean
+.PHONY: help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs timeouts clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -21,6 +21,12 @@ test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or D
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadgroup
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m conformance.front.trust --sample 30 --seeds 1 --legal 0
+
+trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted
+	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
+	@AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m conformance.front.trust; code=$$?; \
+	$(PY) -m conformance.front.trust_page; exit $$code
 
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -m "not rabbitmq and not spark"
@@ -46,6 +52,15 @@ bench-pipeline: setup  ## what the stages of the pipeline cost, beside DuckDB an
 
 equality: setup  ## thousands of traces judged live, by the plain fold and on Spark: TRACES=5000
 	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
+
+test-cluster: setup  ## the same job here, on a standalone cluster and through Spark Connect, at length
+	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py -q
+
+captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
+	@.ci/apt.sh tcpdump=tcpdump
+	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} CAPTURE_SCALE=$(or $(SCALE),10) \
+	$(PY) -m pytest tests/reports/capture/test_programs.py -q
 
 matrix: setup  ## the suite on every real version and on the reference broker in each dialect, one page
 	@$(PY) .ci/brokers.py start rmq38 rmq310 rmq40 rmq43 rmq43-short
