@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import profiles
 from conformance.around import Around
+from conformance.cli import main
 from conformance.drivers.admin import Admin
 from conformance.drivers.target import Target
 from conformance.front import legal
 from conformance.front.hunt import DEADLINE
+from conformance.front.journal import Journal
 from conformance.front.legal import ROUNDS, Task, Wishes
 from conformance.front.plays import Bench, plays
 from conformance.monitors import judge
 from conformance.verdicts import Judgement
 from reference_broker import ReferenceBroker
+from reference_broker.embedded import charter
 from reference_broker.freedom import LIBERTIES
 from reports.recording import to_event
 
 PROFILE = profiles.load(legal.PROFILE)
+Perform = Callable[[Task], Any]
 EACH = legal.EXAMPLES * len(ROUNDS)
 CHARTERS = 12
 """So many combinations: more than 500 histories."""
@@ -74,7 +80,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_alarm_tells_how_to_see_it_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def here(left, journal, workers, progress, perform) -> None:  # type: ignore[no-untyped-def]
+    def here(left: list[Task], journal: Journal, workers: int, progress: object, perform: Perform) -> None:
         for task in left:
             journal.add(task.key, perform(task))
 
@@ -95,3 +101,23 @@ def test_an_alarm_tells_how_to_see_it_again(
 
 def test_a_campaign_has_at_least_as_many_histories_as_asked_for() -> None:
     assert [len(legal.tasks(Wishes(wanted))) for wanted in (1, EACH, EACH + 1, 20_000)] == [1, 1, 2, 455]
+
+
+def test_no_histories_are_no_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "--legal", "0"]) == 2
+    assert "plays nothing; give at least 1." in capsys.readouterr().err
+
+
+def test_the_tally_of_a_campaign_without_alarms(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is carried on where it was interrupted."""
+    wishes = Wishes(1, 7, 1, "json", tmp_path, tmp_path / "trust.json")
+    done = {"runs": EACH, "alarms": [], "exercised": {"ACK-001": 3}, "seconds": 2.0}
+    Journal(tmp_path, "legal").add(Task(7).key, done)
+    monkeypatch.setattr(legal, "perform", None)
+    assert legal.run(wishes) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["runs"], document["alarms"], document["charters"]) == (EACH, [], 1)
+    assert document["liberties"] == dict.fromkeys(sorted(charter(7).granted), 1)
+    assert json.loads(wishes.trust.read_text()) == {"chaos_runs": EACH, "false_alarms": 0}
