@@ -23,6 +23,8 @@ HEADER = b"AMQP"
 
 WINDOW = 64
 """Only so many frames change places with each other."""
+LARGE = 4096
+"""Of more octets than so many larger pieces leave, or there would be no end to it."""
 
 Cut = Callable[[bytes], tuple[bytes, bytes]]
 """What of the octets leaves now, and the rest."""
@@ -176,11 +178,9 @@ def _(free: Free) -> None:
     largest=(1, 3, 16, 200),
 )
 def _(free: Free) -> None:
-    patience = 400
-
     def cut(data: bytes) -> tuple[bytes, bytes]:
-        longest = max(free.given["largest"], len(data) // patience)
-        octets = free.chance.randint(1, max(1, longest))
+        longest = free.given["largest"] if len(data) < LARGE else len(data) // 20
+        octets = free.chance.randint(1, longest)
         return data[:octets], data[octets:]
 
     holds_back(free, cut)
