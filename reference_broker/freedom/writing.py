@@ -23,7 +23,7 @@ HEADER = b"AMQP"
 
 WINDOW = 64
 """Only so many frames change places with each other."""
-LARGE = 4096
+LARGE = 1000
 """Of more octets than so many larger pieces leave, or there would be no end to it."""
 
 Cut = Callable[[bytes], tuple[bytes, bytes]]
