@@ -88,7 +88,7 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
 
 def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path, mixed: list[Event]) -> None:
     watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=3)
-    *early, late = slices(mixed, 6)
+    *early, late = slices(mixed, 8)
     for number, events in enumerate(early):
         appear(watched.inbox, number, events)
     (watched.inbox / "events-900.jsonl").write_text("no recording\n")
