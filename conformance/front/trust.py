@@ -127,7 +127,7 @@ def words(figures: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
     return [
         *lines,
         f"field bugs in scope {figures['field_bugs']}, found {figures['field_bugs_found']}",
-        f"examples to kill: median {figures['examples_median']:g}, worst {figures['examples_worst']}",
+        f"examples to kill: median {figures['examples_median'] or 0:g}, worst {figures['examples_worst']}",
         f"honest broker, same seeds: {control['histories']} histories, {len(control['broken'])} broken verdicts",
         *(f"  false alarm, {told}" for told in (*control["broken"], *control["troubles"])),
         f"MUST rules under their threshold: {len(document['vacuous'])}",

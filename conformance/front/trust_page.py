@@ -50,7 +50,7 @@ def _figures(document: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterato
     yield f"| killed | {document['killed']} |"
     yield f"| survivors | {', '.join(document['survivors']) or 'none'} |"
     yield f"| seeds for each, depth | {len(document['seeds'])}, {document['depth']} |"
-    yield f"| histories to kill: median, worst | {document['examples_median']:g}, {document['examples_worst']} |"
+    yield f"| histories to kill: median, worst | {document['examples_median'] or 0:g}, {document['examples_worst']} |"
     yield f"| mutants on the wire, killed | {len(wire['mutants'])}, {wire['killed']} |"
     yield f"| field bugs in scope, found | {len(bugs)}, {sum(bugs.values())} |"
     yield f"| histories on the honest broker, broken verdicts | {control['histories']}, {len(control['broken'])} |"
