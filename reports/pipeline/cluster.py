@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reports.pipeline.session import LOOPBACK, Unreachable, defaults, environment, java
+from reports.pipeline.session import LOOPBACK, QUICK, Unreachable, defaults, environment, java
 
 _PATIENCE = 90.0
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
@@ -81,7 +81,7 @@ def _process(words: list[str], log: Path, more: Mapping[str, str]) -> Iterator[N
     home = str(Path(str(pyspark.__file__)).parent)
     loud = Path(__file__).parent / "conf" / "cluster"
     surroundings = {**os.environ, **environment("local"), "SPARK_HOME": home, "SPARK_CONF_DIR": str(loud),
-                    "SPARK_NO_DAEMONIZE": "1", "SPARK_DAEMON_MEMORY": "384m", **more}
+                    "SPARK_NO_DAEMONIZE": "1", "SPARK_DAEMON_MEMORY": "384m", "SPARK_DAEMON_JAVA_OPTS": QUICK, **more}
     with log.open("ab") as out:
         process = subprocess.Popen([f"{home}/bin/spark-class", *words], env=surroundings, stdout=out, stderr=out,
                                    stdin=subprocess.DEVNULL, start_new_session=True)

@@ -30,6 +30,8 @@ CONF = Path(__file__).parent / "conf"
 LOOPBACK = "127.0.0.1"
 CONNECT_PORT = 15002
 PATIENCE = 10.0
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java that starts quickly; a cluster on loopback, which is there to try things out, has nothing else."""
 MUCH = 64 << 20
 """Octets of input (some 300,000 packets, or as many recorded events) from which Java is worth compiling well."""
 
@@ -155,7 +157,8 @@ def placed(master: str) -> dict[str, str]:
         return {}
     here = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     if not master.startswith("local["):
-        here |= {"spark.executorEnv.PYTHONPATH": python_path(), "spark.executor.memory": "1g"}
+        here |= {"spark.executorEnv.PYTHONPATH": python_path(), "spark.executor.memory": "1g",
+                 "spark.executor.extraJavaOptions": QUICK}
     return here
 
 
@@ -168,7 +171,7 @@ def defaults(scratch: str, octets: int = 0) -> dict[str, str]:
     return {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "" if octets > MUCH else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "" if octets > MUCH else QUICK,
         "spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.sql.warehouse.dir": str(Path(scratch) / "amqp-conformance-warehouse"),
         "spark.python.authenticate.socketTimeout": "120s", "spark.python.worker.faulthandler.enabled": "true",
