@@ -157,7 +157,7 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
     settlement, limit = last.settlement, last.timer.limit
     if settlement is None or limit is None or last.stale:
         return
-    if settlement.time_ns + SECOND // 4 < last.timer.earliest + limit:
+    if settlement.accepted and settlement.time_ns + SECOND // 4 < last.timer.earliest + limit:
         notes.find("TMO-019", fact.event, f"silence: all deliveries of {consumer.tag} were settled in time",
                    f"basic.cancel for {consumer.tag}", last.seq, settlement.seq)
 
