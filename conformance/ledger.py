@@ -34,6 +34,8 @@ class Step:
     raw: str
     interest: bool
     seq: int = 0
+    state: str = ""
+    """What the model believes after it: messages that wait in queues, deliveries and publishes that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class Witness:
     steps: tuple[Step, ...] = ()
     reproduced: str = "witnessed"
     seen: int = 1
+    story: tuple[Mapping[str, Any], ...] = ()
+    """The exchange so that it can be played again, see `evidence.story`; it may be longer than the steps."""
+    untold: str = ""
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """By library: why no script by it can tell the story."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,8 @@ def _witness(value: Mapping[str, Any]) -> Witness:
     finding = value["finding"]
     return Witness(
         Finding(**{**finding, "witness": tuple(finding["witness"])}),
-        tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"],
+        tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"], tuple(value["story"]),
+        value["untold"], value["absent"],
     )
 
 

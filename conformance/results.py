@@ -42,6 +42,10 @@ class Case:
     deviation: int | None
     steps: tuple[Step, ...]
     rerun: str
+    witness: tuple[int, ...] = ()
+    story: tuple[Mapping[str, Any], ...] = ()
+    untold: str = ""
+    absent: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def _rule(value: Mapping[str, Any]) -> RuleResult:
 
 
 def _case(value: Mapping[str, Any]) -> Case:
-    return _made(Case, value, steps=_each(lambda step: _made(Step, step)))
+    return _made(Case, value, steps=_each(lambda step: _made(Step, step)), witness=tuple, story=tuple)
 
 
 def _each(make: Callable[[Mapping[str, Any]], T]) -> Callable[[Sequence[Mapping[str, Any]]], tuple[T, ...]]:

@@ -24,7 +24,6 @@ _COMMON = _SILENT | _SET_UP | {
 }
 _SAYS = {PIKA: _COMMON, AMQP: (_COMMON | {"basic.cancel"}) - {"basic.nack"}}
 _HEARS = frozenset({"basic.ack", "basic.nack", "channel.flow", "basic.cancel"})
-_COMPLETE = frozenset({"reply_code", "class_id", "method_id"})
 
 MAIN = '''
 def main() -> int:
@@ -73,6 +72,8 @@ def obstacle(story: Sequence[Mapping[str, Any]], library: str) -> str | None:
     for row in story:
         if row["method"] == "connect" and not row["capabilities"].get("consumer_cancel_notify"):
             return f"{library} always announces capabilities that this client does not"
+        if row["method"] in ("hang_up", "end"):
+            return f"{library} cannot leave a connection without a word, or see it left"
         if row["who"] == ">" and row["method"] not in _SAYS[library]:
             return f"{library} has no plain way to send {row['method']}"
         if row["who"] == ">" and row.get("no_wait"):
@@ -115,7 +116,8 @@ def _script(library: str, story: Sequence[Mapping[str, Any]], about: Mapping[str
                      key=lambda line: (line.startswith("from"), line))
     tries = 1 if about["reproduced"].split(" of ")[0] == about["reproduced"].split(" of ")[-1] else 5
     parts = [
-        "#!/usr/bin/env python3", f'"""{_head(library, about)}"""', "\n".join(imports), _told(story), f"TRIES = {tries}",
+        "#!/usr/bin/env python3", f'"""{_head(library, about)}"""', "\n".join(imports), _told(story),
+        f"TRIES = {tries}",
         _body(player), _body(wire), MAIN.strip(),
     ]
     return "\n\n".join(parts) + "\n"

@@ -48,13 +48,14 @@ def describe(event: Event) -> str:
     return " ".join(word for word in words if word)
 
 
-def steps(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The events as rows of a case in results.json."""
+def steps(events: Sequence[Event], states: Mapping[int, str] | None = None) -> list[dict[str, Any]]:
+    """The events as rows of a case in results.json; `states` by seq."""
+    beside = states or {}
     return [
         {
             "n": n, "direction": event.direction, "connection": event.connection, "channel": event.channel,
             "text": describe(event), "method": event.method, "raw": event.raw.hex(), "interest": interest(event),
-            "seq": event.seq,
+            "seq": event.seq, "state": beside.get(event.seq, ""),
         }
         for n, event in enumerate(events, 1)
     ]

@@ -164,6 +164,7 @@ class _Scope:
             seen=sum(one.seen for _, one in seen),
             reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
             steps=witness.steps, rerun=f"{self._frame.rerun} --rules {finding.rule} --seed {self._frame.seed}",
+            witness=finding.witness, story=witness.story, untold=witness.untold, absent=witness.absent,
         )
 
 
@@ -171,6 +172,6 @@ def _clearest(seen: Seen) -> tuple[object, ...]:
     """Shown exchanges before unshown ones, few frames of interest before many, then any fixed order."""
     entry, witness = seen
     return (
-        not witness.steps, sum(step.interest for step in witness.steps), len(witness.steps), entry.scene,
-        witness.finding.history, witness.finding.at, witness.finding.observed,
+        not witness.steps, not witness.story, sum(step.interest for step in witness.steps), len(witness.steps),
+        entry.scene, witness.finding.history, witness.finding.at, witness.finding.observed,
     )

@@ -15,6 +15,7 @@ import pytest
 from conformance import events, evidence, rules, terminal
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.events import Event
+from conformance.front import trial
 from conformance.front.door import ATTEMPT, CHECK, Door
 from conformance.front.options import Options
 from conformance.front.selection import Check
@@ -61,8 +62,7 @@ class Attempt:
             if kind in self._kinds:
                 self._kinds[kind] = replace(self._kinds[kind], seen=self._kinds[kind].seen + 1)
             else:
-                steps = exchange(history, finding, self.opened.profile) if history else ()
-                self._kinds[kind] = Witness(finding, steps, reproduced)
+                self._kinds[kind] = self._witness(history, finding, reproduced)
         self.total.add(judgement)
         self.histories += 1
 
@@ -70,8 +70,26 @@ class Attempt:
         """Show a kind of finding by this one, whichever was shown before."""
         kind = self._kind(finding)
         known = self._kinds.get(kind)
-        steps = exchange(history, finding, self.opened.profile)
-        self._kinds[kind] = Witness(finding, steps, reproduced, known.seen if known else 1)
+        witness = self._witness(history, finding, reproduced)
+        self._kinds[kind] = replace(witness, seen=known.seen if known else 1)
+
+    def _witness(self, history: Sequence[Event], finding: Finding, reproduced: str) -> Witness:
+        """The finding with its exchange, and where a report is asked for, with the story that shows it again."""
+        opened = self.opened
+        if not history:
+            return Witness(finding, (), reproduced)
+        kept = cut(history, finding, opened.profile)
+        witness = Witness(finding, shown(kept, opened.profile), reproduced)
+        kind = (finding.rule, gist(finding.observed), self.queue_type)
+        if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
+            return witness
+        opened.told.add(kind)
+        told = trial.tell(
+            [event for event in history if event.history == finding.history], kept, finding, opened.profile,
+            opened.target, max(1.0, min(opened.deadline, 3.0)),
+        )
+        return replace(witness, story=told.story, untold=told.untold, absent=told.absent,
+                       reproduced=reproduced if reproduced != "witnessed" else told.reproduced or reproduced)
 
     def known(self, finding: Finding) -> bool:
         """Does a known deviation cover it?"""
@@ -192,13 +210,22 @@ def vanished(history: Iterable[Event]) -> str | None:
 
 
 def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[Step, ...]:
+    """The minimal exchange of a finding, as steps."""
+    return shown(cut(history, finding, profile), profile)
+
+
+def cut(history: Sequence[Event], finding: Finding, profile: Profile) -> list[Event]:
     """The minimal exchange of a finding; of one that cannot be cut down, the end of what is of interest."""
     kept = evidence.minimal(history, finding, profile)
     if len(kept) > LONGEST:
         near = [event for event in kept if evidence.interest(event) or event.seq in (finding.at, *finding.witness)]
         kept = near[-LONGEST:]
-    kept = evidence.introduced(kept, [event for event in history if event.history == finding.history])
-    return tuple(Step(**step) for step in evidence.steps(kept))
+    return evidence.introduced(kept, [event for event in history if event.history == finding.history])
+
+
+def shown(kept: Sequence[Event], profile: Profile) -> tuple[Step, ...]:
+    """Events as steps of a case."""
+    return tuple(Step(**step) for step in evidence.steps(kept, evidence.states(kept, profile)))
 
 
 def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:

@@ -121,6 +121,8 @@ class Opened:
     recorder: Recorder
     tally: Tally
     around: Around
+    told: set[tuple[str, str, str]] = field(default_factory=set)
+    """Kinds of findings (rule, words, queue type) of which the story has been told."""
 
     def line(self) -> str:
         """What is examined, for the top of the output."""

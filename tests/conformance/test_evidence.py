@@ -257,5 +257,5 @@ def test_steps_carry_text_for_people_and_frames_for_machines() -> None:
     assert step == {
         "n": 2, "direction": ">", "connection": "c1", "channel": 1, "text": "basic.ack 2 multiple",
         "method": "basic.ack", "raw": m.BasicAck(1, 2, multiple=True).encode().hex(), "interest": True,
-        "seq": script.events[1].seq,
+        "seq": script.events[1].seq, "state": "",
     }

@@ -61,10 +61,6 @@ class Wire:
         came, self.came = self.came, []
         return came
 
-    def hang_up(self, name: str) -> None:
-        self.gone.add(name)
-        self.connections[name].collect()
-
     def clean(self) -> None:
         """Removes what was declared."""
         for name, connection in self.connections.items():
@@ -135,6 +131,7 @@ class Wire:
 
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)
+        channel._do_revive = lambda: setattr(channel, "is_open", False)  # or it opens the channel again by itself
         channel.events["basic_return"].add(lambda exc, exchange, key, message: self._note(
             name, number, "basic.return", reply_code=exc.reply_code, exchange=exchange, routing_key=key,
             message=_name(message)))

@@ -48,21 +48,17 @@ class Wire:
 
     def send(self, name: str, rows: list[dict[str, Any]]) -> None:
         for row in rows:
-            self._guarded(name, row["channel"], lambda row=row: self._say(name, row["channel"], row))
+            self._guarded(name, lambda row=row: self._say(name, row["channel"], row))
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:
         until = time.monotonic() + seconds
         while not self.came and time.monotonic() < until:
             for name, connection in list(self.connections.items()):
                 if name not in self.gone:
-                    self._guarded(name, 0, lambda connection=connection: connection.process_data_events(0.02))
+                    self._guarded(name, lambda connection=connection: connection.process_data_events(0.02))
             time.sleep(0.005)
         came, self.came = self.came, []
         return came
-
-    def hang_up(self, name: str) -> None:
-        self.gone.add(name)
-        self.connections[name]._impl._transport.abort()
 
     def clean(self) -> None:
         """Removes what was declared."""
@@ -78,12 +74,12 @@ class Wire:
     def _note(self, name: str, number: int, method: str, **fields: Any) -> None:
         self.came.append({"on": name, "channel": number, "method": method, **fields})
 
-    def _guarded(self, name: str, number: int, action: Any) -> None:
+    def _guarded(self, name: str, action: Any) -> None:
         """An end by the broker is a frame, too."""
         try:
             action()
-        except exceptions.ChannelClosedByBroker as closed:
-            self._channel_closed(name, number, closed)
+        except exceptions.ChannelClosedByBroker:
+            pass  # told below: pika also notices an end without a word
         except exceptions.ConnectionClosedByBroker as closed:
             self.gone.add(name)
             self._note(name, 0, "connection.close", reply_code=closed.reply_code, reply_text=closed.reply_text)
@@ -92,17 +88,22 @@ class Wire:
             self._note(name, 0, "end")
         except exceptions.ChannelWrongStateError:
             pass  # pika does not send on a channel that has been closed
+        self._ends(name)
 
-    def _channel_closed(self, name: str, number: int, closed: Any) -> None:
-        for (on, channel), known in list(self.channels.items()):
-            if on == name and known.is_closed and channel:
-                del self.channels[on, channel]
-                self._note(name, channel, "channel.close", reply_code=closed.reply_code, reply_text=closed.reply_text)
+    def _ends(self, name: str) -> None:
+        """The channels that the broker has closed."""
+        for (on, number), known in list(self.channels.items()):
+            reason = known._closing_reason
+            if on == name and known.is_closed and isinstance(reason, exceptions.ChannelClosedByBroker):
+                del self.channels[on, number]
+                self._note(name, number, "channel.close", reply_code=reason.reply_code, reply_text=reason.reply_text)
 
     def _say(self, name: str, number: int, row: dict[str, Any]) -> None:
         method = row["method"]
         if method == "channel.open":
             self._open(name, number)
+        elif number and (name, number) not in self.channels:
+            pass  # closed by the broker: there is nothing to send on
         elif method in ("channel.close", "connection.close"):
             (self.channels.pop((name, number)) if number else self.connections[name]).close()
             self._note(name, number, f"{method}-ok")
@@ -121,7 +122,7 @@ class Wire:
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)
         channel.add_on_cancel_callback(lambda frame: self._note(
-            name, number, "basic.cancel", consumer_tag=frame.method.consumer_tag))
+            name, number, "basic.cancel", consumer_tag=frame.method.consumer_tag, no_wait=frame.method.nowait))
         channel.add_on_return_callback(lambda _, method, properties, body: self._note(
             name, number, "basic.return", reply_code=method.reply_code, exchange=method.exchange,
             routing_key=method.routing_key, message=properties.message_id or body.decode("latin-1")))

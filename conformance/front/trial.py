@@ -1,0 +1,149 @@
+"""Is the story of a finding told well enough that the broker does it again, and a right one does not?
+
+An exchange that proves a finding need not be enough to provoke it: slicing knows what the judge needs, not what a
+broker needs. So stories are tried, from the shortest to the whole history: on the broker in question, where what was
+seen must be seen again, and on the reference broker in the same dialect, which must do something else. The first that
+passes both is the one that scripts and `replay` tell; how often it was seen again is counted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from conformance.drivers.target import Target
+from conformance.events import Event
+from conformance.evidence import emit
+from conformance.evidence.scripts import player, raw
+from conformance.evidence.story import Row, Untellable, story
+from conformance.profiles import Profile
+from conformance.verdicts import Finding
+from reference_broker import ReferenceBroker
+from reference_broker.dialects import DIALECTS, DOCUMENTED
+
+BUDGET = 60.0
+"""Seconds that may be spent on one finding."""
+AGAIN = 3
+LONGEST_PAUSE = 10.0
+"""Seconds of waiting in a story that is tried; who wants to wait longer runs the script."""
+MOST_ROWS = 600
+_WIRES = {emit.PIKA: "pika_wire", emit.AMQP: "amqp_wire"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A story, how often it was seen again, and by which libraries it cannot be told; or why there is none."""
+
+    story: tuple[Row, ...] = ()
+    reproduced: str = ""
+    untold: str = ""
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+
+def tell(
+    history: Sequence[Event], kept: Sequence[Event], finding: Finding, profile: Profile, target: Target, wait: float,
+) -> Told:
+    """The shortest story that passes. `kept` is the slice, `history` all that there was; `wait` in seconds."""
+    trial, why, second = _Trial(target, profile, wait), "", Told()
+    for events in _candidates(history, kept, finding):
+        try:
+            rows = story(events, finding.at, finding.rule, profile)
+        except Untellable as untellable:
+            return Told(untold=str(untellable))
+        if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
+            return Told(untold="it takes too long to be tried")
+        if trial.here(rows) != player.BROKEN:
+            why = why or "the exchange alone does not show it again"
+            continue
+        honest = trial.honest(rows)
+        if honest == player.BROKEN:
+            why = "a plain comparison cannot tell it from what a right broker does; replay can"
+            continue
+        told = trial.told(rows)
+        if honest == player.ELSE:
+            return told
+        second = second if second.story else told
+    return second if second.story else Told(untold=why)
+
+
+def _candidates(history: Sequence[Event], kept: Sequence[Event], finding: Finding) -> Iterator[list[Event]]:
+    """The slice; the slice with all that was said on its channels; everything."""
+    yield list(kept)
+    here = {event.seq for event in kept}
+    channels = {(event.connection, event.channel) for event in kept}
+    before = [event for event in history if event.seq <= finding.at]
+    yield [event for event in before if event.seq in here or (event.connection, event.channel) in channels]
+    yield before
+
+
+class _Trial:
+    def __init__(self, target: Target, profile: Profile, wait: float) -> None:
+        self._url, self._profile, self._wait = address(target), profile, wait
+        self._until = time.monotonic() + BUDGET
+
+    def here(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
+        return self._play(rows, self._url, library)
+
+    def honest(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
+        dialect = self._profile.name if self._profile.name in DIALECTS else DOCUMENTED.name
+        with ReferenceBroker(dialect=dialect) as broker:
+            return self._play(rows, broker.url, library)
+
+    def told(self, rows: Sequence[Row]) -> Told:
+        again = 1 + sum(self.here(rows) == player.BROKEN for _ in range(AGAIN - 1))
+        absent = {library: why for library in _WIRES if (why := self._obstacle(rows, library))}
+        return Told(tuple(rows), f"{again} of {AGAIN}", absent=absent)
+
+    def _obstacle(self, rows: Sequence[Row], library: str) -> str | None:
+        why = emit.obstacle(rows, library)
+        if why:
+            return why
+        if _wire(library) is None:
+            return f"{library} is not installed here, so a script by it could not be tried"
+        if self.here(rows, library) != player.BROKEN or self.honest(rows, library) != player.ELSE:
+            return f"tried by {library}, the exchange does not show it"
+        return None
+
+    def _play(self, rows: Sequence[Row], url: str, library: str) -> int:
+        """One performance; unclear where it fails, or where the time is up."""
+        if time.monotonic() > self._until:
+            return player.UNCLEAR
+        wire: Any = None
+        try:
+            wire = _wire(library)(url)
+            return player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", self._wait).play()
+        except Exception:  # a wrong broker may do anything to a client
+            return player.UNCLEAR
+        finally:
+            if wire is not None:
+                _cleaned(wire)
+
+
+def _cleaned(wire: Any) -> None:
+    try:
+        wire.clean()
+    except Exception:  # queues of a broker that is gone, or will not have us, are no concern any more
+        return
+
+
+def _wire(library: str) -> Any:
+    """The wire of a library, or None where that is not installed."""
+    if library == emit.RAW:
+        return raw.Wire
+    try:
+        return importlib.import_module(f"conformance.evidence.scripts.{_WIRES[library]}").Wire
+    except ImportError:
+        return None
+
+
+def address(target: Target) -> str:
+    """The URL with its password: for a wire, never to be shown."""
+    scheme, host = "amqps" if target.tls else "amqp", target.address
+    login = f"{quote(target.user, safe='')}:{quote(target.password, safe='')}"
+    options = f"?{urlencode(target.options)}" if target.options else ""
+    return f"{scheme}://{login}@{host}/{quote(target.vhost, safe='')}{options}"
