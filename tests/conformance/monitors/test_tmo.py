@@ -244,3 +244,10 @@ def test_what_a_channel_held_that_a_time_out_costs_may_come_before_its_close(pla
     """
     assert play(text.format(wait=0.6), "rabbitmq-4.3").broken == []
     assert "MODE-001" in play(text.format(wait=0.1), "rabbitmq-4.3").broken
+
+
+def test_an_ack_under_way_may_come_too_late(play) -> None:
+    """TMO-019: what was settled in time is what the broker is known to have taken; a crowded machine may be slow."""
+    settled = ON + HELD + "1 > ack 1\n{}- wait 1.1\n1 < cancel c1 no_wait"
+    assert play(settled.format("")).broken == []
+    assert play(settled.format("@barrier 1\n")).broken == ["TMO-019"]
