@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _broker, _report, _trace, _mutants):
+    for add in (_run, _doctor, _list, _explain, _replay, _broker, _report, _trace, _mutants):
         add(verbs)
     return top
 
@@ -280,6 +280,23 @@ def legal(options: argparse.Namespace) -> int:
     workers = _workers(options.workers)
     count = (os.cpu_count() or 1) if workers is None or workers == "auto" else int(workers)
     return run(Wishes(options.legal, options.seed, count, options.format))
+
+
+def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "replay", replay, "run a recorded counterexample again: FIXED, STILL BROKEN or INCONCLUSIVE")
+    added.add_argument("case", type=Path, help="cases/ID.json of a report")
+    added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
+    added.add_argument("--times", type=int, default=5, metavar="N", help="how often (default: %(default)s)")
+
+
+def replay(options: argparse.Namespace) -> int:
+    from conformance.front.replay import replay as play_again
+
+    if options.times < 1:
+        raise Refused(WRONG_USE, f"--times {options.times}: give a number of at least 1.")
+    code, said = play_again(options.case, options.url, options.times)
+    print(said)
+    return code
 
 
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -248,3 +248,14 @@ def _fields(method: codec.Method) -> Row:
         name: values.plain(value) if isinstance(value, list) else value
         for name in method.FIELDS if not name.startswith("reserved") for value in [getattr(method, name)]
     }
+
+
+def heard(event: Event) -> Row | None:
+    """What the broker says in an event, as a player wants its frames; None for anything else."""
+    if event.kind == ev.END and event.args.get("cause") not in ("closed", "aborted"):
+        return {"on": event.connection, "channel": 0, "method": "end"}
+    if event.kind != ev.METHOD or event.direction != ev.TO_CLIENT or handshake(event):
+        return None
+    method, content = _decoded(event.raw)
+    row: Row = {"on": event.connection, "channel": event.channel, "method": event.method, **_fields(method)}
+    return row | ({"message": event.message_id or content["body"]} if content else {})
