@@ -91,7 +91,6 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     queue, taker = request.source, request.taker
     yield from _answer(channel, request, event)
     yield FoundEmpty(event, channel, queue, taker, request.seq)
-    queue.found_empty(taker, channel, request.seq)
     if taker is not None:
         queue.end(taker, event.seq, blind=False)
     queue.settled.clear()

@@ -9,6 +9,9 @@ A step that could as well be made later is made later: an entry that nothing has
 taker has taken unseen is in its hand until the client reads it. So explanations stay few. When they do not, or
 something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty. On a
 busy queue the search would cost more than all else together: a budget, which entries replenish, ends it as well.
+
+A get that found nothing leaves every explanation that has not given it anything. The line was empty at some time since
+the get was sent, maybe long before what another's delivery has called for meanwhile.
 """
 
 from __future__ import annotations
@@ -142,24 +145,18 @@ class Line:
 
     def take(self, message: str, taker: Taker, there: There, others: Iterable[Taker]) -> bool | None:
         """A taker shows this message; what is `there` had entered before. None: the line is lost."""
-        return self._advance(message, taker, there, list(others))
-
-    def found_empty(self, taker: Taker, there: There, others: Iterable[Taker]) -> None:
-        """A taker found nothing. Other judges say whether it may; here it only leaves fewer explanations."""
-        self._advance("", taker, there, list(others))
+        return None if self.lost else self._advance(message, taker, there, list(others))
 
     # -- the search
 
     def _advance(self, message: str, taker: Taker, there: There, others: list[Taker]) -> bool | None:
-        if self.lost:
-            return None
         must = frozenset(one.number for one in self.entries.values() if there(one.copy))
         found: set[Explanation] = set()
         budget = self._budget
         try:
             for one in self.explanations:
                 hand = one.hand(taker.start)
-                plain = None if others or hand or not message else self._plain(one, message, must)
+                plain = None if others or hand else self._plain(one, message, must)
                 if plain is not None:
                     found.add(plain)
                 elif not hand:
@@ -189,16 +186,16 @@ class Line:
     def _ways(
         self, start: Explanation, message: str, must: frozenset[int], others: list[Taker],
     ) -> Iterator[Explanation]:
-        """All ways to bring the message to the head; with no message, to empty the line."""
+        """All ways to bring the message to the head."""
         seen, front = {start}, [start]
         while front:
             self._budget -= STEP
             if len(seen) > MOST_STEPS or self._budget < 0:
                 raise Lost
             here = front.pop()
-            there = here.ready[0] == message if here.ready else not message
+            there = here.ready[:1] == (message,)
             if there and must <= here.entered and self._needed(start, here, message, must):
-                yield here.beheaded() if message else here
+                yield here.beheaded()
             for following in self._steps(here, message, others):
                 if following not in seen:
                     seen.add(following)

@@ -226,14 +226,6 @@ class Queue:
         others = (other for other in self.takers if other is not taker)
         return line.take(copy.id, taker, lambda one: self.there(one, channel, since), others)
 
-    def found_empty(self, taker: Taker | None, channel: Channel, since: int) -> None:
-        """A get found nothing."""
-        if taker is None or taker not in self.takers or self.sweepers:
-            self.line.lose()
-        elif not self.line.lost:
-            others = (other for other in self.takers if other is not taker)
-            self.line.found_empty(taker, lambda one: self.there(one, channel, since), others)
-
     # -- messages
 
     def put(self, copy: Copy) -> None:

@@ -131,9 +131,8 @@ class World:
         if taker.get:
             self.takers[at] = None
         if copy is None:
-            self.line.found_empty(taker, proven(taker), others)
             self.line.end(taker)
-            return not self.line.lost or None
+            return not self.line.lost
         told = self.line.take(copy.id, taker, proven(taker), others)
         copy.holder = Delivery(1, copy.id, "q", None, False, self.tick(), False, self.clients[at], copy)
         copy.proof = 0

@@ -162,3 +162,28 @@ def test_of_what_one_commit_returns_the_first_may_be_out_again_before_the_second
     """RQ-001, RQ-002: a commit carries out settlement by settlement; only what one settlement returns comes at once."""
     assert play(COMMITTED.format("1 > reject 2 requeue \n 1 > nack 3 multiple requeue")).broken == []
     assert play(COMMITTED.format("1 > nack 3 multiple requeue")).broken == ["RQ-001", "RQ-002"]
+
+
+EMPTY_LONG_AGO = """
+    @queue q
+    @open 1
+    @open 3
+    3 > qos 2
+    3 < qos-ok
+    @stock q m1
+    @consume 3 q c3
+    3 < deliver c3 1 m1 q
+    1 > get q                   # finds nothing, at once; its answer is read late
+    3 > publish q m2
+    3 < deliver c3 2 m2 q
+    3 > publish q m3
+    3 > nack 1 requeue
+    3 < deliver c3 3 m1 q redelivered
+    1 < get-empty
+    3 > nack 2 requeue
+"""
+
+
+def test_a_get_may_have_found_nothing_long_ago(play) -> None:
+    """RQ-005: m3 came in since, and nobody has taken it."""
+    assert play(EMPTY_LONG_AGO + "3 < deliver c3 4 m2 q redelivered").broken == []
