@@ -166,11 +166,11 @@ def test_of_what_one_commit_returns_the_first_may_be_out_again_before_the_second
 
 EMPTY_LONG_AGO = """
     @queue q
-    @open 1
+    @stock q m0 m1
+    @hold 1 q m0
     @open 3
     3 > qos 2
     3 < qos-ok
-    @stock q m1
     @consume 3 q c3
     3 < deliver c3 1 m1 q
     1 > get q                   # finds nothing, at once; its answer is read late
