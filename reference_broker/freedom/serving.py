@@ -83,7 +83,7 @@ def bounded(queue: Queue) -> bool:
 
 
 @liberty(
-    LIBERTIES, "prefetch.late", "apply a changed channel limit only after a while, if the channel has consumers",
+    LIBERTIES, "prefetch.late", "apply a changed channel limit only after a while, if its consumers hold deliveries",
     f'{ACKS}, "Channel Prefetch Setting (QoS)": a change while deliveries are in flight is a "natural race condition", '
     "and there can temporarily be more than prefetch count",
     ticks=TICKS,
@@ -100,17 +100,25 @@ def _(free: Free) -> None:
     qos = free.parts.handlers[m.BasicQos]
 
     def changed(channel: Channel, method: m.BasicQos) -> None:
-        if channel.consumers and method.global_ and channel.limit not in former:
+        if channel.limit.held and method.global_ and channel.limit not in former:
             former[channel.limit] = channel.limit.count
             free.put_off(lambda: apply(channel.limit))
         qos(channel, method)
 
     def apply(limit: Limit) -> None:
-        del former[limit]
-        limit.wake()
+        if former.pop(limit, None) is not None:
+            limit.wake()
+
+    consume = free.parts.handlers[m.BasicConsume]
+
+    def consumed(channel: Channel, method: m.BasicConsume) -> None:
+        """A new consumer has nothing in flight: it finds the limit as it was set."""
+        apply(channel.limit)
+        consume(channel, method)
 
     free.parts.override("limit", full=full)
     free.parts.handlers[m.BasicQos] = changed
+    free.parts.handlers[m.BasicConsume] = consumed
 
 
 @liberty(
