@@ -17,13 +17,15 @@ SOURCES = Path(__file__).with_name("scripts")
 RAW, PIKA, AMQP = "raw", "pika", "py-amqp"
 _FILES = {RAW: "raw.py", PIKA: "pika_wire.py", AMQP: "amqp_wire.py"}
 _SILENT = frozenset({"basic.publish", "basic.ack", "basic.nack", "basic.reject", "channel.close-ok"})
-_SET_UP = frozenset({"channel.open", "queue.declare", "queue.bind", "exchange.declare", "basic.qos"})
+_SET_UP = frozenset({"channel.open", "queue.declare", "queue.bind", "exchange.declare", "basic.qos",
+                     "confirm.select"})
 _COMMON = _SILENT | _SET_UP | {
     "exchange.delete", "queue.purge", "queue.delete", "basic.consume", "basic.get", "basic.recover", "channel.close",
     "channel.flow", "connection.close", "tx.select", "tx.commit", "tx.rollback",
 }
 _SAYS = {PIKA: _COMMON, AMQP: (_COMMON | {"basic.cancel"}) - {"basic.nack"}}
-_HEARS = frozenset({"basic.ack", "basic.nack", "channel.flow", "basic.cancel"})
+_CONFIRMS = frozenset({"basic.ack", "basic.nack"})
+_HEARS = frozenset({"basic.nack", "channel.flow", "basic.cancel"})
 
 MAIN = '''
 def main() -> int:
@@ -103,6 +105,8 @@ def _hidden(last: Mapping[str, Any], library: str) -> str | None:
     """Fields of the decisive frame that the library does not show."""
     if last["who"] == "<" and last["method"] in ("channel.close", "connection.close"):
         return f"{library} shows of {last['method']} its code alone"
+    if last["method"] in _CONFIRMS or last["method"] == "basic.return":
+        return f"{library} waits for each confirm by itself"
     if last["who"] == "<" and (last["method"] == "end" or last["method"].endswith("-ok")) and (
         last["method"] != "basic.get-ok"
     ):

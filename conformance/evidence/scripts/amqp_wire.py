@@ -44,6 +44,7 @@ class Wire:
         self.came: list[dict[str, Any]] = []
         self.declared: list[tuple[str, str]] = []
         self.gone: set[str] = set()
+        self.numbers: dict[tuple[str, int], int] = {}
 
     def connect(self, name: str, capabilities: dict[str, Any]) -> None:
         self.connections[name] = self._opened()
@@ -120,14 +121,26 @@ class Wire:
             pass  # closed by the broker: py-amqp does not send on it
         elif method == "basic.publish":
             message = amqp.Message(row.get("body", ""), **row.get("properties", {}))
-            self.channels[name, number].basic_publish(
-                message, row.get("exchange", ""), row.get("routing_key", ""), mandatory=row.get("mandatory", False))
+            channel = self.channels[name, number]
+            publish = channel.basic_publish_confirm if (name, number) in self.numbers else channel.basic_publish
+            publish(message, row.get("exchange", ""), row.get("routing_key", ""), mandatory=row.get("mandatory", False))
+            self._confirmed(name, number)
+        elif method == "confirm.select":
+            self.channels[name, number].confirm_select()
+            self.numbers[name, number] = 0
+            self._note(name, number, "confirm.select-ok")
         elif method == "basic.get":
             self._get(name, number, row)
         elif method == "basic.consume":
             self._consume(name, number, row)
         elif method != "channel.close-ok":
             self._call(name, number, row)
+
+    def _confirmed(self, name: str, number: int) -> None:
+        """In confirm mode each publish has waited for its confirm."""
+        if (name, number) in self.numbers:
+            self.numbers[name, number] += 1
+            self._note(name, number, "basic.ack", delivery_tag=self.numbers[name, number], multiple=False)
 
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)

@@ -42,6 +42,7 @@ class Wire:
         self.came: list[dict[str, Any]] = []
         self.declared: list[tuple[str, str]] = []
         self.gone: set[str] = set()
+        self.numbers: dict[tuple[str, int], int] = {}
 
     def connect(self, name: str, capabilities: dict[str, Any]) -> None:
         self.connections[name] = pika.BlockingConnection(pika.URLParameters(self.url))
@@ -112,12 +113,23 @@ class Wire:
             self.channels[name, number].basic_publish(
                 row.get("exchange", ""), row.get("routing_key", ""), row.get("body", "").encode("latin-1"), properties,
                 mandatory=row.get("mandatory", False))
+            self._confirmed(name, number)
+        elif method == "confirm.select":
+            self.channels[name, number].confirm_delivery()
+            self.numbers[name, number] = 0
+            self._note(name, number, "confirm.select-ok")
         elif method == "basic.get":
             self._get(name, number, row)
         elif method == "basic.consume":
             self._consume(name, number, row)
         elif method != "channel.close-ok":
             self._call(name, number, row)
+
+    def _confirmed(self, name: str, number: int) -> None:
+        """In confirm mode pika waits for each confirm before it returns."""
+        if (name, number) in self.numbers:
+            self.numbers[name, number] += 1
+            self._note(name, number, "basic.ack", delivery_tag=self.numbers[name, number], multiple=False)
 
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)
