@@ -6,13 +6,19 @@ round that is not counted; what is reported is the median. CPU seconds bear a cr
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from itertools import cycle
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+from pyarrow import parquet
 
 import codec
 from benchmarks import packets, traffic
@@ -21,13 +27,16 @@ from benchmarks.processes import Watch, cpu
 from conformance import profiles
 from conformance.events import METHOD, PROTOCOL, TO_BROKER, Event
 from reports import recording
-from reports.pipeline import check, ingest, shard, sources
+from reports.parquet import KEY
+from reports.pipeline import blocks, check, ingest, shard, sources
 from reports.pipeline import stream as streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PROFILE_OF = {traffic.RUN: traffic.PROFILE}
+_HEADER = {"schema": recording.SCHEMA, "run": traffic.RUN, "profile": traffic.PROFILE, "broker": traffic.BROKER}
+_RECORDED = ingest.ARROW.with_metadata({KEY: json.dumps([_HEADER]).encode()})
 
 
 class Row(NamedTuple):
@@ -136,17 +145,38 @@ def _folded(events: int) -> float:
 
 
 def sharded(spark: SparkSession, paths: list[Path], directory: Path, events: int, rounds: int) -> list[Row]:
-    """Bronze in no order to silver on disk."""
-    bronze = str(directory / "bronze")
-    spark.read.parquet(*map(str, paths)).drop("island", "shard").orderBy("message_id").write.parquet(bronze)
-    costs = in_turns(rounds, ours=lambda: silver(spark.read.schema(ingest.DDL).parquet(bronze), directory))
-    return [against_goal("pipeline.shard", events / costs["ours"].cpu, 400_000, "events/CPU-s", rounds)]
+    """Recordings to silver on disk: of four recorders, each of which saw a part of every history, and in no order."""
+    found = []
+    for peer, files in (("goal", spread(paths, directory)), ("goal, in no order", disordered(paths, directory))):
+        costs = in_turns(rounds, ours=lambda files=files: silver(blocks.read(spark, files), directory))
+        row = against_goal("pipeline.shard", events / costs["ours"].cpu, 400_000, "events/CPU-s", rounds)
+        found.append(row._replace(peer=peer))
+    return found
 
 
-def silver(bronze: DataFrame, directory: Path) -> None:
+def spread(paths: list[Path], directory: Path, recorders: int = 4) -> list[Path]:
+    """The events of these shards as recordings in Parquet, dealt out to so many recorders some thousands at a time."""
+    files = [directory / f"events-gw{number}.parquet" for number in range(recorders)]
+    with ExitStack() as stack:
+        writers = [stack.enter_context(parquet.ParquetWriter(file, _RECORDED, compression="zstd")) for file in files]
+        turns = cycle(writers)
+        for path in paths:
+            for part in parquet.ParquetFile(path).iter_batches(5_000, columns=_RECORDED.names):
+                next(turns).write_batch(part.cast(_RECORDED))
+    return files
+
+
+def disordered(paths: list[Path], directory: Path) -> list[Path]:
+    """The same in one file, in the order of a hash."""
+    file = directory / "events-any.parquet"
+    whole = pa.concat_tables(parquet.read_table(path, columns=_RECORDED.names) for path in paths)
+    parquet.write_table(whole.sort_by("body_hash").cast(_RECORDED), file, compression="zstd")
+    return [file]
+
+
+def silver(packed: DataFrame, directory: Path, islands: DataFrame | None = None) -> None:
     """As the job writes it."""
-    shard.silver(bronze, 4).write.partitionBy("run", "shard").option("compression", "zstd") \
-        .parquet(str(directory / "silver"), mode="overwrite")
+    shard.silver(packed, 4, directory / "silver", islands).collect()
 
 
 # -- capture
@@ -156,7 +186,7 @@ def captured(spark: SparkSession, directory: Path, connections: int, rounds: int
     """A pcap to silver on disk, in frames."""
     path = directory / "traffic.pcap"
     frames = capture(path, connections)
-    costs = in_turns(rounds, ours=lambda: silver(sources.captures(spark, [path]), directory))
+    costs = in_turns(rounds, ours=lambda: silver(sources.blocks_of(spark, [path]), directory))
     return [against_goal("pipeline.capture", frames / costs["ours"].cpu, 300_000, "frames/CPU-s", rounds)]
 
 

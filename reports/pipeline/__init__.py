@@ -3,6 +3,7 @@
     inputs    paths -> what there is to read         recordings and captures, told apart by their first octets
     ingest    recording -> bronze                    one task per file, read by the reader of recordings
     shard     bronze -> silver                       by run, history and island, sorted: the one big shuffle
+    blocks    events as columns in one row           what that shuffle moves, and the worker that writes shards
     lake      tables on disk                         Parquet that is believed only where the manifest names it
     check     shards -> gold                         one task per shard, a Judge folded over Arrow batches, no shuffle
     timing    shards -> latencies                    histograms of confirms and deliveries, which add up exactly
@@ -17,7 +18,8 @@ DataFrame operations only, so that it also runs through Spark Connect. `session`
 Spark. The functions that others build upon keep their names and columns:
 
     ingest.events(spark, recording)                   -> columns of ingest.DDL
-    shard.silver(bronze, shards)                      -> the same, with island and shard, sorted
+    blocks.read(spark, files)                         -> columns of blocks.DDL, the events packed
+    shard.silver(packed, shards, directory)           -> writes shards of columns shard.DDL, sorted
     check.check(events, profile_of_run)               -> columns of check.DDL, from events in any order
     check.gold(shards, profile_of_run)                -> the same, from silver: ingest.tasks(spark, [(run, path), ...])
     check.fold_one, check.rows_of                     one history without Spark

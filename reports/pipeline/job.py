@@ -24,7 +24,7 @@ from conformance import __version__, rules
 from conformance import events as ev
 from conformance.verdicts import Verdict
 from reports.capture.about import PORTS
-from reports.pipeline import check, cross, ingest, marts, shard, timing, verdicts
+from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 from reports.pipeline.lake import WHOLE, Entry, Lake
 from reports.pipeline.watch import Tell, watched
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 SILVER, GOLD, VERDICTS, TIMES = "silver", "gold", "verdicts", "times"
 STAGES = ("reading", "judging", "timing", "tables")
 
-_PARTITIONED = {SILVER: ("run", "shard")}
 _LARGE, _SMALL = 256 << 20, 2 << 20
 _ROW_GROUP = 16 << 20
 
@@ -80,19 +79,19 @@ class Job:
     def _recorded(self, inputs: Inputs, runs: Mapping[str, str]) -> None:
         """Silver of recordings, whose histories are whole as they are."""
         files = _files(inputs, runs)
-        self._silver(_of(ingest.events_of(self.spark, files), runs), files, inputs, runs)
+        self._silver(_of(blocks.read(self.spark, files), runs), files, inputs, runs)
 
     def _captured(self, inputs: Inputs, runs: Mapping[str, str]) -> None:
         """Silver of captures, which are decoded once and looked at twice: where the islands are, and what is there."""
         from reports.pipeline import sources
 
         files = _files(inputs, runs)
-        bronze = _of(sources.captures(self.spark, files, inputs.ports or PORTS), runs)
-        bronze.persist(StorageLevel.DISK_ONLY)
+        packed = _of(sources.blocks_of(self.spark, files, inputs.ports or PORTS), runs)
+        packed.persist(StorageLevel.DISK_ONLY)
         try:
-            self._silver(bronze, files, inputs, runs, shard.islands(bronze))
+            self._silver(packed, files, inputs, runs, shard.islands(packed))
         finally:
-            bronze.unpersist()
+            packed.unpersist()
 
     def judge(self, runs: Sequence[str]) -> None:
         """Gold and verdicts for those of these runs that were never judged like this."""
@@ -198,11 +197,13 @@ class Job:
         return self.spark.read.schema(ddl).option("basePath", str(self.lake.root / name)).parquet(*files)
 
     def _silver(
-        self, bronze: DataFrame, files: Sequence[Path], inputs: Inputs, runs: Mapping[str, str],
+        self, packed: DataFrame, files: Sequence[Path], inputs: Inputs, runs: Mapping[str, str],
         islands: DataFrame | None = None,
     ) -> None:
         count = shards(sum(map(_size, files)), self._parallel())
-        aside = self._aside(SILVER, shard.silver(bronze, count, islands))
+        aside = self.lake.aside()
+        aside.mkdir()
+        shard.silver(packed, count, aside, islands).collect()
         counted = _counted(self.spark.read.schema(shard.DDL).parquet(str(aside)))
         self.lake.publish(SILVER, aside, {
             run: Entry(run, runs[run], (), _about(inputs, run, counted.get(run, {}))) for run in runs
@@ -213,7 +214,7 @@ class Job:
 
     def _aside(self, table: str, frame: DataFrame) -> Path:
         aside = self.lake.aside()
-        frame.write.partitionBy(*_PARTITIONED.get(table, ("run",))) \
+        frame.write.partitionBy("run") \
             .option("parquet.block.size", str(_ROW_GROUP)).option("compression", "zstd").parquet(str(aside))
         return aside
 
@@ -248,10 +249,10 @@ def _files(inputs: Inputs, runs: Iterable[str]) -> list[Path]:
     return sorted({file for run in runs for file in inputs.held[run]}, key=_size, reverse=True)
 
 
-def _of(bronze: DataFrame, runs: Iterable[str]) -> DataFrame:
+def _of(packed: DataFrame, runs: Iterable[str]) -> DataFrame:
     from pyspark.sql import functions as f
 
-    return bronze.where(f.col("run").isin(list(runs)))
+    return packed.where(f.col("run").isin(list(runs)))
 
 
 def _counted(silver: DataFrame) -> dict[str, dict[str, Any]]:

@@ -13,12 +13,14 @@ dead-letter policy). What comes in that way was published by nobody seen here, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from conformance import events as ev
 from conformance.events import Event
+from reports.pipeline import blocks
 from reports.pipeline.ingest import DDL as BRONZE
 from reports.pipeline.ingest import to_events
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DDL = f"{BRONZE}, island STRING, shard INT"
-ORDER = ("run", "shard", "history", "island", "seq")
+ORDER = ("run", "shard", "history", "island", "first")
 _KEY = ("run", "history", "connection")
 _LINK = (*_KEY, "what", "name")
 _LINKS = pa.schema([(name, pa.string()) for name in _LINK])
@@ -38,24 +40,30 @@ _BESIDE = (ev.OPEN, ev.END, ev.JOINED, ev.GAP, ev.CUT)
 Link = tuple[str, str, str]
 
 
-def silver(bronze: DataFrame, shards: int, islands: DataFrame | None = None) -> DataFrame:
-    """Events with their island and shard, whole islands together, sorted by ORDER. Without `islands`, the result of
-    the function of that name, each history is one."""
+def silver(packed: DataFrame, shards: int, directory: Path, islands: DataFrame | None = None) -> DataFrame:
+    """Writes blocks of events as shards (the result tells which, as blocks.WRITTEN, and its action does it): whole
+    islands together, in the order of history, island and seq. Without `islands`, the result of the function of that
+    name, each history is one; with it, blocks must be of one connection each."""
     from pyspark.sql import functions as f
 
     if islands is None:
-        placed = bronze.withColumn("island", f.lit(""))
+        placed = packed.withColumn("island", f.lit(""))
     else:
-        placed = bronze.join(f.broadcast(islands), [*_KEY], "left").fillna("", ["island"])
+        placed = packed.join(f.broadcast(islands), [*_KEY], "left").fillna("", ["island"])
     key = ["run", "history", "island"]
     spread = placed.repartition(shards, *key).withColumn("shard", f.pmod(f.hash(*key), f.lit(shards)))
-    return spread.select(*(column.split()[0] for column in DDL.split(", "))).sortWithinPartitions(*ORDER)
+    ordered = spread.select(*blocks.Block._fields).sortWithinPartitions(*ORDER)
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from blocks.written(batches, directory)
+
+    return ordered.mapInArrow(write, blocks.WRITTEN)
 
 
-def islands(bronze: DataFrame) -> DataFrame:
+def islands(packed: DataFrame) -> DataFrame:
     """run, history, connection, island: one row for each connection of histories that fall apart."""
     names = ", ".join(f"{name} STRING" for name in _LINK)
-    found = bronze.mapInArrow(_links, names).distinct()
+    found = packed.mapInArrow(_links, names).distinct()
     return found.groupBy("run", "history").applyInArrow(_apart, ", ".join(f"{n} STRING" for n in _ISLANDS.names))
 
 
@@ -63,7 +71,7 @@ def _links(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = {
             (event.run, event.history, event.connection, what, name)
-            for event in to_events(batch) for what, name in links(event)
+            for block in blocks.events_of(batch) for event in to_events(block) for what, name in links(event)
         }
         columns = zip(*sorted(rows), strict=True) if rows else ([] for _ in _LINK)
         yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], schema=_LINKS)

@@ -31,7 +31,7 @@ from reports.capture.files import BadCapture
 from reports.capture.loose import LOOSE
 from reports.capture.rings import found, rings
 from reports.capture.stitch import RENAMED, stitch
-from reports.pipeline import ingest
+from reports.pipeline import blocks, ingest
 from reports.recording import BadRecording, Recording
 
 if TYPE_CHECKING:
@@ -55,6 +55,26 @@ def captures(spark: SparkSession, files: Sequence[Path], ports: Collection[int] 
     bronze = reader.load([str(path) for path in paths])
     apart = {name: ring for name, ring in rings(paths).items() if len(ring) > 1}
     return tied(bronze, apart) if apart else bronze
+
+
+def blocks_of(spark: SparkSession, files: Sequence[Path], ports: Collection[int] = PORTS) -> DataFrame:
+    """The same events as blocks, each of one connection. What needs no ties is packed where it was decoded."""
+    known = rings(Path(file).resolve() for file in files)
+    if any(len(ring) > 1 for ring in known.values()):
+        return captures(spark, files, ports).mapInArrow(_packed, blocks.DDL)
+    wanted = frozenset(ports)
+
+    def read(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for task in tasks:
+            for name, file in zip(*(column.to_pylist() for column in task.columns), strict=True):
+                yield from _packed(_decoded(_Part(name, file, None), wanted))
+
+    listed = [(name, str(file)) for name, ring in known.items() for file in ring]
+    return ingest.tasks(spark, listed).mapInArrow(read, blocks.DDL)
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from blocks.packed(batches, apart=True)
 
 
 def tied(bronze: DataFrame, apart: Mapping[str, Sequence[Path]]) -> DataFrame:
@@ -124,10 +144,13 @@ class CaptureReader(DataSourceReader):  # type: ignore[misc]
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = partition.value
-        with _few_collections():
-            for block in Capture([part.file], ports=self.ports, name=part.name, part=part.place).blocks():
-                yield batch(block)
+        yield from _decoded(partition.value, self.ports)
+
+
+def _decoded(part: _Part, ports: Collection[int]) -> Iterator[pa.RecordBatch]:
+    with _few_collections():
+        for block in Capture([part.file], ports=ports, name=part.name, part=part.place).blocks():
+            yield batch(block)
 
 
 class RecordingSource(DataSource):  # type: ignore[misc]

@@ -144,7 +144,7 @@ def test_a_job_killed_and_interrupted_and_begun_again_gives_one_result(
     tmp_path: Path, recorded: Path, table_of: dict[str, str], spark: SparkSession,
 ) -> None:
     words = [sys.executable, "-m", "reports.pipeline", str(recorded), "--out", str(tmp_path), "--master", "local[2]"]
-    assert ended_when(words, tmp_path, "lake/.staging/*/_temporary/**/*.parquet")[0] == -signal.SIGKILL
+    assert ended_when(words, tmp_path, "lake/.staging/*/run=*/**/events.*")[0] == -signal.SIGKILL
     lake = Lake(tmp_path / "lake")
     assert lake.entries("verdicts") == {}
     words = [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(tmp_path),

@@ -1,0 +1,238 @@
+"""What the one big shuffle moves: blocks of columns, not rows.
+
+A row of Spark costs as much as judging half an event: it is taken out of its columns, made of its texts again, sorted
+with all its octets, and put into columns once more. So what is shuffled is a *block*: some events of one history, or
+of one connection of it, in the order of seq, as packed Arrow octets in a single row that tells the number of the
+first. Spark finds their partition, sorts and keeps them; it need not know what is inside.
+
+A worker that gets the blocks of a shard in the order of their first events merges them and writes the shard itself. It
+holds what overlaps and nothing more: of events that came in order, about one block; of others no more than a BAND of
+seq. A file appears under its name when it is whole, and under the same name if the task is done twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from reports.pipeline.ingest import ARROW, batches_of, tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DDL = "run STRING, history STRING, connection STRING, first BIGINT, octets INT, packed BINARY"
+_BLOCKS = pa.schema([
+    *((name, pa.string()) for name in ("run", "history", "connection")),
+    ("first", pa.int64()), ("octets", pa.int32()), ("packed", pa.binary()),
+])
+WRITTEN = "run STRING, shard INT, events BIGINT"
+_WRITTEN = pa.schema([("run", pa.string()), ("shard", pa.int32()), ("events", pa.int64())])
+BAND = 16
+"""Events that come in no order are packed by 2**BAND numbers of seq."""
+
+_SHARD = pa.schema([*(field for field in ARROW if field.name != "run"), ("island", pa.string())])
+_OWN = ("seq", "time_ns", "message_id", "arguments", "body_hash", "raw", "extra")
+_ALIKE = [name for name in _SHARD.names if name not in _OWN]
+_CODEC = "zstd"
+_ROWS, _OCTETS = 1 << 16, 24 << 20
+_PENDING, _RUN = 1 << 14, 32
+_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(32)))
+
+
+class Block(NamedTuple):
+    """A row of the shuffle, placed: columns as in `packed`."""
+
+    run: str
+    shard: int
+    history: str
+    island: str
+    first: int
+    octets: int
+    packed: bytes
+
+    @property
+    def events(self) -> pa.RecordBatch:
+        return unpacked(self.packed, self.octets)
+
+
+def read(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
+    """The events of files of recordings as blocks, packed where they were read."""
+    return tasks(spark, [("", str(file.resolve())) for file in files]).mapInArrow(_read, DDL)
+
+
+def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for path in batch.column("path").to_pylist():
+            yield from packed(batches_of(Path(path)))
+
+
+def packed(batches: Iterable[pa.RecordBatch], apart: bool = False) -> Iterator[pa.RecordBatch]:
+    """Events as blocks, each of one history, or where they are kept `apart`, of one connection."""
+    for batch in batches:
+        if batch.num_rows:
+            rows = [_row(part, apart) for part in _parts(batch, apart)]
+            columns = zip(zip(*rows, strict=True), _BLOCKS.types, strict=True)
+            yield pa.RecordBatch.from_arrays([pa.array(values, kind) for values, kind in columns], schema=_BLOCKS)
+
+
+def unpacked(octets: bytes, size: int) -> pa.RecordBatch:
+    """The events of a block, in the columns of `ingest`."""
+    return pa.ipc.read_record_batch(pa.decompress(octets, size, codec=_CODEC), ARROW)
+
+
+def events_of(blocks: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The events of rows of blocks."""
+    for octets, size in zip(blocks.column("packed").to_pylist(), blocks.column("octets").to_pylist(), strict=True):
+        yield unpacked(octets, size)
+
+
+def written(found: Iterable[pa.RecordBatch], directory: Path) -> Iterator[pa.RecordBatch]:
+    """Writes shards as DIRECTORY/run=RUN/shard=N/events.parquet, from blocks sorted by shard, history, island and
+    first event, and tells how many events each has."""
+    blocks = (block for batch in found for block in _blocks(batch))
+    for (run, shard), own in groupby(blocks, attrgetter("run", "shard")):
+        path = directory / f"run={_escaped(run)}" / f"shard={shard}" / "events.parquet"
+        yield pa.RecordBatch.from_pylist([{"run": run, "shard": shard, "events": _write(path, own)}], schema=_WRITTEN)
+
+
+# -- to blocks
+
+
+def _parts(batch: pa.RecordBatch, apart: bool) -> Iterator[pa.RecordBatch]:
+    """The batch cut by history, each part in the order of seq; by BAND as well where they are out of order."""
+    seq = batch.column("seq").to_numpy()
+    group = _groups(batch, apart)
+    order = np.argsort(group, kind="stable")
+    group, seq = group[order], seq[order]
+    same = group[1:] == group[:-1]
+    band = np.zeros(len(seq), np.int64)
+    if np.any(same & (seq[1:] < seq[:-1])):
+        again = np.lexsort((seq, group))
+        order, seq = order[again], seq[again]
+        band = seq >> BAND
+    if np.any(order[1:] < order[:-1]):
+        batch = batch.take(pa.array(order))
+    ends = np.flatnonzero(~same | (band[1:] != band[:-1])) + 1
+    for begin, end in zip([0, *ends], [*ends, len(seq)], strict=True):
+        yield batch.slice(begin, end - begin)
+
+
+def _groups(batch: pa.RecordBatch, apart: bool) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """A number for each event, the same for those that belong together."""
+    group = np.zeros(batch.num_rows, np.int64)
+    for name in ("run", "history", "connection") if apart else ("run", "history"):
+        column = batch.column(name).dictionary_encode()
+        group = group * len(column.dictionary) + column.indices.to_numpy()
+    return group
+
+
+def _row(part: pa.RecordBatch, apart: bool) -> tuple[str, str, str, int, int, bytes]:
+    octets = part.serialize()
+    run, history, connection, first = (part.column(name)[0].as_py() for name in ("run", "history", "connection", "seq"))
+    return run, history, connection if apart else "", first, octets.size, pa.compress(octets, _CODEC, asbytes=True)
+
+
+# -- to shards
+
+
+def _blocks(batch: pa.RecordBatch) -> Iterator[Block]:
+    columns = [batch.column(name) for name in Block._fields]
+    for at in range(batch.num_rows):
+        yield Block(*(column[at].as_py() for column in columns))
+
+
+def _write(path: Path, blocks: Iterable[Block]) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(f".{secrets.token_hex(6)}")
+    rows = 0
+    try:
+        with parquet.ParquetWriter(
+            aside, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=[*_ALIKE, "seq", "time_ns"],
+        ) as writer:
+            for table in _groups_of(_sorted(blocks)):
+                writer.write_table(table)
+                rows += table.num_rows
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return rows
+
+
+def _groups_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together to row groups."""
+    held: list[pa.RecordBatch] = []
+    rows = octets = 0
+    for batch in batches:
+        held.append(batch)
+        rows, octets = rows + batch.num_rows, octets + batch.nbytes
+        if rows >= _ROWS or octets >= _OCTETS:
+            yield pa.Table.from_batches(held)
+            held, rows, octets = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _sorted(blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
+    """The events of a shard in their order, in its columns."""
+    for (_, island), own in groupby(blocks, attrgetter("history", "island")):
+        for batch in _merged(own):
+            named = pa.array([island], pa.string()).take(pa.array(np.zeros(batch.num_rows, np.int8)))
+            yield batch.drop_columns(["run"]).append_column("island", named)
+
+
+def _merged(blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
+    """Blocks by their first event to batches in the order of seq. What may yet be preceded waits."""
+    waiting: list[pa.RecordBatch] = []
+    rows, last, most = 0, -1, _PENDING
+    for block in blocks:
+        if block.first > last:
+            yield from _in_order(waiting)
+            waiting, rows, most = [], 0, _PENDING
+        elif rows > most:
+            early, late = _cut(waiting, block.first)
+            yield from early
+            waiting, rows = late, sum(batch.num_rows for batch in late)
+            most = max(_PENDING, 2 * rows)
+        events = block.events
+        waiting.append(events)
+        rows, last = rows + events.num_rows, max(last, events.column("seq")[-1].as_py())
+    yield from _in_order(waiting)
+
+
+def _in_order(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if len(waiting) < 2:
+        yield from waiting
+        return
+    seq = np.concatenate([batch.column("seq").to_numpy() for batch in waiting])
+    order = np.argsort(seq, kind="stable")
+    starts = np.cumsum([0, *(batch.num_rows for batch in waiting)])
+    source = np.searchsorted(starts, order, "right") - 1
+    turns = np.flatnonzero((np.diff(order) != 1) | (np.diff(source) != 0)) + 1
+    if len(turns) * _RUN > len(order):
+        yield pa.concat_batches(waiting).take(pa.array(order))
+        return
+    for begin, end in zip([0, *turns], [*turns, len(order)], strict=True):
+        yield waiting[source[begin]].slice(order[begin] - starts[source[begin]], end - begin)
+
+
+def _cut(waiting: list[pa.RecordBatch], first: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    """What comes before this number, and the rest."""
+    early, late = [], []
+    for batch in _in_order(waiting):
+        at = int(np.searchsorted(batch.column("seq").to_numpy(), first))
+        early.append(batch.slice(0, at))
+        late.append(batch.slice(at))
+    return [batch for batch in early if batch.num_rows], [batch for batch in late if batch.num_rows]
+
+
+def _escaped(run: str) -> str:
+    """A run in a path, as Spark writes and reads it."""
+    return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in run)
