@@ -34,7 +34,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     unproven = channel.unproven
     while unproven and unproven[0].seq < sent:
         settlement = unproven.popleft()
-        settlement.accepted = event.seq
+        settlement.accepted, settlement.accepted_ns = event.seq, event.time_ns
         yield Accepted(event, settlement)
         if settlement.refusal == EITHER:
             _clear(channel, event.seq)

@@ -207,6 +207,7 @@ class Settlement:
     """It may reach deliveries that were under way when it was sent."""
     accepted: int = 0
     """When an answer showed that the broker took it without complaint."""
+    accepted_ns: int = 0
     time_ns: int = 0
 
     @property

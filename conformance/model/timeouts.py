@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from conformance.events import Event
 from conformance.model.channels import GIVEN_UP, LIVE, OPEN, TIMED, Channel, Consumer
 from conformance.model.facts import Fact, Notified, Overdue, TimedOut
-from conformance.model.records import OUT, RETURNED_LATE, Delivery, Settlement
+from conformance.model.records import GONE, OUT, RETURNED_LATE, Delivery, Settlement
 
 if TYPE_CHECKING:
     from conformance.model.connections import Connection
@@ -197,15 +197,27 @@ def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
 def overtaken(model: Model, event: Event, queue: Queue) -> None:
     """A message comes to somebody while another has it: then the other's time is over, or its channel's."""
     copy = queue.copies.get(event.message or "")
-    if copy is None or copy.place != OUT or copy.holder is None:
+    if copy is None or copy.holder is None:
         return
     holder = copy.holder
+    if copy.place != OUT:
+        _settled_too_late(model, holder, event)
+        return
     timer, fellows = holder.timer, holder.channel.unacked.values()
     failed = any(_costs_the_channel(one, event.time_ns) for one in fellows if one is not holder)
     if timer is not None and dialect(model, queue) == "queue" and timer.possible(event.time_ns):
         _expire(holder, event, sure=not failed)
     elif failed:
         queue.unsettle(copy, shaky=True)
+
+
+def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
+    """A settlement that was under way when the time was over moves nothing, and the message may be back."""
+    settlement, timer, queue = delivery.settlement, delivery.timer, delivery.copy.queue
+    if delivery.copy.place != GONE or settlement is None or timer is None or dialect(model, queue) != "queue":
+        return
+    if timer.possible(settlement.accepted_ns or event.time_ns):
+        queue.unsettle(delivery.copy, shaky=True)
 
 
 def _costs_the_channel(delivery: Delivery, now: int) -> bool:

@@ -251,3 +251,10 @@ def test_an_ack_under_way_may_come_too_late(play) -> None:
     settled = ON + HELD + "1 > ack 1\n{}- wait 1.1\n1 < cancel c1 no_wait"
     assert play(settled.format("")).broken == []
     assert play(settled.format("@barrier 1\n")).broken == ["TMO-019"]
+
+
+def test_what_was_settled_too_late_may_come_again(play) -> None:
+    """MODE-004: the time was over before the ack arrived, unless an answer showed in time that it was taken."""
+    again = ON + HELD + "- wait 0.8\n1 > ack 1\n{}- wait 0.3\n1 < deliver c1 2 m1 q redelivered x-acquired-count=1"
+    assert play(again.format("")).broken == []
+    assert "MODE-004" in play(again.format("@barrier 1\n")).broken
