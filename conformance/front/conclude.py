@@ -12,7 +12,7 @@ from conformance.front.session import again, known_for, known_of, profile_of
 from conformance.front.ticket import Ticket
 from conformance.gate import Known
 from conformance.ledger import Ledger
-from conformance.results import Results, Selection
+from conformance.results import Results
 from conformance.verdicts import Verdict
 
 
@@ -22,7 +22,7 @@ def conclude(options: Options, ticket: Ticket, ledger: Ledger, *, complete: bool
     seconds = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
     return build(ledger, Frame(
         run=ticket.run, started=ticket.started, seconds=seconds, command=ticket.command, rerun=again(options),
-        seed=options.seed, depth=options.depth, selection=Selection(options.level, options.rules, options.strict),
+        seed=options.seed, depth=options.depth, selection=options.selection,
         known=known(options, ticket, ledger), complete=complete,
     ))
 

@@ -153,10 +153,18 @@ def _result(
         run=run, started=str(header.get("started", "")), seconds=_lasted(header),
         command=told.command, rerun=told.again,
         seed=int(header.get("seed") or 0), depth=str(header.get("depth") or header.get("kind", "")),
-        selection=EVERYTHING, known=_known(profile, told, header),
+        selection=_selection(header), known=_known(profile, told, header),
     ))
     results = _judged_again(_doubted(results, counts), told.again)
     return Checked(results, tuple(_places(results, seen)), header)
+
+
+def _selection(header: Mapping[str, Any]) -> Selection:
+    """What the run that was recorded was asked for; of other traffic, everything."""
+    said = header.get("selection")
+    if not isinstance(said, Mapping):
+        return EVERYTHING
+    return Selection(str(said.get("level", "may")), str(said.get("rules", "*")), strict=bool(said.get("strict")))
 
 
 def _lasted(header: Mapping[str, Any]) -> float:

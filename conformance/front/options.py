@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.front.exits import WRONG_USE, Refused
+from conformance.results import Selection
 
 LEVELS = ("must", "should", "may")
 DEPTHS = ("smoke", "ci", "deep")
@@ -71,6 +72,10 @@ class Options:
     seed: int = 0
     recording: Path | None = None
     report: Path | None = None
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.level, self.rules, self.strict)
 
     @classmethod
     def checked(cls, said: Callable[[str], object], environment: Mapping[str, str] = os.environ) -> Options:

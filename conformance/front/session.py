@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from conformance import __version__, brokers, deviations
@@ -104,6 +104,7 @@ class Session:
             "profile": profile.name, "seed": self.options.seed, "depth": self.options.depth,
             "server_properties": broker.server_properties, "capabilities": list(broker.capabilities),
             "queue_types": list(profile.queue_types), "choices": dict(profile.choices),
+            "selection": asdict(self.options.selection),
         }
         return self._stack.enter_context(RecordingWriter(self.options.recording, header, self.worker)).write
 

@@ -183,6 +183,7 @@ def test_a_recording_says_at_its_head_what_was_examined(pytester: pytest.Pyteste
     assert "consumer_cancel_notify" in header["capabilities"]
     assert header["server_properties"]["capabilities"]["consumer_cancel_notify"] is True
     assert header["choices"] == dict(profiles.load("documented").choices)
+    assert header["selection"]["level"] == "may"
 
 
 def collected(pytester: pytest.Pytester, *words: str) -> set[str]:
