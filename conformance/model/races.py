@@ -8,6 +8,7 @@ look empty proves nothing: other channels publish and return at the same time.
 
 from __future__ import annotations
 
+from conformance.model import windows
 from conformance.model.channels import NEVER, OPEN, Channel
 from conformance.model.records import VOID, WAITING, Settlement
 
@@ -19,7 +20,7 @@ def may_be_delivering(channel: Channel) -> bool:
     """May the broker deliver anything on this channel before it handles what is sent now?"""
     if channel.requests.get(("basic.get", "")):
         return True
-    return any(not consumer.full() for consumer in channel.consumers.values())
+    return any(not windows.surely_full(channel, consumer) for consumer in channel.consumers.values())
 
 
 def may_be_under_way(channel: Channel, tag: int) -> bool:

@@ -208,6 +208,11 @@ def certain(channel: Channel, consumer: Consumer | None = None) -> int:
     )
 
 
+def surely_full(channel: Channel, consumer: Consumer) -> bool:
+    """Can the broker send this consumer nothing, whatever races have settled of what it holds?"""
+    return consumer.full() and certain(channel, consumer) >= consumer.limit
+
+
 def has_room(channel: Channel, consumer: Consumer) -> bool:
     """Must the broker send this consumer a message if there is one?"""
     shared = channel.shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import struct
 import subprocess
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from uuid import uuid4
 
 import pytest
 
@@ -24,24 +26,29 @@ Packets = Sequence[bytes]
 def capturing(path: Path, port: int) -> Iterator[None]:
     """tcpdump or dumpcap on the loopback interface, from before the first packet until its end has reached the file,
     with a buffer that holds all of it: on a crowded machine they are late, and must lose nothing."""
-    command = ["tcpdump", "-i", "lo", "-U", "-B", "65536", "-w", str(path), f"tcp port {port}"]
+    command = ["tcpdump", "-i", "lo", "-U", "-B", "65536", "-w", str(path), f"port {port}"]
     if shutil.which("tcpdump") is None:
-        command = ["dumpcap", "-i", "lo", "-q", "-B", "64", "-w", str(path), "-f", f"tcp port {port}"]
+        command = ["dumpcap", "-i", "lo", "-q", "-B", "64", "-w", str(path), "-f", f"port {port}"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         if not any("File:" in line or "listening on" in line for line in process.stderr):
             pytest.skip("no right to capture on the loopback interface")
         yield
-        _until_ended(path)
+        _until_ended(path, port)
     finally:
         process.terminate()
         process.wait()
 
 
-def _until_ended(path: Path, most: float = 20.0) -> None:
+def _until_ended(path: Path, port: int, most: float = 60.0) -> None:
+    """A datagram that no AMQP reader looks at goes behind all the traffic: once it is in the file, so is the rest."""
+    last = uuid4().bytes
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as behind:
+        behind.sendto(last, ("127.0.0.1", port))
     end = time.monotonic() + most
-    while time.monotonic() < end and not _ended(path):
+    while last not in path.read_bytes() or not _ended(path):
+        assert time.monotonic() < end, "the capture does not reach its end"
         time.sleep(0.1)
 
 

@@ -187,3 +187,36 @@ EMPTY_LONG_AGO = """
 def test_a_get_may_have_found_nothing_long_ago(play) -> None:
     """RQ-005: m3 came in since, and nobody has taken it."""
     assert play(EMPTY_LONG_AGO + "3 < deliver c3 4 m2 q redelivered").broken == []
+
+
+UNDER_WAY = """
+    @queue q
+    @stock q m1 m2 m3 m4
+    @open 1
+    1 > qos 2
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    1 > reject 1
+    1 > recover requeue
+    1 < deliver c1 3 m3 q       # under way when all was recovered: its slot is free, and the client cannot know
+    1 < recover-ok
+    @barrier 1
+    1 < deliver c1 4 m2 q redelivered
+    1 < deliver c1 5 m3 q redelivered
+    1 > reject 4                # the broker sends one more
+    {}
+    1 < deliver c1 6 m4 q
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > nack 0 multiple requeue
+    1 > get q
+    1 < get-empty
+"""
+
+
+def test_a_slot_that_a_race_has_freed_lets_a_delivery_be_under_way(play) -> None:
+    """ACK-011: a multiple with tag 0 takes what is under way, to a consumer too that seems to have its fill."""
+    assert play(UNDER_WAY.format("1 > ack 0 multiple")).broken == []
+    assert play(UNDER_WAY.format("")).broken == ["ACK-011"]
