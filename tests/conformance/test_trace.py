@@ -72,7 +72,7 @@ def test_what_passed_is_recorded_and_can_be_judged(tracer: Callable[[str], Trace
     assert out == f"{len(events)} events of 1 connections in {tracing.out / 'events-proxy.jsonl'}\n"
     assert [event.kind for event in events[:3]] == ["observed", "open", "protocol"]
     assert events[0].args == {"by": "proxy", "others": True, "ordered": True}
-    assert events[-1].args == {"cause": "fin"}
+    assert events[-1].kind == "end", "whether the proxy saw the client hang up before it was told to stop is a race"
     assert sum(event.method == "basic.publish" for event in events) == 30
     assert [event.body_size for event in events if event.method == "basic.deliver"] == [n * n * 100 for n in range(30)]
     header = Recording(tracing.out).headers[0]
