@@ -16,6 +16,7 @@ from reference_broker.mutants import (
     confirms,
     ends,
     errors,
+    expiry,
     hard,
     modes,
     nack,
@@ -35,7 +36,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, notices, cancel, ends, confirms, routes,
-    transactions, returning, timeouts,
+    transactions, returning, timeouts, expiry,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

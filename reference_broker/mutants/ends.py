@@ -129,6 +129,20 @@ def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[
 
 
 @replaces(
+    "connection.close_channel",
+    MUTANTS,
+    "ends.error-forgets-gets",
+    "a channel that the broker closes over an error returns what its consumers hold, and not what it got",
+    "AUTO-004",
+)
+def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+    got = [tag for tag, delivery in channel.unacked.by_tag.items() if delivery.consumer is None]
+    for tag in got:
+        del channel.unacked.by_tag[tag]
+    Connection.close_channel(self, channel, error, offender)
+
+
+@replaces(
     "connection.beat",
     MUTANTS,
     "ends.silence-unnoticed",
@@ -183,6 +197,21 @@ def _(parts: Parts) -> None:
 
     parts.override("connection", lost=lost)
     parts.override("channel", end=end)
+
+
+@replaces(
+    "channel.end",
+    MUTANTS,
+    "ends.cancelled-return-twice",
+    "what a cancelled consumer still held comes back twice when its channel ends",
+    "AUTO-010",
+)
+def _(self: Channel) -> None:
+    held = [one for one in self.unacked.by_tag.values() if one.consumer not in (None, *self.consumers.values())]
+    Channel.end(self)
+    for delivery in held:
+        if not delivery.queue.deleted and not isinstance(delivery.entry, Twin):
+            put_copy(delivery.queue, delivery.entry, Twin)
 
 
 @replaces(

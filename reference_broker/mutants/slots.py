@@ -87,6 +87,16 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
+@replaces("channel.collect", MUTANTS, "slots.gap-leaks",
+          "a multiple settlement that passes over settled tags leaves one slot taken for good", "QOS-019")
+def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    found = Channel.collect(self, tag, multiple)
+    last = found[-1].consumer if found else None
+    if multiple and last is not None and found[-1].tag - found[0].tag + 1 > len(found):
+        last.hold()
+    return found
+
+
 @replaces("channel.collect", MUTANTS, "slots.slots-to-the-named",
           "a multiple settlement frees all its slots for the consumer of the tag it names", "QOS-013")
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
