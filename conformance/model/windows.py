@@ -209,8 +209,10 @@ def certain(channel: Channel, consumer: Consumer | None = None) -> int:
 
 
 def surely_full(channel: Channel, consumer: Consumer) -> bool:
-    """Can the broker send this consumer nothing, whatever races have settled of what it holds?"""
-    return consumer.full() and certain(channel, consumer) >= consumer.limit
+    """Can the broker send this consumer nothing, whatever races have settled of what it holds? What has timed out
+    keeps it from getting more like what it holds."""
+    held = sum(one.consumer is consumer and not one.shaky for one in held_by(channel))
+    return consumer.full() and held >= consumer.limit
 
 
 def has_room(channel: Channel, consumer: Consumer) -> bool:
