@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from conformance import __version__
+from conformance.front import verbs as wide
 from conformance.front.exits import (
     GATE_OPEN,
     HARNESS_ERROR,
@@ -95,7 +96,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _replay, _broker, _report, _trace, _mutants):
+    for add in (_run, _doctor, _list, _explain, _replay, _diff, _broker, _report, _trace, _mutants):
         add(verbs)
     return top
 
@@ -297,6 +298,10 @@ def replay(options: argparse.Namespace) -> int:
     code, said = play_again(options.case, options.url, options.times)
     print(said)
     return code
+
+
+def _diff(verbs: argparse._SubParsersAction[Parser]) -> None:
+    wide.diff(_verb(verbs, "diff", wide.run_diff, "tell what two runs disagree on, as release notes"))
 
 
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:
