@@ -60,6 +60,8 @@ class Channel:
         if not consumer.no_ack:
             consumer.hold()
             self.hold(Delivery(tag, entry, consumer.queue, consumer))
+        else:
+            consumer.queue.let_go(entry)
         method = m.BasicDeliver(
             self.number, consumer.tag, tag, entry.redelivered, message.exchange, message.routing_key
         )
@@ -73,6 +75,8 @@ class Channel:
         tag, message = self.next_tag(), queue.shown(entry)
         if not no_ack:
             self.hold(Delivery(tag, entry, queue, None))
+        else:
+            queue.let_go(entry)
         method = m.BasicGetOk(
             self.number, tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready)
         )
@@ -238,7 +242,9 @@ class Channel:
 
 
 def acked(delivery: Delivery) -> None:
-    """Gone for good: the queue let go of the message when it was delivered."""
+    """Gone for good: the queue let go of the message when it was delivered, the log does so now."""
+    if delivery.entry.kept_in is not None:
+        delivery.queue.let_go(delivery.entry)
 
 
 def requeued(delivery: Delivery) -> None:
@@ -254,17 +260,17 @@ def failed(delivery: Delivery) -> None:
 def put_back(delivery: Delivery, failure: bool) -> None:
     queue, entry = delivery.queue, delivery.entry
     if queue.deleted:
-        return
-    if queue.quorum is None or queue.quorum.keeps(entry, failure):
+        queue.let_go(entry)
+    elif queue.quorum is None or queue.quorum.keeps(entry, failure):
         queue.put_back(entry)
     else:
         if delivery.consumer is not None and queue.vhost.dialect.dropped_return_frees_two:
             delivery.consumer.own.held -= 1
-        queue.vhost.dead(queue, entry.message, "delivery_limit")
+        queue.die(entry, "delivery_limit")
 
 
 def discarded(delivery: Delivery) -> None:
-    delivery.queue.vhost.dead(delivery.queue, delivery.entry.message, "rejected")
+    delivery.queue.die(delivery.entry, "rejected")
 
 
 RETURNS: tuple[Fate, ...] = (requeued, failed)

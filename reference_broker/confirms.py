@@ -33,6 +33,13 @@ class Confirms:
         del self.pending[number]
         self.refused.append(number)
 
+    def wait(self, number: int) -> bool:
+        """The number accepted last is not resolved yet after all; False if that is another one."""
+        if not self.accepted or self.accepted[-1] != number:
+            return False
+        self.pending[self.accepted.pop()] = None
+        return True
+
     def flush(self, channel: int) -> list[m.BasicAck | m.BasicNack]:
         accepted, refused = sorted(self.accepted), sorted(self.refused)
         self.accepted, self.refused = [], []

@@ -2,17 +2,20 @@
 
 A `Message` is immutable in effect and shared by all queues it was routed to. An `Entry` is one
 queue's copy of it: its position (the order of publication into that queue, which a requeue never
-changes), whether it was delivered before, and when it expires.
+changes), whether it was delivered before, when it expires, and which segment of the log keeps it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import codec
 from codec.values import FieldTable
 from reference_broker.arguments import TYPE_NAMES
 from reference_broker.errors import precondition
+
+if TYPE_CHECKING:
+    from reference_broker.store.segments import Segment
 
 FRAME_OVERHEAD = 8
 
@@ -90,10 +93,11 @@ def listed(fields: FieldTable, wanted: str) -> list[str]:
 
 
 class Entry:
-    __slots__ = ("expires", "message", "position", "redelivered")
+    __slots__ = ("expires", "kept_in", "message", "position", "redelivered")
 
     def __init__(self, position: float, message: Message, expires: float | None) -> None:
         self.position = position
         self.message = message
         self.expires = expires
         self.redelivered = False
+        self.kept_in: Segment | None = None

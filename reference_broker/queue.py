@@ -16,6 +16,7 @@ Every message is at any time in exactly one place: ready, with one channel as un
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from codec import values
@@ -50,7 +51,7 @@ class Queue:
         self.table = table
         self.settings = settings
         self.quorum = Quorum(vhost.dialect, settings.delivery_limit) if settings.quorum else None
-        self.entry: type[Entry] = Entry if self.quorum is None else Counted
+        self.entry: Callable[[float, Message, float | None], Entry] = Entry if self.quorum is None else Counted
         self.ready = self.nothing()
         self.consumers: dict[Consumer, None] = {}
         self.exclusive_consumer = False
@@ -89,6 +90,14 @@ class Queue:
             self.trim()
 
     # -- messages out
+
+    def let_go(self, entry: Entry) -> None:
+        """It has left this queue for good. Matters to a queue whose messages are kept on disk: see `store`."""
+
+    def die(self, entry: Entry, reason: str) -> None:
+        """Leave without having been acknowledged."""
+        self.vhost.dead(self, entry.message, reason)
+        self.let_go(entry)
 
     def shown(self, entry: Entry) -> Message:
         """A message as it is delivered."""
@@ -158,7 +167,7 @@ class Queue:
 
     def trim(self) -> None:
         while self.ready and self.over_limit():
-            self.vhost.dead(self, self.ready.pop().message, "maxlen")
+            self.die(self.ready.pop(), "maxlen")
 
     def expiry(self, message: Message) -> float | None:
         """When this message expires here: the smaller of the queue's and its own time to live."""
@@ -182,7 +191,7 @@ class Queue:
             if entry.expires > now:
                 self.wake(entry.expires)
                 return
-            self.vhost.dead(self, self.ready.pop().message, "expired")
+            self.die(self.ready.pop(), "expired")
 
     def wake(self, when: float) -> None:
         if self.wake_at is None or when < self.wake_at:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Literal
 
 from reference_broker.dialects import Order
@@ -61,6 +62,10 @@ class Ready:
             return entry.position + priority * BEFORE_ALL_POSITIONS
         self.last_return += 1
         return self.last_return
+
+    def entries(self) -> list[Entry]:
+        """All of them: first what was returned, in the order in which it leaves, then what never left."""
+        return [*(entry for _, entry in sorted(self.returned, key=itemgetter(0))), *self.fresh]
 
     def head(self) -> Entry:
         if self._returned_first():

@@ -141,6 +141,8 @@ class Timeouts:
         queue = delivery.queue
         if not queue.deleted and queue.quorum is not None and queue.quorum.keeps(delivery.entry, False):
             queue.put_back(delivery.entry)
+        else:
+            queue.let_go(delivery.entry)
 
     def tell(self, consumer: Consumer | None) -> None:
         """basic.cancel, or the end of the channel."""
@@ -176,6 +178,7 @@ class Timeouts:
         victim = next((other for other in held if not other.stale and not other.lost), None)
         if victim is not None:
             victim.lost = True
+            victim.queue.let_go(victim.entry)
             successor.release()
             successor.wake()
 
