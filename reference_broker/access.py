@@ -1,61 +1,152 @@
-"""Who may log in: SASL PLAIN and RabbitMQ's AMQPLAIN, against a table of users."""
+"""Who may enter, and what they may do there: users, password hashes, permissions for each virtual host.
+
+A permission is three regular expressions, for what a user may configure, write and read; as in RabbitMQ each is
+searched for in the name of the resource, and an empty one grants nothing. Passwords are kept as RabbitMQ keeps them
+(four octets of salt, then the SHA-256 of salt and password, in base64), so that hashes can be carried from one to the
+other. A user without a hash cannot log in with a password, but by certificate.
+
+Nothing here knows of the wire. `needs.py` says which method needs what, `sasl.py` how a client tells who it is. Salt is
+chance, so it is an argument.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
-import codec
-from codec import methods as m
-from codec import values
-from codec.errors import ReplyCode
-from reference_broker.errors import ConnectionException
-
-MECHANISMS = ("PLAIN", "AMQPLAIN")
-OFFERED = " ".join(MECHANISMS).encode()
-
-
-class LoginRefused(ConnectionException):
-    """A wrong user or password; only clients that asked for it are told, others are cut off."""
-
-    def __init__(self, mechanism: str) -> None:
-        super().__init__(
-            ReplyCode.ACCESS_REFUSED,
-            f"Login was refused using authentication mechanism {mechanism}. "
-            "For details see the broker logfile.",
-            offender=(0, 0),
-        )
+Right = Literal["configure", "write", "read"]
+RIGHTS: tuple[Right, ...] = ("configure", "write", "read")
+SHA256, SHA512 = "rabbit_password_hashing_sha256", "rabbit_password_hashing_sha512"
+ALGORITHMS: Mapping[str, Callable[[bytes], bytes]] = {
+    SHA256: lambda data: hashlib.sha256(data).digest(),
+    SHA512: lambda data: hashlib.sha512(data).digest(),
+}
+SALT = 4
+TAGS = ("administrator", "monitoring", "policymaker", "management")
+LOOPBACK_ONLY = frozenset({"guest"})
+"""Users whose password everybody knows: they may log in from this machine only."""
 
 
-def log_in(mechanism: str, response: bytes, users: Mapping[str, str]) -> str:
-    """The user who logged in."""
-    if mechanism not in MECHANISMS:
-        raise ConnectionException(
-            ReplyCode.COMMAND_INVALID, f"unknown authentication mechanism '{mechanism}'"
-        )
-    user, password = credentials(mechanism, response)
-    if user is None or users.get(user) != password:
-        raise LoginRefused(mechanism)
-    return user
+class Invalid(ValueError):
+    """A user or permission that cannot be; the message says why."""
 
 
-def credentials(mechanism: str, response: bytes) -> tuple[str | None, str]:
-    if mechanism == "PLAIN":
-        parts = response.split(b"\0")
-        if len(parts) != 3:
-            return None, ""
-        return parts[1].decode(errors="replace"), parts[2].decode(errors="replace")
-    table = read_table(response)
-    login, password = (values.lookup(table, name) for name in ("LOGIN", "PASSWORD"))
-    return (login, password) if isinstance(login, str) and isinstance(password, str) else (None, "")
+def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
+    return base64.b64encode(salt + ALGORITHMS[algorithm](salt + password.encode())).decode()
 
-def read_table(octets: bytes) -> values.FieldTable:
-    """A table without its length, as AMQPLAIN sends it: read as the first argument of a start-ok."""
-    empty = m.ConnectionStartOk(0).encode()
-    head, rest = empty[7:11], empty[15:-1]
-    payload = head + len(octets).to_bytes(4, "big") + octets + rest
+
+def checked_hash(text: str, algorithm: str) -> str:
+    """The hash as it was given. Raises Invalid."""
+    if algorithm not in ALGORITHMS:
+        raise Invalid(f"hashing_algorithm is one of {', '.join(ALGORITHMS)}")
     try:
-        frame = codec.decode(empty[:3] + len(payload).to_bytes(4, "big") + payload + empty[-1:])
-    except codec.MalformedFrame:
-        return []
-    assert isinstance(frame, m.ConnectionStartOk)
-    return frame.client_properties
+        octets = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise Invalid(f"password_hash is not base64: {text[:100]}") from None
+    if octets and len(octets) != SALT + len(ALGORITHMS[algorithm](b"")):
+        raise Invalid(f"password_hash has {len(octets)} octets, which is no salt and {algorithm}")
+    return text
+
+
+def everywhere(pattern: str) -> bool:
+    return pattern in (".*", "^.*$", "^.*", ".*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What one user may do in one virtual host."""
+
+    configure: str = ".*"
+    write: str = ".*"
+    read: str = ".*"
+
+    def __post_init__(self) -> None:
+        for right in RIGHTS:
+            pattern = getattr(self, right)
+            try:
+                re.compile(pattern)
+            except re.error as problem:
+                raise Invalid(f"{right} is no regular expression: {pattern[:100]!r}, {problem}") from None
+
+    @property
+    def unlimited(self) -> bool:
+        return all(everywhere(getattr(self, right)) for right in RIGHTS)
+
+    def grants(self, right: Right, name: str) -> bool:
+        pattern: str = getattr(self, right)
+        return pattern not in ("", "^$") and re.search(pattern, name) is not None
+
+
+@dataclass(slots=True)
+class User:
+    name: str
+    password_hash: str = ""
+    algorithm: str = SHA256
+    tags: tuple[str, ...] = ()
+    permissions: dict[str, Permission] = field(default_factory=dict)
+    """By the name of the virtual host."""
+
+    def knows(self, password: str) -> bool:
+        known = base64.b64decode(self.password_hash)
+        given = ALGORITHMS[self.algorithm](known[:SALT] + password.encode())
+        return bool(known) and hmac.compare_digest(known[SALT:], given)
+
+    @property
+    def manages(self) -> bool:
+        """May this user use the management interface at all?"""
+        return any(tag in TAGS for tag in self.tags)
+
+    @property
+    def administers(self) -> bool:
+        return "administrator" in self.tags
+
+
+class Access:
+    """All users of a broker."""
+
+    def __init__(self, passwords: Mapping[str, str], vhost: str, salt: Callable[[], bytes]) -> None:
+        """These users may do anything in `vhost`, and administer the broker."""
+        self.salt = salt
+        self.loopback_only: Iterable[str] = LOOPBACK_ONLY
+        self.users: dict[str, User] = {}
+        for name, password in passwords.items():
+            user = User(name, hashed(password, salt()), tags=("administrator",))
+            user.permissions[vhost] = Permission()
+            self.users[name] = user
+
+    def put(
+        self, name: str, *, password: str | None = None, password_hash: str = "", algorithm: str = SHA256,
+        tags: Iterable[str] = (),
+    ) -> bool:
+        """Make or change a user; was there none of that name? Raises Invalid."""
+        found = hashed(password, self.salt()) if password is not None else checked_hash(password_hash, algorithm)
+        known = self.users.get(name)
+        user = User(name, found, SHA256 if password is not None else algorithm, tuple(tags))
+        if known is not None:
+            user.permissions = known.permissions
+        self.users[name] = user
+        return known is None
+
+    def by_password(self, name: str, password: str, loopback: bool) -> User | None:
+        """The user, if the password is right and the user may come from there."""
+        user = self.users.get(name)
+        right = user is not None and user.knows(password)
+        return user if right and self.may_come(name, loopback) else None
+
+    def may_come(self, name: str, loopback: bool) -> bool:
+        return loopback or name not in self.loopback_only
+
+    def permission(self, user: str, vhost: str) -> Permission | None:
+        """None: this user may not enter."""
+        known = self.users.get(user)
+        return None if known is None else known.permissions.get(vhost)
+
+    def forget_vhost(self, vhost: str) -> None:
+        for user in self.users.values():
+            user.permissions.pop(vhost, None)

@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from codec import values
+from codec.errors import ReplyCode
+from reference_broker.access import SALT, Access, Permission
 from reference_broker.clock import Clock
 from reference_broker.connection import Connection
 from reference_broker.dialects import DOCUMENTED, Dialect
+from reference_broker.errors import ConnectionException
+from reference_broker.limits import Limits, Newcomers
+from reference_broker.origin import Origin
 from reference_broker.parts import Parts
+from reference_broker.vhost import VirtualHost
 
 CAPABILITIES = {
     "publisher_confirms": True,
@@ -25,6 +31,15 @@ CAPABILITIES = {
     "authentication_failure_close": True,
     "per_consumer_qos": True,
 }
+
+
+DEFAULT_VHOST = "/"
+NOTHING = Permission("", "", "")
+
+
+def counted_salt() -> Callable[[], bytes]:
+    numbers = count(1)
+    return lambda: next(numbers).to_bytes(SALT, "big")
 
 
 def counted_names() -> Callable[[], str]:
@@ -39,18 +54,23 @@ class Broker:
         product: str | None = None,
         version: str | None = None,
         dialect: Dialect = DOCUMENTED,
-        heartbeat: int = 60,
+        limits: Limits | None = None,
         users: Mapping[str, str] | None = None,
         parts: Parts | None = None,
         unique: Callable[[], str] | None = None,
+        salt: Callable[[], bytes] | None = None,
         now: float = 0.0,
     ) -> None:
+        """`users`: names and passwords of those who may do anything in the default virtual host."""
         self.parts = parts or Parts()
         self.dialect = dialect
         self.clock = Clock(now)
-        self.heartbeat = heartbeat
-        self.users = dict(users or {"guest": "guest"})
-        self.vhost = self.parts.vhost(self.parts, self.clock, unique or counted_names(), dialect)
+        self.limits = limits or Limits()
+        self.unique = unique or counted_names()
+        self.access = Access(users or {"guest": "guest"}, DEFAULT_VHOST, salt or counted_salt())
+        self.vhosts: dict[str, VirtualHost] = {}
+        self.vhost = self.add_vhost(DEFAULT_VHOST)
+        self.newcomers = Newcomers(self.clock, self.limits.handshake, Connection.finish)
         self.connections: dict[Connection, None] = {}
         self.dirty: dict[Connection, None] = {}
         self.server_properties = values.table(
@@ -66,16 +86,62 @@ class Broker:
 
     def remake(self, parts: Parts) -> None:
         """From now on make connections and queues of these parts. What is there stays as it is."""
-        self.parts = self.vhost.parts = parts
+        self.parts = parts
+        for vhost in self.vhosts.values():
+            vhost.parts = parts
 
-    def connect(self) -> Connection:
+    # -- connections
+
+    def connect(self, origin: Origin | None = None) -> Connection:
         connection = self.parts.connection(self)
+        connection.origin = origin or connection.origin
         self.connections[connection] = None
+        self.newcomers.came(connection)
         return connection
 
     def forget(self, connection: Connection) -> None:
         self.connections.pop(connection, None)
         self.dirty.pop(connection, None)
+        self.newcomers.left(connection)
+
+    def close_those(self, concerned: Callable[[Connection], bool], text: str) -> None:
+        """Close connections because somebody wants it so."""
+        for connection in [one for one in self.connections if concerned(one)]:
+            connection.close(ConnectionException(ReplyCode.CONNECTION_FORCED, text), (0, 0))
+
+    # -- virtual hosts and who may enter them
+
+    def add_vhost(self, name: str) -> VirtualHost:
+        """The virtual host of that name, made if there is none; the settings of a node hold in all of them."""
+        if name not in self.vhosts:
+            vhost = self.parts.vhost(self.parts, self.clock, self.unique, self.dialect, name)
+            for other in self.vhosts.values():
+                vhost.settings.consumer_timeout = other.settings.consumer_timeout
+            self.vhosts[name] = vhost
+        return self.vhosts[name]
+
+    def delete_vhost(self, name: str) -> None:
+        """With everything in it, and everybody."""
+        vhost = self.vhosts.pop(name)
+        self.close_those(lambda one: one.vhost is vhost, f"vhost '{name}' is deleted")
+        for queue in list(vhost.queues.values()):
+            vhost.delete_queue(queue)
+        self.access.forget_vhost(name)
+
+    def delete_user(self, name: str) -> None:
+        del self.access.users[name]
+        self.close_those(lambda one: one.user == name, f"user '{name}' is deleted")
+
+    def permit(self, user: str, vhost: str, permission: Permission | None) -> None:
+        """Grant or revoke; who is there already, is held to it, too."""
+        known = self.access.users[user].permissions
+        if permission is None:
+            known.pop(vhost, None)
+        else:
+            known[vhost] = permission
+        for connection in self.connections:
+            if (connection.user, connection.vhost.name) == (user, vhost):
+                connection.permit(permission or NOTHING)
 
     def move_to(self, now: float) -> None:
         self.clock.move_to(now)

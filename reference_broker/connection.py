@@ -6,22 +6,30 @@ the transport is to be closed once the outbox is empty. The connection does not 
 
 An exception closes the channel or the connection: what is unsettled is requeued, the close is sent,
 and from then on only the peer's close and close-ok count.
+
+Frames are worked off as they come, until there is too much to say or too much unread (see `limits.py`): then the rest
+waits, and the driver reads no more of this peer until it does not.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import codec
 from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
-from reference_broker import access
+from reference_broker import needs, sasl
+from reference_broker.access import Permission
 from reference_broker.channel import Channel
 from reference_broker.content import Assembly
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed
 from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
+from reference_broker.limits import PATIENCE, SMALLEST_FRAME_MAX, UNREAD, UNSAID
 from reference_broker.message import Message
+from reference_broker.origin import Origin
 from reference_broker.prefetch import Outgoing
 from reference_broker.queue import Queue
 
@@ -30,34 +38,37 @@ if TYPE_CHECKING:
 
 Outbound = codec.Method | codec.Heartbeat | codec.ProtocolHeader | tuple[codec.Method, Message]
 
-CHANNEL_MAX = 2047
-FRAME_MAX = 131072
-SMALLEST_FRAME_MAX = 4096
-OUTGOING_OCTETS = 1 << 20
-PATIENCE = 10.0
-
 
 class Connection:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.parts = broker.parts
         self.vhost = broker.vhost
+        self.origin = Origin()
         self.phase = Phase.GREETING
         self.finished = False
-        self.reader = codec.FrameReader(FRAME_MAX)
+        self.reader = codec.FrameReader(broker.limits.first_frame_max)
         self.greeting = b""
         self.channels: dict[int, Channel] = {}
         self.assemblies: dict[int, Assembly] = {}
         self.confirming: dict[Channel, None] = {}
         self.exclusive: dict[Queue, None] = {}
         self.outbox: list[Outbound] = []
-        self.outgoing = Outgoing(OUTGOING_OCTETS)
+        self.outgoing = Outgoing(broker.limits.outgoing)
+        self.waiting: deque[codec.Frame] = deque()
+        self.broken: codec.MalformedFrame | None = None
+        self.unread = 0
+        """Octets that were written and that the peer has not taken, as far as the driver knows."""
         self.user = ""
+        self.mechanism = ""
+        self.restricted: Permission | None = None
+        """What this user may do here; None: everything."""
+        self.client_properties: values.FieldTable = []
         self.capabilities: dict[str, object] = {}
-        self.channel_max = CHANNEL_MAX
-        self.frame_max = FRAME_MAX
+        self.channel_max = broker.limits.channel_max
+        self.frame_max = broker.limits.frame_max
         self.heartbeat = 0
-        self.heard_at = self.wrote_at = broker.clock.now
+        self.came_at = self.heard_at = self.wrote_at = broker.clock.now
 
     # -- octets in
 
@@ -65,15 +76,34 @@ class Connection:
         self.heard_at = self.broker.clock.now
         if self.phase is Phase.GREETING:
             data = self.greet(data)
-        broken = None
+        if not data:
+            return
         try:
-            frames = self.reader.feed(data) if data else []
+            frames = self.reader.feed(data)
         except codec.MalformedFrame as error:
-            frames, broken = error.frames, error
+            frames, self.broken = error.frames, error
+        if self.waiting:
+            self.waiting.extend(frames)
+        else:
+            self.work(iter(frames))
+
+    def work(self, frames: Iterator[codec.Frame]) -> None:
+        """Take these frames, as far as there is room for what they have us say."""
         for frame in frames:
             self.receive(frame)
-        if broken is not None and not self.finished:
-            self.close(ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(broken.raw))
+            if len(self.outbox) > UNSAID or self.outgoing.held > UNREAD:
+                self.waiting.extend(frames)
+                self.broker.dirty[self] = None
+        if self.broken is not None and not self.waiting:
+            broken, self.broken = self.broken, None
+            if not self.finished:
+                self.close(ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(broken.raw))
+
+    def go_on(self) -> None:
+        """With the frames that had to wait."""
+        if self.waiting and self.unread <= UNREAD:
+            frames, self.waiting = self.waiting, deque()
+            self.work(iter(frames))
 
     def greet(self, data: bytes) -> bytes:
         """Wait for the eight octets of the protocol header; answer a wrong one with ours."""
@@ -87,7 +117,9 @@ class Connection:
             return b""
         self.phase = Phase.LOGIN
         self.send(
-            m.ConnectionStart(0, 0, 9, self.broker.server_properties, access.OFFERED, b"en_US")
+            m.ConnectionStart(
+                0, 0, 9, self.broker.server_properties, " ".join(sasl.offered(self.origin)).encode(), b"en_US"
+            )
         )
         return self.greeting[len(expected) :]
 
@@ -144,6 +176,8 @@ class Connection:
             raise self.assemblies[channel.number].interrupted()
         handler = self.parts.handlers.get(type(method))
         if handler is not None:
+            if self.restricted is not None:
+                needs.check(self.restricted, channel, method)
             handler(channel, method)
         elif method.HAS_CONTENT:
             self.assemblies[channel.number] = Assembly(method, self.broker.dialect.max_message)
@@ -164,6 +198,8 @@ class Connection:
         header, body = assembly.header, b"".join(assembly.bodies)
         assert header is not None
         if isinstance(assembly.method, m.BasicPublish):
+            if self.restricted is not None:
+                needs.check(self.restricted, self.channels[number], assembly.method)
             self.parts.publish(self.channels[number], assembly.method, header, body)
             del self.assemblies[number]
         else:
@@ -202,14 +238,20 @@ class Connection:
             if not channel.closing:
                 channel.flush()
         self.confirming.clear()
-        items, self.outbox = self.outbox, []
-        data = b"".join([self.encode(item) for item in items])
+        data = b"".join([self.encode(item) for item in self.leaving()])
         self.outgoing.held = 0
         if data:
             self.wrote_at = self.broker.clock.now
         if self.outgoing.parked:
             self.outgoing.wake()
+        if self.waiting:
+            self.go_on()
         return data
+
+    def leaving(self) -> list[Outbound]:
+        """What is to be written now, taken out of the outbox."""
+        items, self.outbox = self.outbox, []
+        return items
 
     def encode(self, item: Outbound) -> bytes:
         if not isinstance(item, tuple):
@@ -221,34 +263,48 @@ class Connection:
         """The transport cannot take more for now, or can again."""
         self.outgoing.stalled = stalled
         if not stalled:
+            self.unread = 0
             self.outgoing.wake()
+            self.broker.dirty[self] = None
 
     # -- actions of the connection table
 
     def log_in(self, method: m.ConnectionStartOk) -> None:
+        self.client_properties, self.mechanism = method.client_properties, method.mechanism
         announced = values.lookup(method.client_properties, "capabilities")
         self.capabilities = announced if isinstance(announced, dict) else {}
         try:
-            self.user = access.log_in(method.mechanism, method.response, self.broker.users)
-        except access.LoginRefused:
+            self.user = sasl.log_in(method.mechanism, method.response, self.broker.access, self.origin)
+        except sasl.LoginRefused:
             if self.announces("authentication_failure_close"):
                 raise
             self.finish()
             return
-        self.send(m.ConnectionTune(0, CHANNEL_MAX, FRAME_MAX, self.broker.heartbeat))
+        self.send(m.ConnectionTune(0, self.channel_max, self.frame_max, self.broker.limits.heartbeat))
 
     def tune(self, method: m.ConnectionTuneOk) -> None:
-        self.channel_max = negotiated("channel_max", method.channel_max, CHANNEL_MAX, 1)
-        self.frame_max = negotiated("frame_max", method.frame_max, FRAME_MAX, SMALLEST_FRAME_MAX)
+        self.channel_max = negotiated("channel_max", method.channel_max, self.channel_max, 1)
+        self.frame_max = negotiated("frame_max", method.frame_max, self.frame_max, SMALLEST_FRAME_MAX)
         self.reader.frame_max = self.frame_max
         self.heartbeat = method.heartbeat
         if self.heartbeat:
             self.broker.clock.at(self.broker.clock.now + self.heartbeat / 2, self.beat)
 
     def enter(self, method: m.ConnectionOpen) -> None:
-        if method.virtual_host != "/":
-            raise not_allowed(f"vhost {method.virtual_host} not found")
+        name = method.virtual_host
+        if name not in self.broker.vhosts:
+            raise not_allowed(f"vhost {name} not found")
+        permission = self.broker.access.permission(self.user, name)
+        if permission is None:
+            raise not_allowed(f"access to vhost '{name}' refused for user '{self.user}'")
+        self.vhost = self.broker.vhosts[name]
+        self.permit(permission)
+        self.broker.newcomers.left(self)
         self.send(m.ConnectionOpenOk(0))
+
+    def permit(self, permission: Permission) -> None:
+        """From now on this is what the user may do."""
+        self.restricted = None if permission.unlimited else permission
 
     def update_secret(self, method: m.ConnectionUpdateSecret) -> None:
         self.send(m.ConnectionUpdateSecretOk(0))
@@ -264,6 +320,7 @@ class Connection:
     def finish(self, method: Any = None) -> None:
         self.phase = Phase.CLOSED
         self.finished = True
+        self.waiting.clear()
         self.broker.dirty[self] = None
 
     # -- actions of the channel table
@@ -298,7 +355,8 @@ class Connection:
     def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         self.assemblies.pop(channel.number, None)
         channel.fail()
-        self.send(m.ChannelClose(channel.number, error.code, error.reply_text, *(error.offender or offender)))
+        text = error.reply_text(self.vhost.name)
+        self.send(m.ChannelClose(channel.number, error.code, text, *(error.offender or offender)))
 
     def close(self, error: AmqpException, offender: tuple[int, int]) -> None:
         if self.phase in (Phase.CLOSING, Phase.CLOSED):
@@ -306,7 +364,8 @@ class Connection:
             return
         self.end_channels()
         self.phase = Phase.CLOSING
-        self.send(m.ConnectionClose(0, error.code, error.reply_text, *(error.offender or offender)))
+        text = error.reply_text(self.vhost.name)
+        self.send(m.ConnectionClose(0, error.code, text, *(error.offender or offender)))
         self.broker.clock.at(self.broker.clock.now + PATIENCE, self.finish)
 
     def lost(self) -> None:

@@ -75,6 +75,12 @@ class Dialect:
     unknown_exchange_type: ReplyCode = ReplyCode.COMMAND_INVALID
     max_message: int = 128 * MEBIBYTE
 
+    # Permissions.
+    refusal_names_right: bool = True
+    """Does a refusal say which of configure, write and read was missing?"""
+    passive_needs_configure: bool = False
+    """Does a passive declaration need a permission?"""
+
     # Consumer timeouts: nobody's, the channel's (by its tick), the quorum queue's own.
     consumer_timeout: Literal["none", "channel", "queue"] = "queue"
     timeout_of_queue: bool = True
@@ -106,6 +112,7 @@ RABBITMQ_3_8 = Dialect(
     deliveries_follow_cancel_ok=True,
     exception_requeues="classic",
     cancel_meets_deletion=ReplyCode.INTERNAL_ERROR,
+    refusal_names_right=False,
     consumer_timeout="none",
     timeout_of_queue=False,
 )
@@ -132,6 +139,7 @@ RABBITMQ_4_0 = replace(
     dropped_return_frees_two=False,
     counters="redelivered",
     unknown_exchange_type=ReplyCode.PRECONDITION_FAILED,
+    refusal_names_right=True,
     timeout_of_queue=True,
     max_message=16 * MEBIBYTE,
 )
@@ -144,6 +152,7 @@ RABBITMQ_4_3 = replace(
     counters="acquired",
     channel_limit=False,
     client_cancel_ok=ReplyCode.INTERNAL_ERROR,
+    passive_needs_configure=True,
     consumer_timeout="queue",
     stale_requeue_revives=False,
     stale_ack_reaches_successor=True,

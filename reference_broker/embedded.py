@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 import string
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -24,10 +25,12 @@ from types import TracebackType
 from typing import Self
 
 from reference_broker import dialects, freedom
+from reference_broker.access import SALT
 from reference_broker.broker import Broker
 from reference_broker.control import Control
 from reference_broker.dialects import DOCUMENTED
 from reference_broker.freedom import Charter
+from reference_broker.limits import Limits
 from reference_broker.mutants import parts_with
 from reference_broker.parts import Parts
 from reference_broker.server import ClockKind, Server
@@ -83,7 +86,8 @@ def make_core(
         product=product,
         version=version or speaks.version or installed_version(),
         dialect=speaks,
-        heartbeat=heartbeat,
+        limits=Limits(heartbeat=heartbeat),
+        salt=partial(secrets.token_bytes, SALT),
         parts=make_parts(mutants, liberties),
         unique=random_names(seed),
     )

@@ -3,7 +3,7 @@
 A handler never sends a close itself. It raises, before it changes anything, and `connection.py`
 turns the exception into the close method, filling in the class and method of the offender. Codes
 and texts are RabbitMQ's, because clients and operators know them; the text is cut to what a short
-string can hold.
+string can hold. Texts are written for the default virtual host; whoever sends one puts the name of its own there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ class AmqpException(Exception):
         self.text = text
         self.offender = offender
 
-    @property
-    def reply_text(self) -> str:
+    def reply_text(self, vhost: str = "/") -> str:
         full = f"{self.code.text} - {self.text}" if self.text else self.code.text
+        if vhost != "/":
+            full = full.replace("vhost '/'", f"vhost '{vhost}'")
         return full.encode()[:255].decode(errors="ignore")
 
 

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class VirtualHost:
-    def __init__(self, parts: Parts, clock: Clock, unique: Callable[[], str], dialect: Dialect) -> None:
+    def __init__(
+        self, parts: Parts, clock: Clock, unique: Callable[[], str], dialect: Dialect, name: str = "/"
+    ) -> None:
+        self.name = name
         self.parts = parts
         self.dialect = dialect
         self.clock = clock

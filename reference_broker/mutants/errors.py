@@ -236,7 +236,7 @@ def _(self: Connection, number: int, frame: codec.Frame) -> None:
 )
 def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
     channel.closing = True
-    self.send(m.ChannelClose(channel.number, error.code, error.reply_text, *offender))
+    self.send(m.ChannelClose(channel.number, error.code, error.reply_text(self.vhost.name), *offender))
     deliveries = channel.unacked.everything()
     channel.requeue(deliveries)
 

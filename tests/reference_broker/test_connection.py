@@ -5,7 +5,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker.connection import FRAME_MAX, OUTGOING_OCTETS
+from reference_broker.limits import Limits
 
 HEADER = codec.ProtocolHeader().encode()
 
@@ -48,7 +48,7 @@ def test_another_protocol_is_told_ours(connect, octets):
 )
 def test_login(connect, mechanism, response):
     (tune,) = greeted(connect).send(login(mechanism, response))
-    assert tune == m.ConnectionTune(0, 2047, FRAME_MAX, 60)
+    assert tune == m.ConnectionTune(0, 2047, Limits().frame_max, 60)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_dead_peer_gives_back_what_it_held(core, connect, client):
 
 
 def test_a_full_outgoing_side_stops_its_consumers_until_it_was_written(client):
-    body = "x" * (OUTGOING_OCTETS // 4)
+    body = "x" * (Limits().outgoing // 4)
     client.publish(*[body] * 10)
     client.feed(m.BasicConsume(1, 0, "q", "c").encode())
     queue = client.core.vhost.queues["q"]
