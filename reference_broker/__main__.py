@@ -7,14 +7,17 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reference_broker.embedded import charter, installed_version, make_core
 from reference_broker.freedom import LIBERTIES
+from reference_broker.limits import SMALLEST_FRAME_MAX, Limits
 from reference_broker.mutants import MUTANTS, UnknownMutant
+from reference_broker.origin import is_loopback
 from reference_broker.server import Server
+from reference_broker.tls import VERIFY, BadTls, Tls
 
 CANNOT_LISTEN = 2
 
@@ -23,7 +26,10 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="reference-broker", description="The AMQP 0-9-1 reference broker of amqp-conformance."
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1",
+        help="address to listen on, 0.0.0.0 or :: for all (default: %(default)s, this machine only)",
+    )
     parser.add_argument("--port", type=int, default=5672, help="port, 0 for a free one (default: %(default)s)")
     parser.add_argument(
         "--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose; may be repeated"
@@ -35,31 +41,85 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
     )
     parser.add_argument("--http", type=int, metavar="PORT", help="serve the management interface here, too")
+    security(parser)
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
     parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
     parser.add_argument("--version", action="version", version=installed_version())
     return parser.parse_args(argv)
 
 
-async def serve(
-    host: str, port: int, mutants: Sequence[str], dialect: str, http: int | None, liberties: int | None = None,
-) -> None:
-    core = make_core(mutants=mutants, liberties=liberties, dialect=dialect, seed=None)
-    server = Server(core, "elastic" if http is not None else "real")
+def security(parser: argparse.ArgumentParser) -> None:
+    group, limits = parser.add_argument_group("TLS and users"), Limits()
+    group.add_argument("--tls-cert", metavar="FILE", help="the broker's certificate: listen for amqps, too")
+    group.add_argument("--tls-key", metavar="FILE", help="its key (default: in the same file)")
+    group.add_argument("--tls-ca", metavar="FILE", help="authorities that sign clients' certificates")
+    group.add_argument(
+        "--tls-verify", nargs="?", const="required", default="none", choices=VERIFY,
+        help="does a client show a certificate? (default: %(default)s; without a value: %(const)s)",
+    )
+    group.add_argument("--tls-port", type=int, default=5671, help="0 for a free one (default: %(default)s)")
+    group.add_argument(
+        "--user", action="append", default=[], metavar="NAME:PASSWORD", type=user,
+        help="one who may do anything, instead of guest; may be repeated",
+    )
+    group.add_argument("--frame-max", type=number(SMALLEST_FRAME_MAX, 1 << 31), default=limits.frame_max, metavar="N")
+    group.add_argument("--channel-max", type=number(1, 65535), default=limits.channel_max, metavar="N")
+    group.add_argument("--heartbeat", type=number(0, 65535), default=limits.heartbeat, metavar="SECONDS")
+
+
+def user(text: str) -> tuple[str, str]:
+    name, colon, password = text.partition(":")
+    if not name or not colon:
+        raise argparse.ArgumentTypeError(f"{name!r} is no NAME:PASSWORD")
+    return name, password
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Until SIGINT or SIGTERM. Raises OSError where it cannot listen, BadTls and UnknownMutant."""
+    secure = Tls(options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify).context() \
+        if options.tls_cert else None
+    core = make_core(
+        mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
+        users=dict(options.user), limits=Limits(
+            frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat
+        ),
+    )
+    server = Server(core, "elastic" if options.http is not None else "real")
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    taken = await server.listen(host, port)
-    control = Control(server) if http is not None else None
-    if control is not None and http is not None:
-        print(f"management on http://guest:guest@{host}:{await control.listen(host, http)}", flush=True)
-    if liberties is not None:
-        print(charter(liberties), file=sys.stderr, flush=True)
-    print(f"listening on amqp://guest:guest@{host}:{taken}/%2F", flush=True)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
+    host = options.host
+    who = "guest:guest@" if not options.user else ""
+    taken = await server.listen(host, options.port)
+    control = Control(server) if options.http is not None else None
+    if control is not None:
+        print(f"management on http://{who}{address(host, await control.listen(host, options.http))}", flush=True)
+    if secure is not None:
+        tls_port = await server.listen(host, options.tls_port, secure)
+        print(f"listening on amqps://{who}{address(host, tls_port)}/%2F", flush=True)
+    if options.liberties is not None:
+        print(charter(options.liberties), file=sys.stderr, flush=True)
+    if not is_loopback(host):
+        print("reference-broker: reachable from other machines; guest may log in from this one only",
+              file=sys.stderr, flush=True)
+    print(f"listening on amqp://{who}{address(host, taken)}/%2F", flush=True)
     await stop.wait()
     if control is not None:
         await control.close()
     await server.close()
+
+
+def address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,8 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
     try:
-        asyncio.run(serve(options.host, options.port, options.mutant, options.dialect, options.http, options.liberties))
-    except UnknownMutant as error:
+        asyncio.run(serve(options))
+    except (UnknownMutant, BadTls) as error:
         print(f"reference-broker: {error}", file=sys.stderr)
         return CANNOT_LISTEN
     except (OSError, OverflowError) as error:

@@ -17,12 +17,14 @@ import random
 import secrets
 import string
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from types import TracebackType
 from typing import Self
+from urllib.parse import quote
 
 from reference_broker import dialects, freedom
 from reference_broker.access import SALT
@@ -34,7 +36,9 @@ from reference_broker.limits import Limits
 from reference_broker.mutants import parts_with
 from reference_broker.parts import Parts
 from reference_broker.server import ClockKind, Server
+from reference_broker.tls import Tls
 
+GUEST = {"guest": "guest"}
 NAME_LETTERS = string.ascii_letters + string.digits + "-_"
 
 
@@ -78,7 +82,8 @@ def make_core(
     product: str | None = None,
     version: str | None = None,
     seed: int | None = 0,
-    heartbeat: int = 60,
+    limits: Limits | None = None,
+    users: Mapping[str, str] | None = None,
     consumer_timeout: int | None = None,
 ) -> Broker:
     speaks = dialects.dialect(dialect)
@@ -86,7 +91,8 @@ def make_core(
         product=product,
         version=version or speaks.version or installed_version(),
         dialect=speaks,
-        limits=Limits(heartbeat=heartbeat),
+        limits=limits,
+        users=users,
         salt=partial(secrets.token_bytes, SALT),
         parts=make_parts(mutants, liberties),
         unique=random_names(seed),
@@ -111,9 +117,14 @@ class ReferenceBroker:
         http_port: int | None = None,
         theirs_only: bool = False,
         consumer_timeout: int | None = None,
+        tls: Tls | None = None,
+        tls_port: int = 0,
+        limits: Limits | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         """`http_port`: also serve the management interface there, 0 for a free port; `theirs_only`: only what RabbitMQ
-        has, too. `consumer_timeout`: the broker's own, in milliseconds."""
+        has, too. `consumer_timeout`: the broker's own, in milliseconds. `tls`: also listen for amqps, on `tls_port`.
+        `users`: names and passwords of who may do anything, instead of guest."""
         self.host = host
         self.http_port = http_port
         self.theirs_only = theirs_only
@@ -122,10 +133,14 @@ class ReferenceBroker:
         self._mutants = mutants = tuple(mutants)
         make_parts(mutants, liberties)
         dialects.dialect(dialect)
-        heartbeat = 0 if clock == "virtual" else 60
+        limits = limits or Limits()
+        self._tls, self.tls_port = tls, tls_port
+        self._secure = tls.context() if tls is not None else None
+        self._login = next(iter((users or GUEST).items()))
         self._core = partial(
             make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
-            seed=seed, heartbeat=heartbeat, consumer_timeout=consumer_timeout,
+            seed=seed, limits=replace(limits, heartbeat=0) if clock == "virtual" else limits, users=users,
+            consumer_timeout=consumer_timeout,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -134,11 +149,21 @@ class ReferenceBroker:
 
     @property
     def url(self) -> str:
-        return f"amqp://guest:guest@{self.host}:{self.port}/%2F"
+        return f"amqp://{self._who}@{self.host}:{self.port}/%2F"
+
+    @property
+    def tls_url(self) -> str:
+        """With the broker's own certificate as authority; a client certificate is for the client to add."""
+        assert self._tls is not None, "this broker was made without tls"
+        return f"amqps://{self._who}@{self.host}:{self.tls_port}/%2F?cacertfile={quote(self._tls.ca or self._tls.cert)}"
 
     @property
     def admin_url(self) -> str:
-        return f"http://guest:guest@{self.host}:{self.http_port}"
+        return f"http://{self._who}@{self.host}:{self.http_port}"
+
+    @property
+    def _who(self) -> str:
+        return ":".join(quote(word, safe="") for word in self._login)
 
     def start(self) -> Self:
         """An empty broker, listening when this returns; an address that cannot be had raises OSError."""
@@ -212,6 +237,8 @@ class ReferenceBroker:
         self._server = Server(core, self.clock)
         try:
             port = await self._server.listen(self.host, self.port)
+            if self._secure is not None:
+                self.tls_port = await self._server.listen(self.host, self.tls_port, self._secure)
             control = await self._control()
         except OSError as error:
             listening.set_exception(error)

@@ -34,6 +34,8 @@ UNSAID = 512
 """Frames and messages that wait to be encoded for a peer, before what it sent has to wait."""
 UNREAD = 1 << 24
 """Octets that a peer may leave unread, before what it sends has to wait."""
+STALL = 15.0
+"""Seconds in which a peer has to take at least something of what waits for it."""
 PATIENCE = 10.0
 """Seconds that a peer has to answer connection.close."""
 

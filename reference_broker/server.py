@@ -2,19 +2,24 @@
 
 Octets go in as they arrive; what all connections have to say is written once per tick of the event
 loop, one write per connection. A single timer stands at the core's next due time. A peer that does
-not read makes its connection stall in the core, which stops its consumers and nobody else's.
+not read makes its connection stall in the core, which stops its consumers and nobody else's; one that takes nothing
+at all for a while is cut off, and one whose frames wait is not read any further.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from typing import Literal
 
 from codec.errors import ReplyCode
 from reference_broker.broker import Broker
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
+from reference_broker.limits import STALL
+from reference_broker.origin import Origin
+from reference_broker.tls import certificate
 
 logger = logging.getLogger(__name__)
 ClockKind = Literal["real", "virtual", "elastic"]
@@ -28,6 +33,8 @@ class Peer(asyncio.Protocol):
         self.server = server
         self.connection: Connection | None = None
         self.transport: asyncio.Transport | None = None
+        self.reading = True
+        self.stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -46,26 +53,65 @@ class Peer(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         assert self.connection is not None
+        self.stop_watching()
         self.server.left(self.connection)
 
     def pause_writing(self) -> None:
         assert self.connection is not None
         self.connection.stall(True)
+        self.watch()
 
     def resume_writing(self) -> None:
         assert self.connection is not None
+        self.stop_watching()
         self.server.move()
         self.connection.stall(False)
         self.server.schedule_flush()
 
     def write(self) -> None:
+        """What there is to say. A defect costs this peer its connection, and nobody else anything."""
+        assert self.transport is not None
+        try:
+            self.say()
+        except Exception:
+            logger.exception("a defect in the broker; the connection is cut off")
+            self.transport.abort()
+
+    def say(self) -> None:
         assert self.connection is not None
         assert self.transport is not None
         data = self.connection.take()
         if data:
             self.transport.write(data)
+            self.connection.unread = self.transport.get_write_buffer_size()
         if self.connection.finished:
             self.transport.close()
+            self.watch()
+        elif self.reading is bool(self.connection.waiting):
+            self.reading = not self.reading
+            (self.transport.resume_reading if self.reading else self.transport.pause_reading)()
+
+    # -- a peer that takes nothing
+
+    def watch(self) -> None:
+        """From now on it has to take something in a while, if there is anything."""
+        assert self.transport is not None
+        unread = self.transport.get_write_buffer_size()
+        if unread and self.stall_timer is None:
+            self.stall_timer = self.server.loop.call_later(STALL, self.look, unread)
+
+    def look(self, before: int) -> None:
+        assert self.transport is not None
+        self.stall_timer = None
+        if self.transport.get_write_buffer_size() >= before:
+            self.transport.abort()
+        else:
+            self.watch()
+
+    def stop_watching(self) -> None:
+        if self.stall_timer is not None:
+            self.stall_timer.cancel()
+            self.stall_timer = None
 
 
 class Server:
@@ -77,22 +123,26 @@ class Server:
         self.ahead = 0.0
         self.loop = asyncio.get_running_loop()
         self.peers: dict[Connection, Peer] = {}
-        self.listener: asyncio.Server | None = None
+        self.listeners: list[asyncio.Server] = []
         self.flushing = False
         self.timer: asyncio.TimerHandle | None = None
 
-    async def listen(self, host: str, port: int) -> int:
-        """Start to listen; the port that was taken, when asked for a free one with 0."""
+    async def listen(self, host: str, port: int, secure: ssl.SSLContext | None = None) -> int:
+        """Start to listen, with TLS where it is `secure`; the port that was taken, when asked for a free one with 0."""
         self.move()
-        self.listener = await self.loop.create_server(lambda: Peer(self), host, port)
-        taken: int = self.listener.sockets[0].getsockname()[1]
+        patience = self.broker.limits.handshake if secure is not None else None
+        listener = await self.loop.create_server(
+            lambda: Peer(self), host, port, ssl=secure, ssl_handshake_timeout=patience, ssl_shutdown_timeout=patience
+        )
+        self.listeners.append(listener)
+        taken: int = listener.sockets[0].getsockname()[1]
         return taken
 
     async def close(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
-        if self.listener is not None:
-            self.listener.close()
+        for listener in self.listeners:
+            listener.close()
         for peer in self.peers.values():
             assert peer.transport is not None
             peer.transport.abort()
@@ -102,8 +152,12 @@ class Server:
     # -- time
 
     def move(self) -> None:
-        if self.clock != "virtual":
+        if self.clock == "virtual":
+            return
+        try:
             self.broker.move_to(self.loop.time() + self.ahead)
+        except Exception:
+            logger.exception("a defect in the broker, in something that was due")
 
     def advance(self, seconds: float) -> None:
         """Let time pass at once."""
@@ -133,7 +187,8 @@ class Server:
 
     def joined(self, peer: Peer) -> Connection:
         self.move()
-        connection = self.broker.connect()
+        assert peer.transport is not None
+        connection = self.broker.connect(origin_of(peer.transport))
         self.peers[connection] = peer
         return connection
 
@@ -159,3 +214,13 @@ class Server:
         if self.broker.dirty:
             self.schedule_flush()
         self.watch()
+
+
+def origin_of(transport: asyncio.BaseTransport) -> Origin:
+    here, there = (transport.get_extra_info(name) or ("127.0.0.1", 0) for name in ("sockname", "peername"))
+    secure = transport.get_extra_info("ssl_object")
+    if secure is None:
+        return Origin(there[0], there[1], here[0], here[1])
+    cipher = secure.cipher()
+    shown = certificate(secure.getpeercert())
+    return Origin(there[0], there[1], here[0], here[1], secure.version() or "", cipher[0] if cipher else "", shown)

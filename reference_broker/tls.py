@@ -1,0 +1,79 @@
+"""The server's side of TLS: what the options of the command line and of `ReferenceBroker` ask for, as a context.
+
+With `verify="optional"` a client may show a certificate, with "required" it must; either way one that is shown must be
+signed by an authority in `ca`. Only a certificate that was verified can log somebody in.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reference_broker.origin import Certificate
+
+Verify = Literal["none", "optional", "required"]
+VERIFY: Mapping[str, ssl.VerifyMode] = {
+    "none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED,
+}
+SHORT = {
+    "commonName": "CN", "countryName": "C", "domainComponent": "DC", "localityName": "L", "organizationName": "O",
+    "organizationalUnitName": "OU", "stateOrProvinceName": "ST", "streetAddress": "STREET", "userId": "UID",
+    "emailAddress": "E",
+}
+
+
+class BadTls(ValueError):
+    """TLS cannot be had like this; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files in PEM: the server's certificate, its key (by default in the same file), authorities for clients."""
+
+    cert: str
+    key: str | None = None
+    ca: str | None = None
+    verify: Verify = "none"
+
+    def context(self) -> ssl.SSLContext:
+        """Raises BadTls."""
+        if self.verify != "none" and self.ca is None:
+            raise BadTls("clients' certificates are verified against authorities; name their file with --tls-ca")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.cert, self.key)
+        except OSError as problem:
+            raise BadTls(f"no certificate and key in {self.cert} and {self.key or self.cert}: {problem}") from None
+        if self.ca is not None:
+            try:
+                context.load_verify_locations(self.ca)
+            except OSError as problem:
+                raise BadTls(f"no authorities in {self.ca}: {problem}") from None
+        context.verify_mode = VERIFY[self.verify]
+        return context
+
+
+def certificate(shown: Mapping[str, Any] | None) -> Certificate | None:
+    """What `SSLSocket.getpeercert` says, in short; None when nothing was shown, or nobody verified it."""
+    if not shown:
+        return None
+    subject = shown.get("subject", ())
+    return Certificate(distinguished(subject), common_name(subject), distinguished(shown.get("issuer", ())))
+
+
+def distinguished(names: Iterable[Iterable[tuple[str, str]]]) -> str:
+    """In the notation of RFC 4514: the last part first, special characters escaped."""
+    parts = ["+".join(f"{SHORT.get(kind, kind)}={escaped(value)}" for kind, value in part) for part in names]
+    return ",".join(reversed(parts))
+
+
+def escaped(value: str) -> str:
+    inside = "".join(f"\\{letter}" if letter in ',+"\\<>;' else letter for letter in value)
+    return f"\\{inside}" if inside[:1] in ("#", " ") else inside
+
+
+def common_name(names: Iterable[Iterable[tuple[str, str]]]) -> str:
+    return next((value for part in names for kind, value in part if kind == "commonName"), "")
