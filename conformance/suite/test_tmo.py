@@ -258,7 +258,8 @@ def test_what_a_cancelled_consumer_left(stage: Stage) -> None:
 
 @rule("TMO-019", queue_types=QUORUM)
 def test_nothing_early(stage: Stage) -> None:
-    """Settled in time, delivered without need of it, or delivered to a consumer that had waited for long."""
+    """Settled in time, delivered without need of it, or delivered to a consumer that had waited for long; and not
+    late either, because of a settlement meanwhile."""
     waiting, automatic, settled, third = stage.queue(), stocked(stage, 2), stocked(stage, 2), stocked(stage, 1)
     channel, _ = timed(stage, waiting)
     channel.consume(automatic, no_ack=True, arguments={ARGUMENT: T})
@@ -266,7 +267,9 @@ def test_nothing_early(stage: Stage) -> None:
     for tag in prompt.unacked:
         prompt.ack(tag)
     stage.barrier(prompt)
+    busy, _ = timed(stage, stocked(stage, 2), prefetch=2)
     pause(stage)
+    busy.ack(next(iter(busy.unacked)))
     restock(stage, waiting, 1)
     timed(stage, third)
     expire(stage)

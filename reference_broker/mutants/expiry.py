@@ -21,7 +21,7 @@ from reference_broker.unacked import Delivery
 
 MUTANTS: list[Mutant] = []
 
-IMPATIENCE = 0.2
+IMPATIENCE = 0.01
 """Seconds after which a revived consumer times out again."""
 VISIBILITY = 0.2
 """Seconds after which a held message of a classic queue is shown again: shorter than any timeout in the suite."""
@@ -29,7 +29,7 @@ VISIBILITY = 0.2
 
 @changes(
     MUTANTS, "expiry.reset-by-any-settlement", "each settlement of a consumer starts the clocks of its others anew",
-    "TMO-002",
+    "TMO-002", "TMO-007", "TMO-019",
 )
 def _(parts: Parts) -> None:
     def settle(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:

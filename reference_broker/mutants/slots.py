@@ -88,7 +88,8 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 
 @replaces("channel.collect", MUTANTS, "slots.gap-leaks",
-          "a multiple settlement that passes over settled tags leaves one slot taken for good", "QOS-019")
+          "a multiple settlement that passes over settled tags leaves one slot taken for good", "QOS-019",
+          "QOS-012")
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     last = found[-1].consumer if found else None

@@ -132,7 +132,11 @@ def held_to(wanted: list[str]) -> str:
     raise AssertionError(f"{wanted} apply to no dialect")
 
 
-@pytest.mark.parametrize("name", sorted(MUTANTS))
+BY_MACHINES_ONLY = {"expiry.revived-for-a-moment"}
+"""When the broker could have sent what a revived consumer gets is known only where its limit had been reached."""
+
+
+@pytest.mark.parametrize("name", sorted(MUTANTS.keys() - BY_MACHINES_ONLY))
 def test_a_mutant_is_caught_by_the_scene_of_its_rule(name: str) -> None:
     wanted = [rule for rule in MUTANTS[name].rules if rule in BY_RULE]
     assert wanted, "none of its rules has a scene"

@@ -99,6 +99,29 @@ def timeout_in_time(client):
     _wait(client, 1)
 
 
+def timeout_of_two(client):
+    """One of two is settled in time."""
+    client.quorum("t")
+    client.publish("1", "2", queue="t")
+    _eat(client, "x", "t", 1000)
+    _wait(client, 0.6)
+    client.send(m.BasicAck(1, 1), FLOW)
+    _wait(client, 0.6)
+
+
+def timeout_needless(client):
+    client.quorum("t")
+    client.publish("1", queue="t")
+    client.consume("x", "t", no_ack=True, arguments=values.table({"x-consumer-timeout": 500}))
+    _wait(client, 1)
+
+
+def timeout_negative(client):
+    client.quorum("t")
+    _eat(client, "x", "t", -1)
+    client.send(FLOW)
+
+
 def timeout_agreed(client):
     client.quorum("t")
     client.publish("1", "2", queue="t")
