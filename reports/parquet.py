@@ -39,7 +39,8 @@ def headers(file: Path) -> list[dict[str, Any]]:
 def batches(file: Path) -> Iterator[pa.RecordBatch]:
     """The events as Arrow, in the columns of `ingest`."""
     headers(file)
-    yield from parquet.ParquetFile(file).iter_batches(ingest.BLOCK, columns=ingest.ARROW.names)
+    with parquet.ParquetFile(file) as source:
+        yield from source.iter_batches(ingest.BLOCK, columns=ingest.ARROW.names, use_threads=False)
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:

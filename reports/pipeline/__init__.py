@@ -4,6 +4,7 @@
     ingest    recording -> bronze                    one task per file, read by the reader of recordings
     shard     bronze -> silver                       by run, history and island, sorted: the one big shuffle
     blocks    events as columns in one row           what that shuffle moves, and the worker that writes shards
+    places    rows that stay where they are          named in that shuffle, and read by who writes the shard
     lake      tables on disk                         Parquet that is believed only where the manifest names it
     check     shards -> gold                         one task per shard, a Judge folded over Arrow batches, no shuffle
     timing    shards -> latencies                    histograms of confirms and deliveries, which add up exactly

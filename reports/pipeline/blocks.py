@@ -3,7 +3,8 @@
 A row of Spark costs as much as judging half an event: it is taken out of its columns, made of its texts again, sorted
 with all its octets, and put into columns once more. So what is shuffled is a *block*: some events of one history, or
 of one connection of it, in the order of seq, as packed Arrow octets in a single row that tells the number of the
-first. Spark finds their partition, sorts and keeps them; it need not know what is inside.
+first. Spark finds their partition, sorts and keeps them; it need not know what is inside. Rows of Parquet that lie in
+order already are only named in a block (`places`), and read when their shard is written.
 
 A worker that gets the blocks of a shard in the order of their first events merges them and writes the shard itself. It
 holds what overlaps and nothing more: of events that came in order, about one block; of others no more than a BAND of
@@ -23,7 +24,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from reports.pipeline.ingest import ARROW, batches_of, tasks
+from reports import parquet as recorded
+from reports.pipeline import places
+from reports.pipeline.ingest import ARROW, BLOCK, batches_of, tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,14 +44,18 @@ BAND = 16
 _SHARD = pa.schema([*(field for field in ARROW if field.name != "run"), ("island", pa.string())])
 _OWN = ("seq", "time_ns", "message_id", "arguments", "body_hash", "raw", "extra")
 _ALIKE = [name for name in _SHARD.names if name not in _OWN]
+_SOUGHT = ["kind", "seq", "time_ns"]
 _CODEC = "zstd"
 _ROWS, _OCTETS = 1 << 16, 24 << 20
 _PENDING, _RUN = 1 << 14, 32
 _ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(32)))
 
+Row = tuple[str, str, str, int, int, bytes]
+"""Run, history, connection, number of the first event, octets, packed."""
+
 
 class Block(NamedTuple):
-    """A row of the shuffle, placed: columns as in `packed`."""
+    """A row of the shuffle, placed: columns as in `packed`, and `octets` 0 where that is a place."""
 
     run: str
     shard: int
@@ -71,20 +78,39 @@ def read(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for path in batch.column("path").to_pylist():
-            yield from packed(batches_of(Path(path)))
+            yield from of_file(Path(path))
+
+
+def of_file(file: Path) -> Iterator[pa.RecordBatch]:
+    """The blocks of one file of a recording."""
+    if file.suffix != ".parquet":
+        yield from packed(batches_of(file))
+        return
+    recorded.headers(file)
+    with parquet.ParquetFile(file, pre_buffer=False) as source:
+        for group in range(source.num_row_groups):
+            if known := places.named(source, file, group):
+                yield _rows((run, history, "", first, 0, place) for run, history, first, place in known)
+            else:
+                yield from packed(places.batches(source, group, BLOCK))
 
 
 def packed(batches: Iterable[pa.RecordBatch], apart: bool = False) -> Iterator[pa.RecordBatch]:
     """Events as blocks, each of one history, or where they are kept `apart`, of one connection."""
     for batch in batches:
         if batch.num_rows:
-            rows = [_row(part, apart) for part in _parts(batch, apart)]
-            columns = zip(zip(*rows, strict=True), _BLOCKS.types, strict=True)
-            yield pa.RecordBatch.from_arrays([pa.array(values, kind) for values, kind in columns], schema=_BLOCKS)
+            yield _rows(_row(part, apart) for part in _parts(batch, apart))
+
+
+def _rows(made: Iterable[Row]) -> pa.RecordBatch:
+    columns = zip(zip(*made, strict=True), _BLOCKS.types, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(values, kind) for values, kind in columns], schema=_BLOCKS)
 
 
 def unpacked(octets: bytes, size: int) -> pa.RecordBatch:
     """The events of a block, in the columns of `ingest`."""
+    if not size:
+        return places.rows(octets)
     return pa.ipc.read_record_batch(pa.decompress(octets, size, codec=_CODEC), ARROW)
 
 
@@ -134,7 +160,7 @@ def _groups(batch: pa.RecordBatch, apart: bool) -> np.ndarray[Any, np.dtype[np.i
     return group
 
 
-def _row(part: pa.RecordBatch, apart: bool) -> tuple[str, str, str, int, int, bytes]:
+def _row(part: pa.RecordBatch, apart: bool) -> Row:
     octets = part.serialize()
     run, history, connection, first = (part.column(name)[0].as_py() for name in ("run", "history", "connection", "seq"))
     return run, history, connection if apart else "", first, octets.size, pa.compress(octets, _CODEC, asbytes=True)
@@ -155,7 +181,7 @@ def _write(path: Path, blocks: Iterable[Block]) -> int:
     rows = 0
     try:
         with parquet.ParquetWriter(
-            aside, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=[*_ALIKE, "seq", "time_ns"],
+            aside, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=_SOUGHT,
         ) as writer:
             for table in _groups_of(_sorted(blocks)):
                 writer.write_table(table)

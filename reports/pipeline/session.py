@@ -12,14 +12,18 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -65,12 +69,26 @@ def session(
         builder = builder.config(name, value)
     with _noise_to(Path(log) if log else Path(scratch) / f"amqp-conformance-spark-{os.getpid()}.log"):
         try:
-            return builder.getOrCreate()
+            made = builder.getOrCreate()
         except Exception as problem:
             if master.startswith("local"):
                 raise
             told = next((line.strip() for line in str(problem).splitlines() if "Reason:" in line), f"see {log}")
             raise Unreachable(f"no Spark cluster answers at {master}, or it gives us no workers ({told})") from None
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupted)
+    return made
+
+
+def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
+    """Ctrl-C, in place of Spark's own way with it: that asks Java to end all jobs on a connection which is in the
+    middle of something else, and what it then says on the log is of no use to anybody. Stopping Spark ends the jobs."""
+    logging.getLogger().addFilter(_nothing)
+    raise KeyboardInterrupt
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _connected(remote: str) -> SparkSession:

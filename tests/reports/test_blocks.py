@@ -52,11 +52,14 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 @pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("size", [1, 7, 4096])
-def test_events_in_any_order_come_out_in_order(tmp_path: Path, mixed: list[Event], size: int, apart: bool) -> None:
+@pytest.mark.parametrize(("size", "most"), [(1, 150), (7, 400), (4096, 10_000)])
+def test_events_in_any_order_come_out_in_order(
+    tmp_path: Path, mixed: list[Event], size: int, most: int, apart: bool,
+) -> None:
+    events = mixed[:most]
     for seed in range(3):
-        order = random.Random(seed).sample(mixed, len(mixed)) if seed else mixed
-        assert through(order, size, tmp_path / str(seed), apart) == in_order(mixed)
+        order = random.Random(seed).sample(events, len(events)) if seed else events
+        assert through(order, size, tmp_path / str(seed), apart) == in_order(events)
 
 
 def long(numbers: Iterable[int], history: str = "h") -> list[Event]:
