@@ -89,6 +89,19 @@ def _no_tls(target: Target, error: Exception) -> str:
     return f"TLS with {target.address} fails: {error}. Check that the port is the broker's TLS port."
 
 
+def _refused_by_tls(target: Target, alert: str) -> str:
+    shown = target.options.get("certfile")
+    if shown is None:
+        return (
+            f"{target.address} ends TLS after the handshake: {alert}. It may want a client certificate; name one with "
+            "?certfile=FILE&keyfile=FILE."
+        )
+    return (
+        f"{target.address} ends TLS after the handshake: {alert}. Check that an authority which the broker knows has "
+        f"signed the certificate in {shown}."
+    )
+
+
 def _login(link: Link, properties: Mapping[str, object]) -> None:
     target = link.target
     link.send(codec.ProtocolHeader().encode())
@@ -133,6 +146,8 @@ def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
                 ))
             if event.kind == events.MALFORMED:
                 raise Unreachable("header", _stranger(target, event.raw))
+            if event.kind == events.END and link.wire.alert:
+                raise Unreachable("tls", _refused_by_tls(target, link.wire.alert))
             if event.kind == events.END:
                 raise _hung_up(target, layer)
             if event.kind == events.METHOD:
@@ -174,6 +189,12 @@ def _hung_up(target: Target, layer: str) -> Unreachable:
         return Unreachable("vhost", (
             f"{target.address} closes the connection when the vhost {target.vhost!r} is to be opened. Check that it "
             "exists and that the user may enter it."
+        ))
+    if target.tls and "certfile" not in target.options:
+        return Unreachable("tls", (
+            f"{target.address} closes the connection right after the TLS handshake without a word. A broker that wants "
+            "a client certificate does that; name one with ?certfile=FILE&keyfile=FILE. If it wants none, this is "
+            "hardly an AMQP broker: check the port."
         ))
     return Unreachable("header", _by_sniffing(target, "closes the connection at once"))
 

@@ -30,6 +30,8 @@ class Wire:
         self._sock = sock
         self._early: list[bytes] = []
         self.ended: str | None = None
+        self.alert = ""
+        """What the other side had against our TLS, when it ended it; with TLS 1.3 that comes after the handshake."""
 
     @classmethod
     def connect(cls, target: Target) -> Wire:
@@ -92,7 +94,8 @@ class Wire:
             data = self._sock.recv(CHUNK)
         except _RETRY:
             return b""
-        except OSError:
+        except OSError as error:
+            self.alert = str(error) if isinstance(error, ssl.SSLError) else ""
             self._end("reset")
             return b""
         if not data:

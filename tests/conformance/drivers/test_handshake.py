@@ -235,3 +235,26 @@ def test_a_missing_certificate_file(serve: Serve, recorder: Recorder) -> None:
     refused = refusal(secured(serve(lambda peer: None), cacertfile="/nowhere/ca.pem"), recorder)
     assert refused.layer == "tls"
     assert "/nowhere/ca.pem" in refused.message or "cannot be read" in refused.message
+
+
+@pytest.mark.parametrize("polite", [True, False], ids=["with an alert", "without a word"])
+def test_a_broker_that_wants_a_client_certificate(
+    serve: Serve, recorder: Recorder, certificate: tuple[Path, Path], polite: bool,
+) -> None:
+    """With TLS 1.3 the client's handshake is over before the server finds that there is no certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    if polite:
+        context.load_verify_locations(certificate[0])
+        context.verify_mode = ssl.CERT_REQUIRED
+
+    def script(peer: Any) -> None:
+        try:
+            with context.wrap_socket(peer.sock, server_side=True) as sock:
+                sock.recv(8)
+        except ssl.SSLError:
+            peer.sock.close()
+
+    refused = refusal(secured(serve(script), cacertfile=str(certificate[0])), recorder)
+    assert refused.layer == "tls"
+    assert "?certfile=FILE&keyfile=FILE" in refused.message
