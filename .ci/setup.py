@@ -44,7 +44,7 @@ def main() -> None:
         run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv>=0.5")
         run(
             PYTHON, "-m", "uv", "pip", "install", "--quiet", "--python", PYTHON,
-            "--constraints", "constraints.txt", "--group", "dev", "--editable", ".[spark,allure,clients]",
+            "--constraints", "constraints.txt", "--group", "dev", "--editable", ".[spark,clients]",
         )
     except subprocess.CalledProcessError as error:
         sys.exit(f"setting up .venv failed (exit {error.returncode}); the lines above say why")

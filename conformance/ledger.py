@@ -94,6 +94,8 @@ class Entry:
     trouble: Trouble | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     """Those of the profile; they decide which rules apply."""
+    times: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """What was timed (confirm, delivery) to the number of a bucket to how many times fell into it."""
 
 
 def encode(entry: Entry) -> str:
@@ -185,6 +187,14 @@ class Ledger:
         for entry in self.entries:
             if wanted is None or entry.queue_type in wanted:
                 total.update(entry.exercised)
+        return total
+
+    def times(self) -> Counter[tuple[str, int]]:
+        """The histograms of all checks, by what was timed and bucket."""
+        total: Counter[tuple[str, int]] = Counter()
+        for entry in self.entries:
+            for what, buckets in entry.times.items():
+                total.update({(what, int(bucket)): n for bucket, n in buckets.items()})
         return total
 
     def reports(self) -> dict[str, Counter[str]]:

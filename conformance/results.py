@@ -109,6 +109,8 @@ class Results:
     histories: int
     events: int
     troubles: tuple[Trouble, ...] = ()
+    timings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """`{confirm | delivery: {n, quantiles: [[share, milliseconds], ...]}}`, by the observer's clock."""
     schema: str = field(default=SCHEMA)
 
 

@@ -16,6 +16,7 @@ from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
 from conformance.results import Case, Results, RuleResult, Selection
 from conformance.rules import CATALOGUE, Rule, select
 from conformance.verdicts import Verdict, verdict_of
+from reports.stopwatch import curves
 
 CASES_SHOWN = 20
 UNMET = "a known race, which this run did not meet"
@@ -61,7 +62,7 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
         queue_types=queue_types, selection=frame.selection, rules=tuple(rules), gate=decision,
         totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
         histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),
-        troubles=tuple(troubles),
+        troubles=tuple(troubles), timings=curves(ledger.times()),
     )
 
 

@@ -7,6 +7,7 @@ the last is trouble, and it is blamed on the broker only where the connection is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,9 +46,10 @@ class Attempt:
     trouble: Trouble | None = None
     _kinds: dict[Kind, Witness] = field(default_factory=dict)
     _events: int = 0
+    _times: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._events = self.opened.tally.count
+        self._events, self._times = self.opened.tally.count, Counter(self.opened.tally.times)
 
     @property
     def witnesses(self) -> list[Witness]:
@@ -117,8 +119,15 @@ class Attempt:
             witnesses=tuple(self.witnesses), exercised=dict(sorted(self.total.exercised.items())),
             reports={rule: dict(sorted(seen.items())) for rule, seen in sorted(self.total.reports.items())},
             histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
-            choices=dict(self.opened.profile.choices),
+            choices=dict(self.opened.profile.choices), times=self._timed(),
         )
+
+    def _timed(self) -> dict[str, dict[str, int]]:
+        """The histograms of what was timed in this check."""
+        found: dict[str, dict[str, int]] = {}
+        for (what, bucket), n in sorted((self.opened.tally.times - self._times).items()):
+            found.setdefault(what, {})[str(bucket)] = n
+        return found
 
     def signed(self) -> tuple[str, object]:
         """The entry, as it travels on a test report."""

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 from conformance.front.assemble import Frame, build
 from conformance.front.checks import GONE, HARNESS, LOST
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE
 from conformance.front.options import Options
 from conformance.front.session import again, known_for, known_of, profile_of
-from conformance.front.ticket import Ticket
+from conformance.front.ticket import Clocks, Ticket
+from conformance.front.weak import warnings
 from conformance.gate import Known
 from conformance.ledger import Ledger
 from conformance.results import Results
 from conformance.verdicts import Verdict
 
 
-def conclude(options: Options, ticket: Ticket, ledger: Ledger, *, complete: bool) -> Results:
-    """The results of all that the ledger holds."""
-    began = datetime.datetime.fromisoformat(ticket.started)
-    seconds = (datetime.datetime.now(datetime.UTC) - began).total_seconds()
-    return build(ledger, Frame(
+def conclude(
+    options: Options, ticket: Ticket, ledger: Ledger, *, complete: bool, began: Clocks | None = None,
+) -> Results:
+    """The results of all that the ledger holds. `began`: the clocks when the run did, where that is known."""
+    started = datetime.datetime.fromisoformat(ticket.started)
+    seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
+    results = build(ledger, Frame(
         run=ticket.run, started=ticket.started, seconds=seconds, command=ticket.command, rerun=again(options),
         seed=options.seed, depth=options.depth, selection=options.selection,
         known=known(options, ticket, ledger), complete=complete,
     ))
+    weak = warnings(results.rules, admin=options.admin is not None or options.url is None,
+                    step=began.step(Clocks.now()) if began else 0.0)
+    return replace(results, gate=replace(results.gate, warnings=(*results.gate.warnings, *weak)))
 
 
 def known(options: Options, ticket: Ticket, ledger: Ledger) -> Known:

@@ -17,7 +17,7 @@ import pytest
 from conformance.front.exits import HARNESS_ERROR, INTERRUPTED, Refused
 from conformance.front.interrupts import heard, once
 from conformance.front.options import Options
-from conformance.front.ticket import Ticket
+from conformance.front.ticket import Clocks, Ticket
 from conformance.front.workers import ENTRIES, Workers
 from conformance.ledger import PROPERTY, Ledger, Trouble
 
@@ -50,6 +50,7 @@ class Door:
         words = config.stash.get(COMMAND, ["pytest", *map(str, config.invocation_params.args)])
         self.ticket = Ticket(*self._input["amqp_ticket"]) if self._input else Ticket.drawn(words)
         self.ledger, self.workers = Ledger(), Workers()
+        self._began = Clocks.now()
         self.results: Results | None = None
         self.written: list[Path] = []
         self.refused: Refused | None = None
@@ -207,7 +208,7 @@ class Door:
         from conformance.front.conclude import conclude, exit_code
 
         stopped = session.exitstatus not in (0, 1) or bool(session.shouldstop or session.shouldfail)
-        self.results = conclude(self.options, self.ticket, self.ledger, complete=not stopped)
+        self.results = conclude(self.options, self.ticket, self.ledger, complete=not stopped, began=self._began)
         code = exit_code(self.results)
         if session.exitstatus == pytest.ExitCode.INTERNAL_ERROR:
             code = HARNESS_ERROR

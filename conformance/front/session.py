@@ -8,6 +8,7 @@ is wrong with the user's wishes or with the broker surfaces here, as `Refused`.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -27,19 +28,26 @@ from conformance.ledger import Broker
 from conformance.profiles import BadProfile, Profile, load
 from conformance.recorder import Recorder, Sink
 from reports.recording import RecordingWriter
+from reports.stopwatch import Stopwatch
 
 EMBEDDED = "embedded"
 PATIENCE_MS = "20000"
 
 
 class Tally:
-    """Counts the events that go to the recording, or would go there."""
+    """Counts and times the events that go to the recording, or would go there."""
 
     def __init__(self, sink: Sink | None) -> None:
         self._sink, self.count = sink, 0
+        self.times: Counter[tuple[str, int]] = Counter()
+        self._watch, self._history = Stopwatch(self.times), ""
 
     def __call__(self, event: Event) -> None:
         self.count += 1
+        if event.history != self._history:
+            self._watch, self._history = Stopwatch(self.times), event.history
+        if event.method:
+            self._watch.step(event)
         if self._sink is not None:
             self._sink(event)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import secrets
+import time
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
@@ -30,6 +31,22 @@ class Ticket:
 
     def packed(self) -> list[str]:
         return list(astuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The time of day and a clock that nobody can set, both in seconds, at one moment."""
+
+    wall: float
+    steady: float
+
+    @classmethod
+    def now(cls) -> Clocks:
+        return cls(time.time(), time.monotonic())
+
+    def step(self, later: Clocks) -> float:
+        """Seconds by which the time of day was set between the two moments."""
+        return (later.wall - self.wall) - (later.steady - self.steady)
 
 
 def without_passwords(text: str) -> str:

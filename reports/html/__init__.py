@@ -29,24 +29,28 @@ FOLDER = Path(__file__).parent
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def render(results: Mapping[str, Any], trust: Mapping[str, Any] | None = None) -> str:
-    """The page for the results of one run. Equal results give an equal page."""
-    return render_many([results], trust=trust)
+def render(
+    results: Mapping[str, Any], trust: Mapping[str, Any] | None = None, before: Mapping[str, Any] | None = None,
+) -> str:
+    """The page for the results of one run, and what has changed since the run `before`. Equal results give an equal
+    page."""
+    return render_many([results], trust=trust, before=[before])
 
 
 def render_many(
     results: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = (),
-    trust: Mapping[str, Any] | None = None,
+    trust: Mapping[str, Any] | None = None, before: Sequence[Mapping[str, Any] | None] = (),
 ) -> str:
     """The page for these runs side by side, one or more. `compare` is what compare.json lists: where a real broker
-    and the reference broker that imitates it differ; `trust` what trust.json says of the suite itself, if known."""
+    and the reference broker that imitates it differ; `trust` what trust.json says of the suite itself, if known;
+    `before` the results of the run before each of these, None where there was none."""
     if not results:
         raise ValueError("a page needs the results of at least one run")
     documents, differences = visible(results), visible(compare)
     css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     return environment().get_template("page.html.j2").render(
-        page=page(documents, differences), signs=SIGNS, css=Markup(css), js=Markup(js), policy=policy(css, js),
-        trust=visible(trust or {}),
+        page=page(documents, differences, visible(before)), signs=SIGNS, css=Markup(css), js=Markup(js),
+        policy=policy(css, js), trust=visible(trust or {}),
     )
 
 

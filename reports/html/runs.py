@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,10 +31,17 @@ class Run:
     title: str
     detail: str
     reference: bool
+    mutants: str = ""
+    """What is wrong with it on purpose: a run that must find faults, and says nothing of any broker."""
 
     @property
     def name(self) -> str:
-        return f"{self.title} {'as ' if self.reference else ''}{self.detail}".strip()
+        return f"{self.title} {'as ' if self.reference and not self.mutants else ''}{self.detail}".strip()
+
+    @property
+    def caught(self) -> int:
+        """By how many rules a broker that is wrong on purpose was found out."""
+        return len(self.broken)
 
     @cached_property
     def rules(self) -> Mapping[str, Mapping[str, Any]]:
@@ -74,13 +81,15 @@ def columns(documents: Iterable[Mapping[str, Any]]) -> list[Run]:
         used[made.key] += 1
         if used[made.key] > 1:
             again = str(used[made.key])
-            made = Run(results, f"{made.key}-{again}", made.title, f"{made.detail} ({again})", made.reference)
+            made = replace(made, key=f"{made.key}-{again}", detail=f"{made.detail} ({again})")
         runs.append(made)
     return list(_ordered(runs))
 
 
 def _run(results: Mapping[str, Any]) -> Run:
     broker, profile = results["broker"], str(results["profile"])
+    if _is_reference(broker) and (wrong := str(broker["name"]).partition(" with ")[2]):
+        return Run(results, _slug(f"mutant-{wrong}"), "Mutant", wrong, reference=True, mutants=wrong)
     if _is_reference(broker):
         return Run(results, _slug(f"reference-{profile}"), "Reference", profile, reference=True)
     name, version = str(broker["name"]), str(broker.get("version", ""))
@@ -97,6 +106,13 @@ def _slug(name: str) -> str:
 
 
 def _ordered(runs: Sequence[Run]) -> Iterator[Run]:
+    mutants = [run for run in runs if run.mutants]
+    yield from _right([run for run in runs if not run.mutants])
+    yield from mutants
+
+
+def _right(runs: Sequence[Run]) -> Iterator[Run]:
+    """Brokers that are not wrong on purpose."""
     real = [run for run in runs if not run.reference]
     imitated = {run.results["profile"] for run in real}
     yield from (run for run in runs if run.reference and run.results["profile"] not in imitated)
@@ -121,6 +137,9 @@ def together(some: Sequence[Run], every: Sequence[Run]) -> str:
 
 def verdict(runs: Sequence[Run]) -> tuple[str, str]:
     """The verdict over all brokers in two sentences; the second is what is wrong, and may be empty."""
+    if len(runs) == 1:
+        return headline(runs[0].results)
+    runs = [run for run in runs if not run.mutants] or runs
     if len(runs) == 1:
         return headline(runs[0].results)
     real = [run for run in runs if not run.reference] or list(runs)

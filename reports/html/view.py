@@ -13,10 +13,16 @@ from typing import Any
 
 from conformance import rules as catalogue
 from conformance.rules import Family, Rule
+from reports.html.changes import Change, Since, since
+from reports.html.ecdf import Timed, timed
 from reports.html.exchange import CaseView
+from reports.html.offers import Offers, offers
 from reports.html.room import fitted
 from reports.html.runs import Run, columns, together, verdict
 from reports.html.words import Share, Sign, gravity, judged, severity, share, sign
+
+BRACKET, EARLY = "TMO-020", "TMO-019"
+"""The rules that say how late timeouts come, and that none comes early."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,8 @@ class Side:
     data: Mapping[str, Any]
     sign: Sign
     cases: list[CaseView] = field(default_factory=list)
+    change: Change | None = None
+    """What is different since the previous run."""
 
     @property
     def judged(self) -> bool:
@@ -79,6 +87,11 @@ class RuleView:
         return len({side.data["verdict"] for side in self.sides if side.judged}) > 1
 
     @property
+    def changed(self) -> bool:
+        """Did a broker do otherwise in its previous run?"""
+        return any(side.change for side in self.sides)
+
+    @property
     def tallies(self) -> list[tuple[Sign, int]]:
         return tally(self.sides)
 
@@ -123,6 +136,7 @@ class Page:
     headline: tuple[str, str]
     shares: Sequence[Share]
     compare: Sequence[Mapping[str, Any]]
+    since: Sequence[Since] = ()
 
     @property
     def many(self) -> bool:
@@ -164,6 +178,24 @@ class Page:
         return tally(side for rule in self.rules for side in rule.sides)
 
     @property
+    def timed(self) -> list[Timed]:
+        return timed([run for run in self.runs if not run.mutants])
+
+    @property
+    def offers(self) -> Offers:
+        return offers(self.runs)
+
+    @property
+    def deadlines(self) -> list[tuple[Run, list[tuple[str, int]], Side]]:
+        """How exactly each broker kept its deadlines, and whether anything timed out early."""
+        found = {rule.id: rule for rule in self.rules if rule.id in (BRACKET, EARLY)}
+        if len(found) < 2:
+            return []
+        rows = zip(found[BRACKET].sides, found[EARLY].sides, strict=True)
+        return [(late.run, sorted(late.data["reports"].items(), key=lambda row: -row[1]), early)
+                for late, early in rows if late.data.get("reports")]
+
+    @property
     def troubles(self) -> list[tuple[Run, Mapping[str, Any]]]:
         return [(run, trouble) for run in self.runs for trouble in run.results.get("troubles") or ()]
 
@@ -187,14 +219,19 @@ class Page:
         return [(together(runs, self.runs) if self.many else "", text) for text, runs in said.items()]
 
 
-def page(documents: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = ()) -> Page:
-    """The view of these runs."""
+def page(
+    documents: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = (),
+    before: Sequence[Mapping[str, Any] | None] = (),
+) -> Page:
+    """The view of these runs; `before` are those before them, one for each, None where there was none."""
     runs = columns(documents)
-    families = _families(runs)
+    earlier = {id(document): one for document, one in zip(documents, before, strict=False) if one}
+    compared = [since(run, earlier[id(run.results)]) for run in runs if id(run.results) in earlier]
+    families = _families(runs, {(one.run.key, change.rule): change for one in compared for change in one.changes})
     sides = [side for family in families for rule in family.rules for side in rule.sides]
     for side, cases in zip(sides, fitted([(side.run, side.data) for side in sides], len(runs)), strict=True):
         side.cases.extend(cases)
-    return Page(runs, families, verdict(runs), _shares(runs), compare)
+    return Page(runs, families, verdict(runs), _shares(runs), compare, compared)
 
 
 def tally(sides: Iterable[Side]) -> list[tuple[Sign, int]]:
@@ -202,21 +239,21 @@ def tally(sides: Iterable[Side]) -> list[tuple[Sign, int]]:
     return [(sign(verdict), verdicts.count(verdict)) for verdict in sorted(set(verdicts), key=severity)]
 
 
-def _families(runs: Sequence[Run]) -> list[FamilyView]:
+def _families(runs: Sequence[Run], changes: Mapping[tuple[str, str], Change]) -> list[FamilyView]:
     known: dict[str, Mapping[str, Any]] = {name: _absent(rule) for name, rule in catalogue.CATALOGUE.items()}
     for run in runs:
         for name in sorted(set(run.rules) - set(known)):
             known[name] = {**run.rules[name], **_SILENT}
     grouped: dict[str, list[RuleView]] = {}
     for name, absent in known.items():
-        sides = [_side(run, run.rules.get(name, absent)) for run in runs]
+        sides = [_side(run, run.rules.get(name, absent), changes.get((run.key, name))) for run in runs]
         family = _family(str(sides[0].data["family"]))
         grouped.setdefault(family.code, []).append(RuleView(name, catalogue.CATALOGUE.get(name), family.title, sides))
     return [FamilyView(_family(code), rules) for code, rules in grouped.items()]
 
 
-def _side(run: Run, data: Mapping[str, Any]) -> Side:
-    return Side(run, data, sign(str(data["verdict"])))
+def _side(run: Run, data: Mapping[str, Any], change: Change | None) -> Side:
+    return Side(run, data, sign(str(data["verdict"])), change=change)
 
 
 def _family(code: str) -> Family:

@@ -268,7 +268,8 @@ def test_a_planted_bug_closes_the_gate_with_the_right_rule_and_a_short_exchange(
         assert words in " ".join(said.split()), words
     assert "Traceback" not in said
     assert "site-packages" not in said
-    files = ["cases", "index.html", "junit.xml", "results.json", "summary.md"]
+    files = ["allure-results", "badge.json", "badge.svg", "cases", "ctrf.json", "index.html", "junit.xml",
+             "results.json", "summary.md"]
     assert sorted(path.name for path in report.iterdir()) == files
     case = json.loads((report / "cases" / "ACK-002-1.json").read_text())
     assert case["steps"] == rule["cases"][0]["steps"]

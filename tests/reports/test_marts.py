@@ -115,7 +115,7 @@ def row(method: str, time: int, direction: str = ">", **more: Any) -> tuple[tupl
 
 def test_confirms_and_deliveries_are_timed() -> None:
     rows = [
-        row("channel.open", 0), row("confirm.select-ok", 1, "<"),
+        row("channel.open", 0), row("confirm.select", 1),
         *(row("basic.publish", 100 * n, message_id=f"m{n}") for n in range(1, 5)),
         row("basic.ack", 400, "<", delivery_tag=2, multiple=True), row("basic.nack", 500, "<", delivery_tag=4),
         row("basic.deliver", 600, "<", message_id="m1"), row("basic.deliver", 900, "<", message_id="m1"),

@@ -1,8 +1,6 @@
-"""Results in the formats of other tools. Each takes results.json as read, and gives text.
+"""JUnit XML: one test case for each rule, so that a rule keeps its place from run to run and can be followed.
 
-JUnit: one test case for each rule, so that a rule keeps its place from run to run and its history can be followed. A
-broken rule is a failure, our own faults are errors; what says nothing about the broker is skipped, never passed.
-Markdown, the summary of a CI job, has a file of its own.
+A broken rule is a failure, our own faults are errors; what says nothing about the broker is skipped, never passed.
 """
 
 from __future__ import annotations
@@ -12,15 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from reports.summary import exchange, markdown
+from reports.exports.words import SKIPPED, evidence, why
 
-__all__ = ["junit", "markdown", "xml_text"]
-
-_SKIPPED = {
-    "not-offered": "not offered by this broker", "planned": "not judged by this version of the suite",
-    "not-judgeable": "cannot be decided from outside the broker", "under-tested": "exercised too little to say",
-    "inconclusive": "contradicted in a way that the text or a race may excuse", "deviates": "known deviation",
-}
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -72,22 +63,10 @@ def _case(suite: ElementTree.Element, rule: Mapping[str, Any], broker: str) -> s
         failure = ElementTree.SubElement(case, "failure", {
             "type": f"{rule['level']}", "message": xml_text(first["observed"] if first else "broken"),
         })
-        failure.text = xml_text("\n\n".join(map(_evidence, rule["cases"])))
+        failure.text = xml_text("\n\n".join(map(evidence, rule["cases"])))
         return "failures"
-    if verdict in _SKIPPED:
-        ElementTree.SubElement(case, "skipped", {"message": xml_text(_why(rule))})
+    if verdict in SKIPPED:
+        ElementTree.SubElement(case, "skipped", {"message": xml_text(why(rule))})
         return "skipped"
     ElementTree.SubElement(case, "error", {"type": verdict, "message": xml_text(rule.get("reason") or verdict)})
     return "errors"
-
-
-def _why(rule: Mapping[str, Any]) -> str:
-    note = (rule.get("deviation") or {}).get("note") or rule.get("reason")
-    return f"{_SKIPPED[rule['verdict']]}: {note}" if note else _SKIPPED[rule["verdict"]]
-
-
-def _evidence(case: Mapping[str, Any]) -> str:
-    return "\n".join([
-        f"{case['id']} on a {case['queue_type']} queue", f"allowed:  {case['allowed']}",
-        f"observed: {case['observed']}", *exchange(case), f"again:    {case['rerun']}",
-    ])

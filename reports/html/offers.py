@@ -1,0 +1,94 @@
+"""What a broker declares, what was seen at work, and what was judged of it: the capability card.
+
+Declared is what the broker says of itself: server properties, and the limits that it negotiated. Probed is what this
+run itself met: how often rules about it were exercised. Judged is what became of those rules. A capability that no
+rule is about is shown all the same, as not judged, so that nobody takes a declaration for a proof.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance import rules as catalogue
+from conformance.rules import Rule
+from reports.html.runs import Run
+from reports.html.words import Sign, count, judged, severity, sign
+
+ABOUT: Mapping[str, tuple[str, str]] = {
+    "publisher_confirms": ("CNF", ""), "consumer_cancel_notify": ("CAN", ""), "per_consumer_qos": ("QOS", ""),
+    "basic.nack": ("", "nack"), "authentication_failure_close": ("", ""), "connection.blocked": ("", ""),
+    "consumer_priorities": ("", ""), "exchange_exchange_bindings": ("", ""),
+}
+"""Capability to the family of rules that is about it, or the word in a rule's text that says so."""
+
+LIMITS = {"channel_max": "channels", "frame_max": "octets in a frame", "heartbeat": "seconds between heartbeats"}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One capability on one broker. `declared`: yes, no, or None where the broker says nothing of it."""
+
+    declared: bool | None
+    exercised: int
+    tallies: Sequence[tuple[Sign, int]]
+
+    @property
+    def words(self) -> str:
+        return {True: "declared", False: "declared absent", None: "not declared"}[self.declared]
+
+
+@dataclass(frozen=True)
+class OfferRow:
+    """One capability on all brokers."""
+
+    name: str
+    rules: int
+    offers: Sequence[Offer]
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The whole card."""
+
+    rows: Sequence[OfferRow]
+    limits: Sequence[tuple[str, Sequence[str]]]
+    queues: Sequence[str]
+
+
+def offers(runs: Sequence[Run]) -> Offers:
+    """The card of these runs."""
+    names = sorted({*ABOUT, *(name for run in runs for name in _declared(run))})
+    rows = [OfferRow(name, len(_rules(name)), [_offer(run, name) for run in runs]) for name in names
+            if _rules(name) or any(name in _declared(run) for run in runs)]
+    limits = [(words, [_limit(run, name) for run in runs]) for name, words in LIMITS.items()]
+    return Offers(rows, limits, [", ".join(run.results.get("queue_types") or ()) for run in runs])
+
+
+def _declared(run: Run) -> Mapping[str, Any]:
+    said = (run.results["broker"].get("server_properties") or {}).get("capabilities")
+    return said if isinstance(said, Mapping) else {}
+
+
+def _offer(run: Run, name: str) -> Offer:
+    about = [run.rules[rule] for rule in _rules(name) if rule in run.rules and judged(run.rules[rule])]
+    verdicts = Counter(str(rule["verdict"]) for rule in about)
+    said = _declared(run).get(name)
+    tallies = [(sign(verdict), verdicts[verdict]) for verdict in sorted(verdicts, key=severity)]
+    return Offer(None if said is None else bool(said), sum(int(rule["exercised"]) for rule in about), tallies)
+
+
+def _rules(name: str) -> list[str]:
+    family, word = ABOUT.get(name, ("", ""))
+    return [rule.id for rule in catalogue.CATALOGUE.values() if rule.judged and _about(rule, name, family, word)]
+
+
+def _about(rule: Rule, name: str, family: str, word: str) -> bool:
+    return rule.capability == name or rule.family == family or bool(word and word in rule.clause.lower().split())
+
+
+def _limit(run: Run, name: str) -> str:
+    value = (run.results["broker"].get("negotiated") or {}).get(name)
+    return "unknown" if value is None else count(int(value), "", " ").strip() if value else "no limit"
