@@ -50,7 +50,7 @@ TABLE = (
     Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
     Option("seed", "seed of everything that is generated (default 0)", "N"),
     Option("recording", "write every wire event into this directory", "DIR"),
-    Option("report", "write the report into this directory: html, json, junit, ctrf, allure, badge, markdown summary, cases", "DIR"),
+    Option("report", "html, json, junit, ctrf, allure, badge, markdown summary and cases into this directory", "DIR"),
 )
 
 
