@@ -8,6 +8,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
@@ -17,6 +18,7 @@ from reference_broker.limits import SMALLEST_FRAME_MAX, Limits
 from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.origin import is_loopback
 from reference_broker.server import Server
+from reference_broker.store.keeper import SYNCS, Store, Unusable
 from reference_broker.tls import VERIFY, BadTls, Tls
 
 CANNOT_LISTEN = 2
@@ -41,6 +43,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
     )
     parser.add_argument("--http", type=int, metavar="PORT", help="serve the management interface here, too")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="keep what is durable here, and begin with it")
+    parser.add_argument(
+        "--sync", default="fsync", choices=SYNCS,
+        help="confirm what is on disk, what is written, or what is in memory (default: %(default)s)",
+    )
     security(parser)
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
     parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
@@ -87,13 +94,16 @@ async def serve(options: argparse.Namespace) -> None:
     """Until SIGINT or SIGTERM. Raises OSError where it cannot listen, BadTls and UnknownMutant."""
     secure = Tls(options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify).context() \
         if options.tls_cert else None
+    store = Store.open(options.data, options.sync) if options.data is not None else None
     core = make_core(
         mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
         users=dict(options.user), limits=Limits(
             frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat
-        ),
+        ), store=store,
     )
     server = Server(core, "elastic" if options.http is not None else "real")
+    if store is not None:
+        print(f"reference-broker: {store.attach(server, keep_users=bool(options.user))}", file=sys.stderr, flush=True)
     stop = asyncio.Event()
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
@@ -136,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(100_000, 50, 1000)
     try:
         asyncio.run(serve(options))
-    except (UnknownMutant, BadTls) as error:
+    except (UnknownMutant, BadTls, Unusable) as error:
         print(f"reference-broker: {error}", file=sys.stderr)
         return CANNOT_LISTEN
     except (OSError, OverflowError) as error:

@@ -22,6 +22,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
@@ -36,6 +37,7 @@ from reference_broker.limits import Limits
 from reference_broker.mutants import parts_with
 from reference_broker.parts import Parts
 from reference_broker.server import ClockKind, Server
+from reference_broker.store.keeper import Store, Sync, Unusable
 from reference_broker.tls import Tls
 
 GUEST = {"guest": "guest"}
@@ -65,9 +67,9 @@ def charter(liberties: int | Sequence[str], chance: random.Random | None = None)
     return freedom.of(liberties, chance or random.Random(0))
 
 
-def make_parts(mutants: Iterable[str] = (), liberties: Liberties = None) -> Parts:
+def make_parts(mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None) -> Parts:
     """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
-    parts = parts_with(mutants)
+    parts = parts_with(mutants, store.parts() if store is not None else None)
     if liberties is not None:
         chance = random.Random(liberties if isinstance(liberties, int) else 0)
         charter(liberties, chance).apply(parts, chance)
@@ -85,6 +87,7 @@ def make_core(
     limits: Limits | None = None,
     users: Mapping[str, str] | None = None,
     consumer_timeout: int | None = None,
+    store: Store | None = None,
 ) -> Broker:
     speaks = dialects.dialect(dialect)
     broker = Broker(
@@ -94,7 +97,7 @@ def make_core(
         limits=limits,
         users=users,
         salt=partial(secrets.token_bytes, SALT),
-        parts=make_parts(mutants, liberties),
+        parts=make_parts(mutants, liberties, store),
         unique=random_names(seed),
     )
     broker.vhost.settings.consumer_timeout = consumer_timeout
@@ -121,10 +124,13 @@ class ReferenceBroker:
         tls_port: int = 0,
         limits: Limits | None = None,
         users: Mapping[str, str] | None = None,
+        data: str | Path | None = None,
+        sync: Sync = "fsync",
     ) -> None:
         """`http_port`: also serve the management interface there, 0 for a free port; `theirs_only`: only what RabbitMQ
         has, too. `consumer_timeout`: the broker's own, in milliseconds. `tls`: also listen for amqps, on `tls_port`.
-        `users`: names and passwords of who may do anything, instead of guest."""
+        `users`: names and passwords of who may do anything, instead of guest. `data`: keep what is durable in this
+        directory, as safely as `sync` says, and begin with what is there."""
         self.host = host
         self.http_port = http_port
         self.theirs_only = theirs_only
@@ -134,6 +140,8 @@ class ReferenceBroker:
         make_parts(mutants, liberties)
         dialects.dialect(dialect)
         limits = limits or Limits()
+        self._data, self._sync = data, sync
+        self._store: Store | None = None
         self._tls, self.tls_port = tls, tls_port
         self._secure = tls.context() if tls is not None else None
         self._login = next(iter((users or GUEST).items()))
@@ -166,10 +174,14 @@ class ReferenceBroker:
         return ":".join(quote(word, safe="") for word in self._login)
 
     def start(self) -> Self:
-        """An empty broker, listening when this returns; an address that cannot be had raises OSError."""
+        """An empty broker, listening when this returns; an address that cannot be had raises OSError.
+
+        With a data directory it is the broker that this last was; Unusable, where it cannot be.
+        """
         if self._thread is not None:
             return self
-        core = self._core()
+        self._store = Store.open(Path(self._data), self._sync) if self._data is not None else None
+        core = self._core(store=self._store)
         listening: Future[int] = Future()
         self._thread = threading.Thread(
             target=self._run, args=(core, listening), name="reference-broker", daemon=True
@@ -199,7 +211,7 @@ class ReferenceBroker:
 
     def liberties(self, seed: int | Sequence[str] | None) -> Charter | None:
         """Take these liberties from now on, on new connections and in new queues; none with None. Tells which."""
-        parts = make_parts(self._mutants, seed)
+        parts = make_parts(self._mutants, seed, self._store)
         self._inside(lambda server: server.broker.remake(parts))
         return None if seed is None else charter(seed)
 
@@ -236,11 +248,14 @@ class ReferenceBroker:
         self._stop = asyncio.Event()
         self._server = Server(core, self.clock)
         try:
+            if self._store is not None:
+                self._store.attach(self._server)
             port = await self._server.listen(self.host, self.port)
             if self._secure is not None:
                 self.tls_port = await self._server.listen(self.host, self.tls_port, self._secure)
             control = await self._control()
-        except OSError as error:
+        except (OSError, Unusable) as error:
+            await self._server.close()
             listening.set_exception(error)
             return
         listening.set_result(port)

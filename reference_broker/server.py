@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from codec.errors import ReplyCode
 from reference_broker.broker import Broker
@@ -20,6 +20,9 @@ from reference_broker.errors import ConnectionException
 from reference_broker.limits import STALL
 from reference_broker.origin import Origin
 from reference_broker.tls import certificate
+
+if TYPE_CHECKING:
+    from reference_broker.store.keeper import Store
 
 logger = logging.getLogger(__name__)
 ClockKind = Literal["real", "virtual", "elastic"]
@@ -84,7 +87,7 @@ class Peer(asyncio.Protocol):
         if data:
             self.transport.write(data)
             self.connection.unread = self.transport.get_write_buffer_size()
-        if self.connection.finished:
+        if self.connection.finished and not self.connection.outbox:
             self.transport.close()
             self.watch()
         elif self.reading is bool(self.connection.waiting):
@@ -126,6 +129,7 @@ class Server:
         self.listeners: list[asyncio.Server] = []
         self.flushing = False
         self.timer: asyncio.TimerHandle | None = None
+        self.store: Store | None = None
 
     async def listen(self, host: str, port: int, secure: ssl.SSLContext | None = None) -> int:
         """Start to listen, with TLS where it is `secure`; the port that was taken, when asked for a free one with 0."""
@@ -148,6 +152,8 @@ class Server:
             peer.transport.abort()
         while self.peers:
             await asyncio.sleep(0)
+        if self.store is not None:
+            self.store.close()
 
     # -- time
 
@@ -211,6 +217,8 @@ class Server:
             peer = self.peers.get(connection)
             if peer is not None:
                 peer.write()
+        if self.store is not None:
+            self.store.flush()
         if self.broker.dirty:
             self.schedule_flush()
         self.watch()

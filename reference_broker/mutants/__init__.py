@@ -45,9 +45,9 @@ class UnknownMutant(ValueError):
     """A name that is not in `MUTANTS`."""
 
 
-def parts_with(names: Iterable[str]) -> Parts:
-    """The broker's parts with these mutants applied, in the order given."""
-    parts = Parts()
+def parts_with(names: Iterable[str], parts: Parts | None = None) -> Parts:
+    """The broker's parts, or these, with these mutants applied, in the order given."""
+    parts = parts or Parts()
     for name in names:
         if name not in MUTANTS:
             near = get_close_matches(name, MUTANTS, n=3)
