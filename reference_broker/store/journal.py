@@ -47,6 +47,8 @@ class Block:
     segment: int
     oldest: int
     data: bytes
+    count: int
+    """The journal's, when this was sealed."""
     confirms: list[tuple[Channel, int]] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
 
@@ -61,6 +63,8 @@ class Journal:
         self.last_number = 0
         self.count = 0
         """Grows with everything that is recorded, so that a caller sees whether anything was."""
+        self.durable_count = 0
+        """What it was in the last block that is durable."""
         self.refuses = False
         """Is so much waiting for a disk that fails that no more is taken?"""
         self.unacked: Callable[[], Iterable[tuple[KeptQueue, Entry]]] = tuple
@@ -145,11 +149,16 @@ class Journal:
         """This publish is confirmed when what was recorded so far is durable."""
         self._confirms.append((channel, number))
 
+    def behind(self) -> bool:
+        """Is anything recorded that is not durable yet?"""
+        return self.count != self.durable_count
+
     def gate(self, connection: Connection) -> Gate:
         self._gates.append(Gate(connection))
         return self._gates[-1]
 
     def durable(self, block: Block) -> None:
+        self.durable_count = block.count
         for channel, number in block.confirms:
             if channel.confirms is not None and not channel.closing:
                 channel.confirms.accept(number)
@@ -175,8 +184,11 @@ class Journal:
     # -- blocks
 
     def seal(self, end: bool = False) -> Block | None:
-        """What this tick recorded; None if nothing. `end`: the broker ends in order, and nothing comes after."""
-        if self.count == self._sealed and not end:
+        """What this tick recorded, if anything, or promised; `end`: the broker ends in order, and nothing comes after.
+
+        A promise may stand in a block by itself: it is about what others recorded before.
+        """
+        if self.count == self._sealed and not end and not self._gates:
             return None
         self._move_some()
         for number, positions in self._gone.items():
@@ -185,10 +197,11 @@ class Journal:
             self._pending.append(records.returned(number, places))
         if end:
             self._pending.append(records.record(records.END))
-        data = records.block(self._pending)
+        data = records.block(self._pending) if self._pending else b""
         self.segments.wrote(len(data))
         block = Block(
-            self.segments.current.number, self.segments.oldest_needed(), data, self._confirms, self._gates
+            self.segments.current.number, self.segments.oldest_needed(), data, self.count, self._confirms,
+            self._gates,
         )
         self._pending, self._gone, self._back, self._confirms, self._gates = [], {}, {}, [], []
         self._last_message = None

@@ -4,8 +4,9 @@
 is durable and of no connection alone has a number in the log; it keeps what is persistent, and a quorum queue keeps
 everything. A durable auto-delete queue lives on as long as it never had a consumer.
 
-A publish whose message was recorded is confirmed when the journal says that it is durable. A method that changed
-something durable has its reply put behind a gate, and everything that its connection says after that, too.
+A publish whose message was recorded is confirmed when the journal says that it is durable. The reply to a method about
+something durable stands behind a gate while anything is not durable yet, also what somebody else declared, and so does
+everything that its connection says after that.
 """
 
 from __future__ import annotations
@@ -180,9 +181,9 @@ class KeptConnection(Connection):
 def gated(handler: Handler, journal: Journal) -> Handler:
     def handle(channel: Channel, method: codec.Method) -> None:
         outbox: list[Any] = channel.connection.outbox
-        place, before = len(outbox), journal.count
+        place = len(outbox)
         handler(channel, method)
-        if journal.count != before and len(outbox) > place:
+        if journal.behind() and len(outbox) > place:
             outbox.insert(place, journal.gate(channel.connection))
 
     return handle
