@@ -96,7 +96,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _replay, _diff, _broker, _report, _trace, _mutants):
+    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _trace, _mutants):
         add(verbs)
     return top
 
@@ -298,6 +298,10 @@ def replay(options: argparse.Namespace) -> int:
     code, said = play_again(options.case, options.url, options.times)
     print(said)
     return code
+
+
+def _baseline(verbs: argparse._SubParsersAction[Parser]) -> None:
+    wide.baseline(_verb(verbs, "baseline", wide.run_baseline, "write or edit a deviations file, so that it fits runs"))
 
 
 def _diff(verbs: argparse._SubParsersAction[Parser]) -> None:

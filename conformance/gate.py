@@ -72,7 +72,8 @@ def decide(
 def _broken(asked: Mapping[str, RuleResult], source: str, strict: bool) -> list[str]:
     closing = ("must", "should") if strict else ("must",)
     return [
-        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(source)}: {_entry(rule)}"
+        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(source)}: {_entry(rule)}; "
+        f"or type: {_baseline(source)}"
         for rule in asked.values()
         if rule.verdict == Verdict.BROKEN and rule.level in closing and rule.status == "judged"
     ]
@@ -86,12 +87,27 @@ def _place(source: str) -> str:
     return f"add to a --deviations file{own}"
 
 
+def _baseline(source: str) -> str:
+    """What writes that entry, and mends those that do not fit any more."""
+    return f"amqp-conformance baseline results.json --deviations {source if source.endswith('.toml') else 'known.toml'}"
+
+
 def _entry(rule: RuleResult) -> str:
     """A deviation entry that would cover the first case that none covers."""
     observed = next((case.observed for case in rule.cases if case.certain and case.deviation is None), "")
+    return f"[[deviation]] rule = \"{rule.id}\", reason = '{pattern(observed)}', note, evidence, owner, expires"
+
+
+def pattern(observed: str) -> str:
+    """A pattern that fits what was observed, numbers and names aside; it has no quotes, so that TOML takes it as it
+    is."""
     words = re.sub(r"\S*\d\S*", "\0", observed).strip("\0 ").split("\0")
-    pattern = ".*".join(re.escape(part).replace("\\ ", " ").replace("'", ".") for part in words)
-    return f"[[deviation]] rule = \"{rule.id}\", reason = '{pattern}', note, evidence, owner, expires"
+    fitting = ".*".join(_escaped(part) for part in words)
+    return fitting if fitting and not over_broad(fitting) else _escaped(observed)
+
+
+def _escaped(text: str) -> str:
+    return re.escape(text).replace("\\ ", " ").replace("'", ".")
 
 
 def _entries(asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -100,11 +116,14 @@ def _entries(asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[s
         rule = asked.get(entry.rule)
         name = f"deviation {place + 1} of {known.source} ({entry.rule}, reason {entry.reason!r})"
         if entry.expired(known.today):
-            reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires'")
+            reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires', or "
+                           f"type: {_baseline(known.source)} --expires DATE")
         if over_broad(entry.reason):
-            reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words")
+            reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words, or type: "
+                           f"{_baseline(known.source)}")
         elif rule is not None:
-            reasons += _fit(rule, place, entry, name, exercised)
+            reasons += [f"{said}, or type: {_baseline(known.source)}" for said in _fit(
+                rule, place, entry, name, exercised)]
     return reasons
 
 

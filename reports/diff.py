@@ -99,7 +99,7 @@ def markdown(document: Doc) -> str:
     for kind, title, about, rows in sections(document):
         lines += [f"## {text(title)}", ""] + ([text(about), ""] if about else [])
         for row in rows:
-            lines += _choice(document, row) if kind == "choices" else _change(row)
+            lines += answered(document, row) if kind == "choices" else _change(row)
     return "\n".join([*lines, text(footing(document))]) + "\n"
 
 
@@ -118,7 +118,8 @@ def _change(change: Doc) -> Iterator[str]:
         yield ""
 
 
-def _choice(document: Doc, choice: Doc) -> Iterator[str]:
+def answered(document: Doc, choice: Doc) -> Iterator[str]:
+    """An open question and the two answers to it."""
     yield f"### {text(question(choice))}"
     yield ""
     for side in ("before", "after"):

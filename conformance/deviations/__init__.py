@@ -17,6 +17,8 @@ from conformance.rules import CATALOGUE, QUEUE_TYPES
 from conformance.rules.fields import BadData, Fields, near, parse
 
 _FOLDER = Path(__file__).parent
+HEADER = re.compile(r"\s*\[\[\s*deviation\s*]]")
+"""How an entry begins, on a line of its own."""
 NAMES = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
@@ -60,6 +62,11 @@ def load(path_or_name: str | Path) -> tuple[Deviation, ...]:
     raise BadDeviations(f"there are no deviations {text!r}{near(text, NAMES)}; {hint}")
 
 
+def source(name: str) -> str:
+    """The text of one of our files."""
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
 def read(path: Path) -> tuple[Deviation, ...]:
     """The entries of a file, in its order."""
     fields = Fields(parse(path, BadDeviations), path.name, BadDeviations)
@@ -76,13 +83,13 @@ def read(path: Path) -> tuple[Deviation, ...]:
 
 def _lines(path: Path) -> list[int]:
     text = path.read_text(encoding="utf-8").splitlines()
-    return [number for number, line in enumerate(text, 1) if re.match(r"\s*\[\[\s*deviation\s*]]", line)]
+    return [number for number, line in enumerate(text, 1) if HEADER.match(line)]
 
 
 def _deviation(fields: Fields) -> Deviation:
     rule = fields.text("rule")
     if rule not in CATALOGUE:
-        raise fields.fail(f"there is no rule {rule!r}{near(rule, CATALOGUE)}")
+        raise fields.fail(f"there is no rule {rule!r}{near(rule, CATALOGUE)}; amqp-conformance list names them all")
     deviation = Deviation(
         rule=rule, reason=_pattern(fields), note=fields.text("note"), evidence=fields.text("evidence"),
         owner=fields.text("owner"), expires=_date(fields),

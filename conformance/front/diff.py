@@ -22,7 +22,13 @@ from reports.html.diff import render
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compares two runs. Raises Refused."""
+    """Compares two runs, or explains how two brokers differ. Raises Refused."""
+    if options.explain:
+        from conformance.front.differing import run as explain
+
+        return explain(options)
+    if options.rules:
+        raise Refused(WRONG_USE, "--rules goes with --explain. Runs are compared in all their rules.")
     found = compare(results_in(Path(options.before)), results_in(Path(options.after)))
     document = json.loads(json.dumps(found.plain()))
     hand_over(formatted(document, options.format, color=options.out is None and colored()), options.out)

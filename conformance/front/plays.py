@@ -46,6 +46,8 @@ class Bench:
     deadline: float = 1.0
     seed: int = 0
     depth: str = "ci"
+    run: str = "campaign"
+    """Goes into the names of queues; another one in each history, where the broker is not ours alone."""
 
     def damning(self, judgement: Judgement, queue_type: str) -> list[Finding]:
         """What is certain and no known deviation of the profile."""
@@ -92,8 +94,15 @@ class Play:
         if self.machine:
             self.function(_Machines(bench, self.queue_type, watch), **dict(self.arguments))
             return None
+        stage, trouble = self.perform(bench)
+        watch(stage.judgement)
+        return trouble
+
+    def perform(self, bench: Bench) -> tuple[Stage, Exception | None]:
+        """A scene from its first frame to its judgement, and what went wrong and is no finding. What it declared is
+        gone again."""
         stage = Stage(
-            bench.target, bench.profile, Recorder("campaign", bench.target.address), self.name, self.check.rules,
+            bench.target, bench.profile, Recorder(bench.run, bench.target.address), self.name, self.check.rules,
             self.queue_type, bench.deadline,
         )
         bench.around.enter(stage)
@@ -103,10 +112,9 @@ class Play:
                 trouble = _attempted(lambda: stage.finish())
             if trouble is not None:
                 _attempted(stage.cut)
-            watch(stage.judgement)
         finally:
             stage.cleanup()
-        return trouble
+        return stage, trouble
 
 
 def _attempted(action: Callable[[], object]) -> Exception | None:

@@ -7,7 +7,7 @@ concluded of queues differs by queue type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from conformance import profiles, rules
@@ -47,20 +47,24 @@ class Readings:
         self.profiles = tuple(
             profiles.load(run.profile).choices if run.profile in profiles.NAMES else {} for run in (before, after))
         if not self.missing and before.profile != after.profile:
-            old, new = profiles.load(before.profile), profiles.load(after.profile)
             selected = {rule.id for run in (before, after) for rule in run.rules if rule.selected}
-            self.choices = (*_choices(old, new, selected), *_of_queues(old, new))
+            self.choices = between(profiles.load(before.profile), profiles.load(after.profile), selected)
         self.rules = {rule for choice in self.choices for rule in (*choice.rules_before, *choice.rules_after)}
 
 
-def _choices(old: Profile, new: Profile, selected: set[str]) -> Iterator[Choice]:
+def between(old: Profile, new: Profile, selected: Collection[str]) -> tuple[Choice, ...]:
+    """The choices in which two profiles differ, with the rules among `selected` that are tied to them."""
+    return (*_choices(old, new, selected), *_of_queues(old, new))
+
+
+def _choices(old: Profile, new: Profile, selected: Collection[str]) -> Iterator[Choice]:
     for name in CHOICES:
         if name in old.choices and old.choices[name] != new.choices.get(name):
             one, other = old.choices[name], new.choices[name]
             yield _choice(name, "", one, other, tuple(_tied(name, one, selected)), tuple(_tied(name, other, selected)))
 
 
-def _tied(choice: str, reading: str, selected: set[str]) -> Iterator[str]:
+def _tied(choice: str, reading: str, selected: Collection[str]) -> Iterator[str]:
     for rule in rules.CATALOGUE.values():
         if rule.id in selected and rule.judged and (choice, reading) in tuple(rule.where):
             yield rule.id

@@ -49,8 +49,8 @@ def tell(
     history: Sequence[Event], kept: Sequence[Event], finding: Finding, profile: Profile, target: Target, wait: float,
 ) -> Told:
     """The shortest story that passes. `kept` is the slice, `history` all that there was; `wait` in seconds."""
-    trial, why, second = _Trial(target, profile, wait), "", Told()
-    for events in _candidates(history, kept, finding):
+    trial, why, second = Trial(target, profile, wait), "", Told()
+    for events in candidates(history, kept, finding):
         try:
             rows = story(events, finding.at, finding.rule, profile)
         except Untellable as untellable:
@@ -71,7 +71,7 @@ def tell(
     return second if second.story else Told(untold=why)
 
 
-def _candidates(history: Sequence[Event], kept: Sequence[Event], finding: Finding) -> Iterator[list[Event]]:
+def candidates(history: Sequence[Event], kept: Sequence[Event], finding: Finding) -> Iterator[list[Event]]:
     """The slice; the slice with all that was said on its channels; everything."""
     yield list(kept)
     here = {event.seq for event in kept}
@@ -81,15 +81,23 @@ def _candidates(history: Sequence[Event], kept: Sequence[Event], finding: Findin
     yield before
 
 
-class _Trial:
-    def __init__(self, target: Target, profile: Profile, wait: float) -> None:
+class Trial:
+    """Plays stories on a broker, and on one that should do otherwise: `other`, or else the reference broker. After
+    `budget` seconds every performance is unclear."""
+
+    def __init__(
+        self, target: Target, profile: Profile, wait: float, other: Target | None = None, budget: float = BUDGET,
+    ) -> None:
         self._url, self._profile, self._wait = address(target), profile, wait
-        self._until = time.monotonic() + BUDGET
+        self._other = address(other) if other else None
+        self._until = time.monotonic() + budget
 
     def here(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
         return self._play(rows, self._url, library)
 
     def honest(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
+        if self._other is not None:
+            return self._play(rows, self._other, library)
         dialect = self._profile.name if self._profile.name in DIALECTS else DOCUMENTED.name
         with ReferenceBroker(dialect=dialect) as broker:
             return self._play(rows, broker.url, library)
@@ -121,10 +129,11 @@ class _Trial:
             return player.UNCLEAR
         finally:
             if wire is not None:
-                _cleaned(wire)
+                cleaned(wire)
 
 
-def _cleaned(wire: Any) -> None:
+def cleaned(wire: Any) -> None:
+    """What was declared is removed, where the broker still lets us."""
     try:
         wire.clean()
     except Exception:  # queues of a broker that is gone, or will not have us, are no concern any more

@@ -1,0 +1,224 @@
+"""For each disagreement of two brokers, the shortest exchange on which they differ, played on both.
+
+Two brokers that are each right by their own profile may still differ, so each is held to what the other is held to as
+well: the scenes of the suite are played on both, by both profiles. What contradicts a rule on the one and not on the
+other is a disagreement. Its history is sliced, told as a story, and tried: the one broker must do again what was seen,
+and the other something else at that place; then the story is made shorter for as long as that stays so. In the end it
+is played three times on both, and what each of them answered to its last step is written down. A disagreement of which
+no story passes is listed with the reason, and nothing is claimed of it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import repeat
+from typing import Any
+
+from conformance import rules
+from conformance.drivers.target import Target
+from conformance.events import Event
+from conformance.evidence.scripts import player, raw
+from conformance.evidence.story import Row, Untellable, story
+from conformance.front.checks import cut
+from conformance.front.plays import Bench, Play, plays
+from conformance.front.readings import between
+from conformance.front.shrinking import shortest
+from conformance.front.sides import Side
+from conformance.front.trial import AGAIN, LONGEST_PAUSE, MOST_ROWS, Trial, address, candidates, cleaned
+from conformance.ledger import gist
+from conformance.profiles import Profile
+from conformance.verdicts import Finding
+
+SCHEMA = "amqp-conformance/differential/1"
+SEARCH, SHRINK = 45.0, 20.0
+"""Seconds for one disagreement: to find a story that passes, and of these to make it shorter."""
+TRIES = 3
+_BROOM = 800
+"""The player's own channel, by which it looks into a queue."""
+
+Kind = tuple[str, str, str]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A contradiction on one broker, in the shortest history that shows it."""
+
+    scene: str
+    queue_type: str
+    profile: Profile
+    events: Sequence[Event]
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A story that was played on both, and what each answered to its last step."""
+
+    story: tuple[Row, ...]
+    answers: Mapping[str, tuple[str, ...]]
+
+
+def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dict[str, Any]:
+    """The document of all disagreements on these rules; see `reports.compatibility`."""
+    found: dict[tuple[str, str], list[tuple[Side, Side, Sighting]]] = {}
+    scenes = 0
+    for profile in {side.profile.name: side.profile for side in (after, before)}.values():
+        with ThreadPoolExecutor(2) as pool:
+            old, new = pool.map(_sightings, (before, after), repeat(profile), repeat(wanted), repeat(say))
+        scenes += old[0] + new[0]
+        for one, other, here, there in ((before, after, old[1], new[1]), (after, before, new[1], old[1])):
+            for kind in here:
+                if kind not in there:
+                    found.setdefault((kind[0], one.name), []).append((one, other, here[kind]))
+    told, untold = _told(found, say)
+    return {
+        "schema": SCHEMA, "before": _about(before), "after": _about(after), "scenes": scenes, "played": AGAIN,
+        "disagreements": told, "untold": untold,
+        "choices": [asdict(choice) for choice in between(before.profile, after.profile, wanted)],
+    }
+
+
+def _about(side: Side) -> dict[str, str]:
+    return {"name": side.name, "profile": side.profile.name, "title": side.profile.title}
+
+
+def _sightings(
+    side: Side, profile: Profile, wanted: Collection[str], say: Say,
+) -> tuple[int, dict[Kind, Sighting]]:
+    """How many scenes were played, and what contradicts these rules in them, by rule, words and queue type."""
+    found: dict[Kind, Sighting] = {}
+    chosen = [one for one in plays() if not one.machine and set(one.check.rules) & set(wanted)
+              and one.suits(profile, "smoke")]
+    for one in chosen:
+        for sighting in _seen(one, side.held_to(profile)):
+            kind = sighting.finding.rule, gist(sighting.finding.observed), sighting.queue_type
+            if kind[0] in wanted and (kind not in found or len(sighting.events) < len(found[kind].events)):
+                found[kind] = sighting
+    say(f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes, "
+        f"{len({rule for rule, *_ in found})} rules contradicted")
+    return len(chosen), found
+
+
+def _seen(one: Play, bench: Bench) -> Iterator[Sighting]:
+    stage, _ = one.perform(bench)
+    for finding in stage.judgement.findings:
+        if finding.certain:
+            events = [event for event in stage.events if event.history == finding.history]
+            yield Sighting(one.name, one.queue_type, bench.profile, events, finding)
+
+
+def _told(
+    found: Mapping[tuple[str, str], Sequence[tuple[Side, Side, Sighting]]], say: Say,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The disagreements that an exchange shows, those that one exchange shows together; and the others."""
+    shown: dict[str, dict[str, Any]] = {}
+    untold: list[dict[str, Any]] = []
+    order = list(rules.CATALOGUE)
+    for (rule, name), seen in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
+        result: Shown | str = ""
+        for one, other, sighting in sorted(seen, key=lambda each: len(each[2].events))[:TRIES]:
+            result = _tried(one, other, sighting)
+            if isinstance(result, Shown):
+                break
+        say(f"{rule}: {len(result.story)} steps" if isinstance(result, Shown) else f"{rule}: not shown, {result}")
+        about = {"rule": rule, "title": rules.get(rule).title, "clause": rules.get(rule).clause, "broker": name,
+                 "other": other.name, "profile": sighting.profile.name, "scene": sighting.scene,
+                 "queue_type": sighting.queue_type, "allowed": sighting.finding.allowed,
+                 "observed": sighting.finding.observed}
+        if isinstance(result, str):
+            untold.append({**about, "why": result})
+            continue
+        entry = shown.setdefault(_gist_of(result), {"story": list(result.story), "rules": [], "answers": {
+            side: list(lines) for side, lines in result.answers.items()}})
+        entry["rules"].append(about)
+    return list(shown.values()), untold
+
+
+def _gist_of(shown: Shown) -> str:
+    """What two exchanges have in common that are the same: what the client does, and what the two answer."""
+    return repr(([row for row in shown.story if row["who"] != "<"], sorted(shown.answers.items())))
+
+
+def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
+    """The shortest story on which the two differ each time, or why there is none."""
+    finding, profile = sighting.finding, sighting.profile
+    wait = max(1.0, min(one.bench.deadline, other.bench.deadline, 3.0))
+    trial = Trial(one.target, profile, wait, other.target, SEARCH)
+
+    def differ(rows: Sequence[Row]) -> bool:
+        return trial.here(rows) == player.BROKEN and trial.honest(rows) == player.ELSE
+
+    why = "no exchange that was tried shows it again on the one and not on the other"
+    for events in candidates(sighting.events, cut(sighting.events, finding, profile), finding):
+        try:
+            rows = story(events, finding.at, finding.rule, profile)
+        except Untellable as untellable:
+            return str(untellable)
+        if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
+            return "it takes too long to be tried"
+        if differ(rows):
+            for tale in (shortest(rows, differ, SHRINK), rows):
+                shown = _performed(tale, one, other, wait)
+                if shown is not None:
+                    return shown
+            why = "it is not seen each time"
+    return why
+
+
+def _performed(rows: Sequence[Row], one: Side, other: Side, wait: float) -> Shown | None:
+    """The story played several times on both; None where they do not differ each time."""
+    answers: dict[str, tuple[str, ...]] = {}
+    for _ in range(AGAIN):
+        for side, verdict in ((one, player.BROKEN), (other, player.ELSE)):
+            said, answers[side.name] = _listened(rows, side.target, wait)
+            if said != verdict:
+                return None
+    return Shown(tuple(rows), answers)
+
+
+def _listened(rows: Sequence[Row], target: Target, wait: float) -> tuple[int, tuple[str, ...]]:
+    """One performance: its verdict, and what came after the last that the client sent."""
+    wire = Listening(raw.Wire(address(target)))
+    begin = time.monotonic()
+    try:
+        verdict = player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", wait).play()
+    except Exception:  # a broker that goes away, in whatever way
+        return player.UNCLEAR, ()
+    finally:
+        cleaned(wire)
+    return verdict, wire.answers() or (f"nothing, within {time.monotonic() - begin:.0f} s",)
+
+
+class Listening:
+    """A wire that keeps what the broker says after the last that the client sends."""
+
+    def __init__(self, wire: Any) -> None:
+        self._wire, self._heard = wire, list[str]()
+
+    def connect(self, name: str, capabilities: dict[str, Any]) -> None:
+        self._wire.connect(name, capabilities)
+
+    def hang_up(self, name: str) -> None:
+        self._wire.hang_up(name)
+
+    def clean(self) -> None:
+        self._wire.clean()
+
+    def send(self, name: str, sent: list[dict[str, Any]]) -> None:
+        if any(row["channel"] != _BROOM for row in sent):
+            self._heard.clear()
+        self._wire.send(name, sent)
+
+    def receive(self, seconds: float) -> list[dict[str, Any]]:
+        frames: list[dict[str, Any]] = self._wire.receive(seconds)
+        self._heard += [player.told(frame) for frame in frames if frame["method"] != "channel.open-ok"]
+        return frames
+
+    def answers(self) -> tuple[str, ...]:
+        """In words; what comes again and again is told once."""
+        return tuple(line for place, line in enumerate(self._heard) if place == 0 or line != self._heard[place - 1])
