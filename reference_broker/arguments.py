@@ -15,10 +15,15 @@ from reference_broker.dialects import Dialect
 from reference_broker.errors import ChannelException, precondition
 
 INTEGERS = frozenset("bBsuUIilL")
-LARGEST = 2**32 - 1
+LARGEST = 10 * 365 * 86_400_000
+"""Ten years, in milliseconds."""
 TIMES = ("x-message-ttl", "x-expires")
-COUNTS = ("x-max-length", "x-max-length-bytes")
-TEXTS = ("x-dead-letter-exchange", "x-dead-letter-routing-key", "x-overflow", "x-queue-type")
+ONLY_QUORUM_COUNTS = ("x-quorum-initial-group-size", "x-max-in-memory-length", "x-max-in-memory-bytes")
+COUNTS = ("x-max-length", "x-max-length-bytes", *ONLY_QUORUM_COUNTS)
+TEXTS = (
+    "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-overflow", "x-queue-type", "x-dead-letter-strategy",
+    "x-queue-leader-locator",
+)
 DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
 QUEUE_TYPES = ("classic", "quorum")
 KNOWN = (
@@ -27,18 +32,28 @@ KNOWN = (
     *DEAD_LETTERS,
     "x-overflow",
     "x-queue-type",
+    "x-queue-mode",
     "x-max-priority",
     "x-single-active-consumer",
     "x-delivery-limit",
     "x-consumer-timeout",
     "x-quorum-initial-group-size",
 )
+OF_STREAMS = ("x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size")
 FOREIGN = {
-    "classic": ("x-delivery-limit", "x-consumer-timeout", "x-quorum-initial-group-size"),
-    "quorum": ("x-max-priority",),
+    "classic": (
+        "x-delivery-limit", "x-consumer-timeout", "x-dead-letter-strategy", *ONLY_QUORUM_COUNTS, *OF_STREAMS
+    ),
+    "quorum": ("x-max-priority", "x-queue-mode", "x-queue-version", *OF_STREAMS),
 }
 """Known arguments that the queues of a type refuse."""
 MOST_PRIORITIES = 255
+CHOICES = {
+    "x-overflow": (("drop-head", "reject-publish", "reject-publish-dlx"), "invalid_overflow"),
+    "x-dead-letter-strategy": (("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
+    "x-queue-leader-locator": (("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"),
+}
+"""What these may say, and what RabbitMQ calls it when they say something else."""
 DEFAULTS = {"x-queue-type": b"classic"}
 TYPE_NAMES = {
     "t": "bool",
@@ -69,6 +84,8 @@ class QueueArguments:
     max_length: int | None = None
     max_octets: int | None = None
     reject_publish: bool = False
+    dead_letter_refused: bool = False
+    """Does a message that a full queue refuses go where its dead ones go?"""
     dead_letter_exchange: str | None = None
     dead_letter_routing_key: str | None = None
     quorum: bool = False
@@ -81,11 +98,12 @@ class QueueArguments:
 
 
 def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
-    found = {name: checked(name, letter, value, queue, dialect) for name, letter, value in table}
-    queue_type = found.get("x-queue-type", "classic")
-    for name in found:
+    """Raises the exception that refuses the first argument that is wrong."""
+    queue_type = kind_of(table, queue)
+    for name, _, _ in table:
         if name in FOREIGN[queue_type] and not ignored(name, dialect):
             raise foreign(name, queue, queue_type)
+    found = {name: checked(name, letter, value, queue, dialect) for name, letter, value in table}
     if DEAD_LETTERS[1] in found and DEAD_LETTERS[0] not in found:
         raise invalid(DEAD_LETTERS[1], queue, "routing_key_but_no_dlx_defined")
     limit = found.get("x-delivery-limit")
@@ -94,7 +112,8 @@ def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
         expires=_seconds(found.get("x-expires")),
         max_length=found.get("x-max-length"),
         max_octets=found.get("x-max-length-bytes"),
-        reject_publish=found.get("x-overflow") == "reject-publish",
+        reject_publish=str(found.get("x-overflow")).startswith("reject-publish"),
+        dead_letter_refused=found.get("x-overflow") == "reject-publish-dlx",
         dead_letter_exchange=found.get("x-dead-letter-exchange"),
         dead_letter_routing_key=found.get("x-dead-letter-routing-key"),
         quorum=queue_type == "quorum",
@@ -102,6 +121,16 @@ def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
         single_active_consumer=found.get("x-single-active-consumer", False),
         max_priority=found.get("x-max-priority", 0),
     )
+
+
+def kind_of(table: FieldTable, queue: str) -> str:
+    letter, value = _find(table, "x-queue-type")
+    if letter not in ("", "S"):
+        raise wrong_type("x-queue-type", letter, queue)
+    text: str = value.decode(errors="replace")
+    if text not in QUEUE_TYPES:
+        raise invalid("x-queue-type", queue, f"\"unsupported queue type '{text}'\"")
+    return text
 
 
 def ignored(name: str, dialect: Dialect) -> bool:
@@ -121,6 +150,10 @@ def checked(name: str, letter: str, value: Any, queue: str, dialect: Dialect) ->
         if letter != "S":
             raise wrong_type(name, letter, queue)
         return choice(name, value.decode(errors="replace"), queue)
+    if name == "x-queue-version" and integer(name, letter, value, queue) not in (1, 2):
+        raise invalid(name, queue, f"\"unsupported queue version '{value}'\"")
+    if name == "x-queue-mode" and dialect.lazy_queues:
+        check_mode(letter, value, queue)
     return value
 
 
@@ -144,11 +177,17 @@ def number(name: str, letter: str, given: Any, queue: str) -> int:
 
 
 def choice(name: str, text: str, queue: str) -> str:
-    if name == "x-overflow" and text not in ("drop-head", "reject-publish"):
-        raise invalid(name, queue, "invalid_overflow")
-    if name == "x-queue-type" and text not in QUEUE_TYPES:
-        raise invalid(name, queue, f"\"unsupported queue type '{text}'\"")
+    known, complaint = CHOICES.get(name, ((text,), ""))
+    if text not in known:
+        raise invalid(name, queue, complaint)
     return text
+
+
+def check_mode(letter: str, value: Any, queue: str) -> None:
+    if letter != "S":
+        raise wrong_type("x-queue-mode", letter, queue)
+    if value not in (b"default", b"lazy"):
+        raise invalid("x-queue-mode", queue, f"\"unsupported queue mode '{value.decode(errors='replace')}'\"")
 
 
 def foreign(name: str, queue: str, queue_type: str) -> ChannelException:
@@ -158,9 +197,17 @@ def foreign(name: str, queue: str, queue_type: str) -> ChannelException:
 
 def wrong_type(name: str, letter: str, queue: str) -> ChannelException:
     kind = TYPE_NAMES[letter]
-    if name in DEAD_LETTERS:
+    if name == DEAD_LETTERS[0]:
         return precondition(f"invalid type '{kind}' for arg '{name}' in queue '{queue}' in vhost '/'")
     return invalid(name, queue, f"{{unacceptable_type,{kind}}}")
+
+
+def check_exchange(table: FieldTable, exchange: str) -> None:
+    """Raises ChannelException if the arguments of an exchange are not what they have to be."""
+    letter, _ = _find(table, "alternate-exchange")
+    if letter not in ("", "S"):
+        kind = TYPE_NAMES[letter]
+        raise precondition(f"invalid type '{kind}' for arg 'alternate-exchange' in exchange '{exchange}' in vhost '/'")
 
 
 def invalid(name: str, queue: str, why: str) -> ChannelException:

@@ -8,6 +8,7 @@ import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import channel as fates
+from reference_broker import replies
 from reference_broker.arguments import LARGEST, foreign, integer, number
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException, not_allowed, not_implemented, precondition, refused
@@ -22,6 +23,8 @@ from reference_broker.topology import named_queue
 def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
     check_publish(channel, method, header)
     message = addressed(method.exchange, method.routing_key, header, body)
+    if header.reply_to == replies.REPLY_TO:
+        message = replies.with_address(channel, message)
     if channel.transaction is not None:
         channel.transaction.publish(method.exchange, message, method.mandatory)
     elif channel.confirms is None:
@@ -73,6 +76,9 @@ def get(channel: Channel, method: m.BasicGet) -> None:
 
 
 def consume(channel: Channel, method: m.BasicConsume) -> None:
+    if method.queue == replies.REPLY_TO:
+        replies.consume(channel, method)
+        return
     parts, connection = channel.connection.parts, channel.connection
     if method.consumer_tag in channel.consumers:
         raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
@@ -84,7 +90,7 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
     tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
     ranks, timeout = priority(method, queue.name), consumer_timeout(channel, method, queue)
     consumer = parts.consumer(tag, channel, queue, method.no_ack, window(channel, queue, tag))
-    consumer.priority = ranks
+    consumer.priority, consumer.arguments = ranks, method.arguments
     channel.consumers[tag] = consumer
     if not method.no_wait:
         connection.send(m.BasicConsumeOk(channel.number, tag))

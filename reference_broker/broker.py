@@ -27,9 +27,11 @@ CAPABILITIES = {
     "exchange_exchange_bindings": True,
     "basic.nack": True,
     "consumer_cancel_notify": True,
+    "connection.blocked": True,
     "consumer_priorities": True,
     "authentication_failure_close": True,
     "per_consumer_qos": True,
+    "direct_reply_to": True,
 }
 
 
@@ -71,6 +73,9 @@ class Broker:
         self.vhosts: dict[str, VirtualHost] = {}
         self.vhost = self.add_vhost(DEFAULT_VHOST)
         self.newcomers = Newcomers(self.clock, self.limits.handshake, Connection.finish)
+        self.max_message = self.limits.max_message or dialect.max_message
+        self.alarm: str | None = None
+        """Why nobody may publish for now."""
         self.connections: dict[Connection, None] = {}
         self.dirty: dict[Connection, None] = {}
         self.server_properties = values.table(
@@ -108,6 +113,15 @@ class Broker:
         """Close connections because somebody wants it so."""
         for connection in [one for one in self.connections if concerned(one)]:
             connection.close(ConnectionException(ReplyCode.CONNECTION_FORCED, text), (0, 0))
+
+    def raise_alarm(self, reason: str) -> None:
+        """Resources are low: from now on who publishes is told so (connection.blocked) and is heard no further."""
+        self.alarm = reason
+
+    def clear_alarm(self) -> None:
+        self.alarm = None
+        for connection in self.connections:
+            connection.unblock()
 
     # -- virtual hosts and who may enter them
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from codec import methods as m
+from reference_broker import replies
 from reference_broker.errors import precondition
 from reference_broker.message import Entry, Message
 from reference_broker.pipeline import Pipeline
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
+from reference_broker.replies import ReplyTo
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
 
@@ -42,6 +44,7 @@ class Channel:
         self.unacked = parts.unacked()
         self.timeouts = parts.timeouts(self)
         self.consumers: dict[str, Consumer] = {}
+        self.reply_to: ReplyTo | None = None
         self.just_bereft: set[str] = set()
         soft_limit = self.vhost.dialect.soft_limit
         self.pipeline = Pipeline(soft_limit) if soft_limit is not None else None
@@ -178,6 +181,8 @@ class Channel:
     # -- consumers
 
     def cancel(self, tag: str) -> None:
+        if self.reply_to is not None and self.reply_to.tag == tag:
+            replies.cancel(self)
         consumer = self.consumers.pop(tag, None)
         if consumer is not None:
             consumer.queue.leave(consumer)
@@ -229,6 +234,7 @@ class Channel:
         """No more deliveries; what was on its way to be settled is as if never sent."""
         self.flush_confirms()
         self.closing = True
+        replies.cancel(self)
         consumers, self.consumers = self.consumers, {}
         for consumer in consumers.values():
             consumer.queue.leave(consumer)

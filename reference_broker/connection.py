@@ -7,6 +7,8 @@ the transport is to be closed once the outbox is empty. The connection does not 
 An exception closes the channel or the connection: what is unsettled is requeued, the close is sent,
 and from then on only the peer's close and close-ok count.
 
+A frame may be larger than agreed by its own eight octets: clients get that wrong, and RabbitMQ lets them.
+
 Frames are worked off as they come, until there is too much to say or too much unread (see `limits.py`): then the rest
 waits, and the driver reads no more of this peer until it does not.
 """
@@ -28,7 +30,7 @@ from reference_broker.content import Assembly
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed
 from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
 from reference_broker.limits import PATIENCE, SMALLEST_FRAME_MAX, UNREAD, UNSAID
-from reference_broker.message import Message
+from reference_broker.message import FRAME_OVERHEAD, Message
 from reference_broker.origin import Origin
 from reference_broker.prefetch import Outgoing
 from reference_broker.queue import Queue
@@ -57,6 +59,8 @@ class Connection:
         self.outgoing = Outgoing(broker.limits.outgoing)
         self.waiting: deque[codec.Frame] = deque()
         self.broken: codec.MalformedFrame | None = None
+        self.blocked = False
+        """It has published during an alarm: the rest of what it sends waits until that is over."""
         self.unread = 0
         """Octets that were written and that the peer has not taken, as far as the driver knows."""
         self.user = ""
@@ -82,7 +86,7 @@ class Connection:
             frames = self.reader.feed(data)
         except codec.MalformedFrame as error:
             frames, self.broken = error.frames, error
-        if self.waiting:
+        if self.waiting or self.blocked:
             self.waiting.extend(frames)
         else:
             self.work(iter(frames))
@@ -91,7 +95,7 @@ class Connection:
         """Take these frames, as far as there is room for what they have us say."""
         for frame in frames:
             self.receive(frame)
-            if len(self.outbox) > UNSAID or self.outgoing.held > UNREAD:
+            if len(self.outbox) > UNSAID or self.outgoing.held > UNREAD or self.blocked:
                 self.waiting.extend(frames)
                 self.broker.dirty[self] = None
         if self.broken is not None and not self.waiting:
@@ -101,7 +105,7 @@ class Connection:
 
     def go_on(self) -> None:
         """With the frames that had to wait."""
-        if self.waiting and self.unread <= UNREAD:
+        if self.waiting and self.unread <= UNREAD and not self.blocked:
             frames, self.waiting = self.waiting, deque()
             self.work(iter(frames))
 
@@ -180,7 +184,7 @@ class Connection:
                 needs.check(self.restricted, channel, method)
             handler(channel, method)
         elif method.HAS_CONTENT:
-            self.assemblies[channel.number] = Assembly(method, self.broker.dialect.max_message)
+            self.assemblies[channel.number] = Assembly(method, self.broker.max_message)
         else:
             action = channel_step(ChannelPhase.OPEN, type(method))
             if action is None:
@@ -202,6 +206,8 @@ class Connection:
                 needs.check(self.restricted, self.channels[number], assembly.method)
             self.parts.publish(self.channels[number], assembly.method, header, body)
             del self.assemblies[number]
+            if self.broker.alarm is not None:
+                self.block(self.broker.alarm)
         else:
             raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
 
@@ -267,6 +273,21 @@ class Connection:
             self.outgoing.wake()
             self.broker.dirty[self] = None
 
+    def block(self, reason: str) -> None:
+        self.blocked = True
+        if self.announces("connection.blocked"):
+            self.send(m.ConnectionBlocked(0, reason))
+
+    def unblock(self) -> None:
+        """The alarm is over."""
+        if self.blocked:
+            self.blocked = False
+            self.heard_at = self.broker.clock.now
+            self.broker.dirty[self] = None
+            if self.announces("connection.blocked"):
+                self.send(m.ConnectionUnblocked(0))
+            self.go_on()
+
     # -- actions of the connection table
 
     def log_in(self, method: m.ConnectionStartOk) -> None:
@@ -285,7 +306,7 @@ class Connection:
     def tune(self, method: m.ConnectionTuneOk) -> None:
         self.channel_max = negotiated("channel_max", method.channel_max, self.channel_max, 1)
         self.frame_max = negotiated("frame_max", method.frame_max, self.frame_max, SMALLEST_FRAME_MAX)
-        self.reader.frame_max = self.frame_max
+        self.reader.frame_max = self.frame_max + FRAME_OVERHEAD
         self.heartbeat = method.heartbeat
         if self.heartbeat:
             self.broker.clock.at(self.broker.clock.now + self.heartbeat / 2, self.beat)
@@ -326,7 +347,7 @@ class Connection:
     # -- actions of the channel table
 
     def open_channel(self, method: m.ChannelOpen) -> None:
-        if method.channel > self.channel_max:
+        if len(self.channels) >= self.channel_max:
             raise not_allowed(
                 f"number of channels opened ({len(self.channels)}) has reached the negotiated "
                 f"channel_max ({self.channel_max})",
@@ -390,7 +411,7 @@ class Connection:
         now = self.broker.clock.now
         if self.finished:
             return
-        if now - self.heard_at > 2 * self.heartbeat:
+        if now - self.heard_at > 2 * self.heartbeat and not self.waiting:
             self.end_channels()
             self.finish()
             return

@@ -14,7 +14,10 @@ from codec.values import FieldTable
 from reference_broker.message import Message
 
 
-def dead_letter(message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None) -> Message:
+def dead_letter(
+    message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None, tells_last: bool = True
+) -> Message:
+    """`tells_last`: with x-last-death-* beside x-first-death-*."""
     deaths = earlier_deaths(message)
     earlier = next((death for death in deaths if _is(death, queue, reason)), None)
     count = 1 + (_count(earlier[1]) if earlier else 0)
@@ -32,7 +35,11 @@ def dead_letter(message: Message, queue: str, reason: str, now: float, exchange:
     dropped = ("x-death",) if key is None else ("x-death", "CC")
     headers = [entry for entry in message.headers if entry[0] not in dropped]
     headers.append(("x-death", "A", [("F", record), *others]))
-    headers += _first_death(message.headers, queue, reason, message.exchange)
+    if values.lookup(headers, "x-first-death-queue") is None:
+        headers += _summary("first", queue, reason, message.exchange)
+    if tells_last:
+        headers = [entry for entry in headers if not entry[0].startswith("x-last-death-")]
+        headers += _summary("last", queue, reason, message.exchange)
     routing_key = message.routing_key if key is None else key
     return message.copy(exchange, routing_key, headers=headers, expiration=None)
 
@@ -65,11 +72,9 @@ def _count(death: FieldTable) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _first_death(headers: FieldTable, queue: str, reason: str, exchange: str) -> FieldTable:
-    if values.lookup(headers, "x-first-death-queue") is not None:
-        return []
+def _summary(which: str, queue: str, reason: str, exchange: str) -> FieldTable:
     return [
-        ("x-first-death-exchange", "S", exchange.encode()),
-        ("x-first-death-queue", "S", queue.encode()),
-        ("x-first-death-reason", "S", reason.encode()),
+        (f"x-{which}-death-exchange", "S", exchange.encode()),
+        (f"x-{which}-death-queue", "S", queue.encode()),
+        (f"x-{which}-death-reason", "S", reason.encode()),
     ]

@@ -74,6 +74,11 @@ class Dialect:
     client_cancel_ok: ReplyCode = ReplyCode.COMMAND_INVALID
     unknown_exchange_type: ReplyCode = ReplyCode.COMMAND_INVALID
     max_message: int = 128 * MEBIBYTE
+    lazy_queues: bool = False
+    """Does x-queue-mode mean something?"""
+
+    # Dead letters.
+    tells_last_death: bool = True
 
     # Permissions.
     refusal_names_right: bool = True
@@ -115,6 +120,8 @@ RABBITMQ_3_8 = Dialect(
     refusal_names_right=False,
     consumer_timeout="none",
     timeout_of_queue=False,
+    lazy_queues=True,
+    tells_last_death=False,
 )
 RABBITMQ_3_10 = replace(
     RABBITMQ_3_8,
@@ -142,6 +149,7 @@ RABBITMQ_4_0 = replace(
     refusal_names_right=True,
     timeout_of_queue=True,
     max_message=16 * MEBIBYTE,
+    tells_last_death=True,
 )
 RABBITMQ_4_3 = replace(
     RABBITMQ_4_0,
@@ -156,6 +164,7 @@ RABBITMQ_4_3 = replace(
     consumer_timeout="queue",
     stale_requeue_revives=False,
     stale_ack_reaches_successor=True,
+    lazy_queues=False,
 )
 
 DOCUMENTED = Dialect()

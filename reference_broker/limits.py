@@ -23,6 +23,8 @@ class Limits:
     channel_max: int = 2047
     heartbeat: int = 60
     """Seconds, offered in connection.tune; 0 for none."""
+    max_message: int | None = None
+    """Octets of a body; None: as many as the dialect allows."""
     handshake: float = 10.0
     """Seconds from the connection to connection.open."""
     outgoing: int = 1 << 20

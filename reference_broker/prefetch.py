@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from codec.values import FieldTable
+
 if TYPE_CHECKING:
     from reference_broker.channel import Channel
     from reference_broker.queue import Queue
@@ -56,7 +58,9 @@ class Outgoing(Limit):
 
 
 class Consumer:
-    __slots__ = ("channel", "no_ack", "own", "pause", "priority", "queue", "shared", "tag", "waits_with_others")
+    __slots__ = (
+        "arguments", "channel", "no_ack", "own", "pause", "priority", "queue", "shared", "tag", "waits_with_others"
+    )
 
     def __init__(self, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         self.tag = tag
@@ -64,6 +68,7 @@ class Consumer:
         self.queue = queue
         self.no_ack = no_ack
         self.own = own
+        self.arguments: FieldTable = []
         self.priority = 0
         self.pause = Limit(1)
         """What it holds here has timed out and is not settled; meanwhile it gets nothing."""

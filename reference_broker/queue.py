@@ -69,6 +69,8 @@ class Queue:
     def publish(self, message: Message) -> bool:
         """Take a message; False if the queue is full and refuses new ones."""
         if self.settings.reject_publish and self.over_limit(1, len(message.body)):
+            if self.settings.dead_letter_refused:
+                self.vhost.dead(self, message, "maxlen")
             return False
         self.published += 1
         self.ready.push(self.entry(self.published, message, self.expiry(message)))

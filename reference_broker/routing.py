@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codec import values
 from codec.values import FieldTable
+from reference_broker.arguments import TYPE_NAMES
 from reference_broker.errors import precondition
 
 if TYPE_CHECKING:
@@ -185,6 +186,10 @@ class Headers(Exchange):
 
     def bind(self, destination: Destination, key: str, arguments: FieldTable) -> Binding:
         how = values.lookup(arguments, "x-match", "all")
+        for name, letter, value in arguments:
+            if name == "x-match" and letter != "S":
+                kind = TYPE_NAMES[letter]
+                raise precondition(f"Invalid x-match field type {kind} (value {value}); expected longstr")
         if how not in ("all", "any", "all-with-x", "any-with-x"):
             raise precondition(
                 f'Invalid x-match field value <<"{how}">>; expected all, any, all-with-x, or any-with-x'

@@ -173,6 +173,14 @@ class Server:
         self.broker.move_to(self.broker.clock.now + seconds)
         self.flush()
 
+    def alarm(self, reason: str | None) -> None:
+        """Raise it, or clear it with None."""
+        if reason is None:
+            self.broker.clear_alarm()
+        else:
+            self.broker.raise_alarm(reason)
+        self.flush()
+
     def watch(self) -> None:
         """Keep one timer at the time the core wants to be called next."""
         due = self.broker.next_due() if self.clock != "virtual" else None

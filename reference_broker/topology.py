@@ -10,16 +10,22 @@ from reference_broker.dialects import Dialect
 from reference_broker.errors import ChannelException, locked, precondition, raised, refused
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
+from reference_broker.replies import REPLY_TO
 from reference_broker.routing import Exchange
 
 # -- names
 
 
 def named_queue(channel: Channel, name: str) -> Queue:
-    """The queue of that name, or for "" the last one declared; 405 if it belongs to another connection."""
+    """The queue of that name, or for "" the last one declared, if it is `accessible`."""
     name = name or channel.last_queue
     if not name:
         raise ChannelException(ReplyCode.NOT_FOUND, "no previously declared queue")
+    return accessible(channel, name)
+
+
+def accessible(channel: Channel, name: str) -> Queue:
+    """The queue of that name: 404 if there is none, 405 if it belongs to another connection."""
     queue = channel.vhost.queue(name)
     if queue.owner is not None and queue.owner is not channel.connection:
         raise locked(name)
@@ -69,6 +75,7 @@ def exchange_type(name: str, dialect: Dialect) -> type[Exchange]:
 def create_exchange(channel: Channel, method: m.ExchangeDeclare) -> None:
     kind = exchange_type(method.type, channel.vhost.dialect)
     not_reserved("exchange", method.exchange)
+    arguments.check_exchange(method.arguments, method.exchange)
     channel.vhost.exchanges[method.exchange] = kind(
         method.exchange, method.durable, method.auto_delete, method.internal, method.arguments
     )
@@ -87,7 +94,7 @@ def check_same_exchange(channel: Channel, exchange: Exchange, method: m.Exchange
 
 def exchange_delete(channel: Channel, method: m.ExchangeDelete) -> None:
     not_default(method.exchange)
-    if method.exchange in routing.PREDECLARED:
+    if method.exchange.startswith("amq."):
         raise refused(f"deletion of system exchange '{method.exchange}' in vhost '/' not allowed")
     exchange = channel.vhost.exchanges.get(method.exchange)
     if exchange is not None:
@@ -135,8 +142,11 @@ def unbind(
 
 
 def queue_declare(channel: Channel, method: m.QueueDeclare) -> None:
+    if method.queue == REPLY_TO:
+        channel.connection.send(m.QueueDeclareOk(channel.number, method.queue, 0, 1))
+        return
     if method.passive:
-        queue = named_queue(channel, method.queue)
+        queue = accessible(channel, method.queue)
         queue.used_at = channel.vhost.clock.now
     else:
         queue = declared(channel, method)
@@ -184,7 +194,8 @@ def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> 
     thing = f"queue '{queue.name}'"
     if queue.owner is not (channel.connection if method.exclusive else None):
         raise locked(queue.name)
-    equal("durable", thing, method.durable, queue.durable)
+    if not method.exclusive:
+        equal("durable", thing, method.durable, queue.durable)
     equal("auto_delete", thing, method.auto_delete, queue.auto_delete)
     arguments.check_equal(method.arguments, queue.table, thing)
 
@@ -200,8 +211,10 @@ def queue_bind(channel: Channel, method: m.QueueBind) -> None:
 
 def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
     not_default(method.exchange)
-    known = not method.queue or method.queue in channel.vhost.queues
-    unbind(channel, method.exchange, named_queue(channel, method.queue) if known else None, method)
+    queue = channel.vhost.queues.get(method.queue) if method.queue else named_queue(channel, "")
+    if queue is not None and channel.vhost.is_bound(method.exchange, queue, method.routing_key, method.arguments):
+        accessible(channel, queue.name)
+    unbind(channel, method.exchange, queue, method)
     channel.connection.send(m.QueueUnbindOk(channel.number))
 
 

@@ -19,6 +19,7 @@ from reference_broker.errors import not_found
 from reference_broker.message import Message
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
+from reference_broker.replies import ReplyTo
 from reference_broker.routing import Binding, Destination, Exchange
 from reference_broker.settings import Settings
 
@@ -41,6 +42,7 @@ class VirtualHost:
         self.exchanges: dict[str, Exchange] = {
             name: kind(name) for name, kind in routing.PREDECLARED.items()
         }
+        self.replies: dict[str, ReplyTo] = {}
         self.bound_to: dict[Destination, dict[Binding, None]] = {}
 
     # -- looking up
@@ -111,6 +113,12 @@ class VirtualHost:
     def unbind(self, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
         self.drop_binding(Binding(source, destination, key, routing.canonical(arguments)))
 
+    def is_bound(self, source: str, destination: Destination, key: str, arguments: FieldTable) -> bool:
+        exchange = self.exchanges.get(source)
+        if exchange is None:
+            return False
+        return Binding(exchange, destination, key, routing.canonical(arguments)) in exchange.bindings
+
     def drop_binding(self, binding: Binding) -> None:
         source = binding.source
         if not source.unbind(binding):
@@ -128,10 +136,12 @@ class VirtualHost:
 
     # -- messages
 
-    def route(self, exchange: str, message: Message) -> Iterable[Queue]:
+    def route(self, exchange: str, message: Message) -> Iterable[Queue | ReplyTo]:
         """The queues a message goes to, each once."""
         if exchange == "":
-            return [self.queues[key] for key in dict.fromkeys(message.routing_keys()) if key in self.queues]
+            known, addresses = self.queues, self.replies
+            named = (known.get(key) or addresses.get(key) for key in dict.fromkeys(message.routing_keys()))
+            return [found for found in named if found is not None]
         return self._walk(self.exchanges[exchange], message)
 
     def _walk(self, start: Exchange, message: Message) -> list[Queue]:
@@ -162,9 +172,8 @@ class VirtualHost:
         target = queue.settings.dead_letter_exchange
         if target is None or (target and target not in self.exchanges):
             return
-        dead = dead_letter(
-            message, queue.name, reason, self.clock.now, target, queue.settings.dead_letter_routing_key
-        )
+        key, tells_last = queue.settings.dead_letter_routing_key, self.dialect.tells_last_death
+        dead = dead_letter(message, queue.name, reason, self.clock.now, target, key, tells_last)
         for destination in self.route(target, dead):
             if reason == "rejected" or not goes_in_circles(dead, destination.name):
                 destination.publish(dead)

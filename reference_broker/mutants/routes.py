@@ -15,6 +15,7 @@ from reference_broker.mutants.confirms import unanswered
 from reference_broker.mutants.kinds import Mutant, changes, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
+from reference_broker.replies import ReplyTo
 from reference_broker.vhost import VirtualHost
 
 MUTANTS: list[Mutant] = []
@@ -80,7 +81,7 @@ def _(self: Channel, exchange: str, message: Message) -> None:
     "a mandatory message is returned when its queue has no consumer", "CNF-025",
 )
 def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
-    queues = list(self.vhost.route(exchange, message))
+    queues = [found for found in self.vhost.route(exchange, message) if isinstance(found, Queue)]
     accepted = Channel.publish(self, exchange, message, mandatory)
     if mandatory and queues and not any(queue.consumers for queue in queues):
         self.give_back(exchange, message)
@@ -101,7 +102,7 @@ def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     return bool(queues), not queues or queues[0].publish(message)
 
 
-def put(queue: Queue, message: Message) -> None:
+def put(queue: Queue | ReplyTo, message: Message) -> None:
     queue.publish(message)
 
 

@@ -104,8 +104,10 @@ def test_unknown_vhost(connect):
 def test_channels_are_limited(connect):
     client = greeted(connect)
     client.send(login(), m.ConnectionTuneOk(0, 2, 4096, 0), m.ConnectionOpen(0, "/"))
-    frames = client.send(m.ChannelOpen(1), m.ChannelOpen(2), m.ChannelOpen(3))
-    assert frames[2].reply_code == 530
+    frames = client.send(m.ChannelOpen(1), m.ChannelOpen(65535), m.ChannelOpen(3))
+    assert (frames[2].reply_code, frames[2].reply_text) == (
+        530, "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
+    )
 
 
 def test_channel_methods_before_open(connect):
@@ -127,7 +129,15 @@ def test_frame_max_binds_both_ways(connect):
     client.send(codec.content(m.BasicPublish(1, 0, "", "q"), b"x" * 10_000, 4096))
     frames = client.send(m.BasicGet(1, 0, "q", True))
     assert [len(frame.payload) for frame in frames[2:]] == [4088, 4088, 1824]
-    assert client.send(codec.Body(1, b"x" * 4089))[0].reply_code == 501
+    assert client.send(codec.Body(1, b"x" * 4097))[0].reply_code == 501
+
+
+def test_a_frame_may_be_too_large_by_its_overhead(connect):
+    client = greeted(connect)
+    client.send(login(), m.ConnectionTuneOk(0, 0, 4096, 0), m.ConnectionOpen(0, "/"), m.ChannelOpen(1))
+    client.queue()
+    client.send(m.BasicPublish(1, 0, "", "q"), codec.header(1, 4096), codec.Body(1, b"x" * 4096))
+    assert client.depth() == 1
 
 
 def test_an_empty_body_needs_no_body_frame(client):
