@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
-from reference_broker.embedded import charter, installed_version, make_core
+from reference_broker.embedded import charter, installed_version, make_core, remaking
 from reference_broker.freedom import LIBERTIES
 from reference_broker.limits import SMALLEST_FRAME_MAX, Limits
 from reference_broker.mutants import MUTANTS, UnknownMutant
@@ -51,7 +51,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     security(parser)
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
     parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
-    parser.add_argument("--version", action="version", version=installed_version())
+    parser.add_argument("--product", metavar="NAME", help="introduce yourself as this (default: the dialect's)")
+    parser.add_argument("--version", nargs="?", const="", metavar="VERSION",
+                        help="and of this version (default: the dialect's); without a value: print our own and exit")
     return parser.parse_args(argv)
 
 
@@ -71,6 +73,8 @@ def security(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--frame-max", type=number(SMALLEST_FRAME_MAX, 1 << 31), default=limits.frame_max, metavar="N")
     group.add_argument("--channel-max", type=number(1, 65535), default=limits.channel_max, metavar="N")
+    group.add_argument("--max-message-size", type=number(1, 1 << 40), metavar="OCTETS",
+                       help="of a message's body, beyond which it costs its channel (default: the dialect's)")
     group.add_argument("--heartbeat", type=number(0, 65535), default=limits.heartbeat, metavar="SECONDS")
 
 
@@ -98,8 +102,9 @@ async def serve(options: argparse.Namespace) -> None:
     core = make_core(
         mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
         users=dict(options.user), limits=Limits(
-            frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat
-        ), store=store,
+            frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat,
+            max_message=options.max_message_size,
+        ), store=store, product=options.product, version=options.version,
     )
     server = Server(core, "elastic" if options.http is not None else "real")
     if store is not None:
@@ -110,7 +115,7 @@ async def serve(options: argparse.Namespace) -> None:
     host = options.host
     who = "guest:guest@" if not options.user else ""
     taken = await server.listen(host, options.port)
-    control = Control(server) if options.http is not None else None
+    control = Control(server, remaking(core, store)) if options.http is not None else None
     if control is not None:
         print(f"management on http://{who}{address(host, await control.listen(host, options.http))}", flush=True)
     if secure is not None:
@@ -134,6 +139,9 @@ def address(host: str, port: int) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = arguments(argv)
+    if options.version == "":
+        print(installed_version())
+        return 0
     if options.list_mutants:
         for mutant in MUTANTS.values():
             print(f"{mutant.name}: {mutant.says} ({', '.join(mutant.rules)})")

@@ -1,36 +1,62 @@
 """The broker's management interface: a small HTTP server in the loop of the broker.
 
-Where RabbitMQ has a path for something, it is that path and that JSON, so that the same client sets up both. Ours are
-`/x/clock` and `/x/settings`. Everything is done between two ticks of the core, and one request is one connection.
+What answers is in `management/`; here is HTTP/1.1 itself, as much as clients of such interfaces speak, and the login. A
+request is answered between two ticks of the core. Who is slow, sends too much or comes with too many connections is
+turned away and costs nobody else anything.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from reference_broker.queue import Queue
+from reference_broker import management
+from reference_broker.access import User
+from reference_broker.management import Ask, Refusal, Route, Router, paging
+from reference_broker.management.route import SUFFICE, taken_apart
+from reference_broker.origin import is_loopback
 from reference_broker.server import Server
-from reference_broker.settings import Policy
 
-LARGEST = 1 << 20
-REASONS = {200: "OK", 201: "Created", 204: "No Content", 400: "Bad Request", 404: "Not Found"}
+logger = logging.getLogger(__name__)
+LARGEST = 1 << 24
+"""Octets of a request's body."""
+PATIENCE = 30.0
+"""Seconds that a request may take to come, and a connection to be idle."""
+AT_ONCE = 256
+REALM = 'Basic realm="RabbitMQ Management"'
 
-Answer = tuple[int, Any]
-NOT_FOUND: Answer = 404, {"error": "Object Not Found", "reason": "Not Found"}
+Remake = Callable[[Sequence[str], int | Sequence[str] | None], None]
+
+
+@dataclass(slots=True)
+class Request:
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def stays(self) -> bool:
+        """Does the client want the connection to live on?"""
+        return self.headers.get("connection", "").lower() != "close"
 
 
 class Control:
     """Answers requests for one server; `theirs_only`: none for the paths that RabbitMQ has not."""
 
-    def __init__(self, server: Server, theirs_only: bool = False) -> None:
+    def __init__(self, server: Server, remake: Remake, theirs_only: bool = False) -> None:
         self.server = server
-        self.theirs_only = theirs_only
-        self.vhost = server.broker.vhost
+        self.node = management.Node(server.broker, server.advance, remake)
+        self.router = Router(management.THEIRS if theirs_only else [*management.THEIRS, *management.OURS])
         self.listener: asyncio.Server | None = None
+        self.open: set[asyncio.StreamWriter] = set()
 
     async def listen(self, host: str, port: int) -> int:
         self.listener = await asyncio.start_server(self.serve, host, port)
@@ -40,103 +66,122 @@ class Control:
     async def close(self) -> None:
         if self.listener is not None:
             self.listener.close()
+        for writer in self.open:
+            writer.transport.abort()
+
+    # -- HTTP
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open.add(writer)
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            fields = dict(line.lower().split(": ", 1) for line in head[1:] if ": " in line)
-            body = await reader.readexactly(min(int(fields.get("content-length", "0")), LARGEST))
-            method, target, _ = head[0].split(" ", 2)
-            status, content = self.answer(method, target, body)
-        except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as problem:
-            status, content = 400, {"error": "bad_request", "reason": str(problem)}
-        data = b"" if content is None else json.dumps(content).encode()
-        writer.write(f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: application/json\r\nContent-Length: "
-                     f"{len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
-        writer.close()
+            if len(self.open) <= AT_ONCE:
+                await self.converse(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.open.discard(writer)
+            writer.close()
 
-    def answer(self, method: str, target: str, body: bytes) -> Answer:
-        """One request, by its path."""
-        path = [unquote(part) for part in urlsplit(target).path.strip("/").split("/")]
-        handler = self.handlers().get((method, *path[:2])) if path[0] == "api" or not self.theirs_only else None
-        given = json.loads(body) if body.strip() else {}
-        if handler is None or not isinstance(given, dict):
-            return NOT_FOUND
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = (writer.get_extra_info("peername") or ("127.0.0.1",))[0]
+        stays = True
+        while stays:
+            try:
+                request = await asyncio.wait_for(received(reader, writer), PATIENCE)
+            except Refusal as refused:
+                writer.write(told(*shown(refused), stays=False))
+                return
+            stays = request.stays
+            status, content = self.answer(request, is_loopback(peer))
+            writer.write(told(status, content, stays, head=request.method == "HEAD"))
+            await asyncio.wait_for(writer.drain(), PATIENCE)
+
+    # -- one request
+
+    def answer(self, request: Request, loopback: bool) -> tuple[int, Any]:
+        try:
+            return self.attempt(request, loopback)
+        except Refusal as refused:
+            return shown(refused)
+        except Exception:
+            logger.exception("a defect in the management interface: %s %s", request.method, request.target)
+            return 500, {"error": "internal_error", "reason": "a defect in the broker; its log tells more"}
+
+    def attempt(self, request: Request, loopback: bool) -> tuple[int, Any]:
+        path, query = taken_apart(request.target)
+        route, names = self.router.find("GET" if request.method == "HEAD" else request.method, path)
+        user = self.user(request.headers.get("authorization"), route, loopback)
+        given = route.taken(parsed(request.body)) if route.fields is not None else {}
         self.server.move()
-        result = handler(path[2:], given)
+        answer = route.work(Ask(self.node, user, names, query, given, request.headers))
         self.server.flush()
-        return result
+        return answer.status, paging.listed(answer.content, query)
 
-    def handlers(self) -> dict[tuple[str, ...], Callable[[list[str], dict[str, Any]], Answer]]:
-        return {
-            ("GET", "api", "overview"): self.overview, ("GET", "api", "queues"): self.queues,
-            ("GET", "api", "policies"): self.policies, ("PUT", "api", "policies"): self.set_policy,
-            ("DELETE", "api", "policies"): self.clear_policy, ("GET", "api", "connections"): self.connections,
-            ("GET", "x", "settings"): self.settings, ("PUT", "x", "settings"): self.change_settings,
-            ("POST", "x", "clock"): self.advance, ("GET", "x", "clock"): self.clock,
-        }
+    def user(self, authorization: str | None, route: Route, loopback: bool) -> User:
+        if route.need == "anybody":
+            return User("")
+        if authorization is None:
+            raise Refusal(401, "", "")
+        name, password = credentials(authorization)
+        user = self.server.broker.access.by_password(name, password, loopback)
+        if user is None:
+            raise Refusal(401, "not_authorized", "Login failed")
+        if not any(tag in SUFFICE[route.need] for tag in user.tags):
+            raise Refusal(401, "not_authorised", f"Not {route.need} user")
+        return user
 
-    # -- RabbitMQ's
 
-    def overview(self, path: list[str], given: dict[str, Any]) -> Answer:
-        broker = self.server.broker
-        known = {name: value.decode() for name, kind, value in broker.server_properties if kind == "S"}
-        return 200, {"product_name": known["product"], "product_version": known["version"],
-                     "object_totals": {"queues": len(self.vhost.queues), "connections": len(broker.connections)}}
+async def received(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request:
+    """The next request. Raises Refusal where it cannot be read, IncompleteReadError where none comes."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    except asyncio.LimitOverrunError:
+        raise Refusal(431, "bad_request", "too many header fields") from None
+    words = head[0].split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+        raise Refusal(400, "bad_request", "this is no request of HTTP/1.1")
+    fields = (line.partition(":") for line in head[1:] if line)
+    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
+    if "transfer-encoding" in headers:
+        raise Refusal(411, "length_required", "a body is sent with its Content-Length")
+    length = headers.get("content-length", "0")
+    if not length.isdecimal():
+        raise Refusal(400, "bad_request", "Content-Length is no number")
+    if len(length) > 12 or int(length) > LARGEST:
+        raise Refusal(413, "bad_request", f"a body has {LARGEST} octets at most")
+    if headers.get("expect", "").lower() == "100-continue":
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    return Request(words[0], words[1], headers, await reader.readexactly(int(length)))
 
-    def queues(self, path: list[str], given: dict[str, Any]) -> Answer:
-        if len(path) < 2:
-            return 200, [self.shown(queue) for queue in self.vhost.queues.values()]
-        queue = self.vhost.queues.get(path[1])
-        return (200, self.shown(queue)) if queue is not None else NOT_FOUND
 
-    def shown(self, queue: Queue) -> dict[str, Any]:
-        policy = self.vhost.settings.policy_of(queue)
-        return {
-            "name": queue.name, "vhost": "/", "type": "classic" if queue.quorum is None else "quorum",
-            "durable": queue.durable, "messages_ready": queue.count(), "consumers": len(queue.consumers),
-            "policy": policy.name if policy else None,
-            "effective_policy_definition": dict(policy.definition) if policy else {},
-        }
+def parsed(body: bytes) -> Any:
+    if not body.strip():
+        return {}
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "bad_request", "not_json") from None
 
-    def policies(self, path: list[str], given: dict[str, Any]) -> Answer:
-        return 200, [
-            {"vhost": "/", "name": one.name, "pattern": one.pattern, "apply-to": one.apply_to,
-             "definition": dict(one.definition), "priority": one.priority}
-            for one in self.vhost.settings.policies.values()
-        ]
 
-    def set_policy(self, path: list[str], given: dict[str, Any]) -> Answer:
-        if len(path) != 2 or not isinstance(given.get("definition"), dict) or "pattern" not in given:
-            raise ValueError("a policy has a pattern and a definition")
-        self.vhost.settings.policies[path[1]] = Policy(
-            path[1], str(given["pattern"]), given["definition"], str(given.get("apply-to", "all")),
-            int(given.get("priority", 0)),
-        )
-        return 201, None
+def credentials(authorization: str) -> tuple[str, str]:
+    scheme, _, secret = authorization.partition(" ")
+    try:
+        name, _, password = base64.b64decode(secret.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        name, password = "", ""
+    return (name, password) if scheme.lower() == "basic" else ("", "")
 
-    def clear_policy(self, path: list[str], given: dict[str, Any]) -> Answer:
-        known = len(path) == 2 and self.vhost.settings.policies.pop(path[1], None) is not None
-        return (204, None) if known else NOT_FOUND
 
-    def connections(self, path: list[str], given: dict[str, Any]) -> Answer:
-        return 200, [{"user": one.user, "vhost": "/"} for one in self.server.broker.connections]
+def shown(refused: Refusal) -> tuple[int, Any]:
+    return refused.status, {"error": refused.error, "reason": refused.reason} if refused.error else None
 
-    # -- ours
 
-    def settings(self, path: list[str], given: dict[str, Any]) -> Answer:
-        return 200, {"consumer_timeout": self.vhost.settings.consumer_timeout}
-
-    def change_settings(self, path: list[str], given: dict[str, Any]) -> Answer:
-        timeout = given.get("consumer_timeout")
-        if timeout is not None and (not isinstance(timeout, int) or timeout < 0):
-            raise ValueError("consumer_timeout is a number of milliseconds, or null for the default")
-        self.vhost.settings.consumer_timeout = timeout
-        return 204, None
-
-    def clock(self, path: list[str], given: dict[str, Any]) -> Answer:
-        return 200, {"now": self.server.broker.clock.now}
-
-    def advance(self, path: list[str], given: dict[str, Any]) -> Answer:
-        self.server.advance(float(given.get("seconds", 0)))
-        return self.clock(path, given)
+def told(status: int, content: Any, stays: bool, head: bool = False) -> bytes:
+    data = b"" if content is None else json.dumps(content).encode()
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "Content-Type: application/json",
+        f"Content-Length: {len(data)}", "Cache-Control: no-cache", f"Connection: {'keep-alive' if stays else 'close'}",
+    ]
+    if status == 401:
+        lines.append(f"WWW-Authenticate: {REALM}")
+    return "\r\n".join([*lines, "", ""]).encode() + (b"" if head or status == 204 else data)

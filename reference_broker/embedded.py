@@ -30,7 +30,7 @@ from urllib.parse import quote
 from reference_broker import dialects, freedom
 from reference_broker.access import SALT
 from reference_broker.broker import Broker
-from reference_broker.control import Control
+from reference_broker.control import Control, Remake
 from reference_broker.dialects import DOCUMENTED
 from reference_broker.freedom import Charter
 from reference_broker.limits import Limits
@@ -70,10 +70,17 @@ def charter(liberties: int | Sequence[str], chance: random.Random | None = None)
 def make_parts(mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None) -> Parts:
     """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
     parts = parts_with(mutants, store.parts() if store is not None else None)
+    parts.mutants = tuple(mutants)
     if liberties is not None:
+        parts.liberties = liberties if isinstance(liberties, int) else list(liberties)
         chance = random.Random(liberties if isinstance(liberties, int) else 0)
         charter(liberties, chance).apply(parts, chance)
     return parts
+
+
+def remaking(core: Broker, store: Store | None) -> Remake:
+    """What makes another broker of this one, for what begins from then on. It raises UnknownMutant, UnknownLiberty."""
+    return lambda mutants, liberties: core.remake(make_parts(mutants, liberties, store))
 
 
 def make_core(
@@ -157,17 +164,22 @@ class ReferenceBroker:
 
     @property
     def url(self) -> str:
-        return f"amqp://{self._who}@{self.host}:{self.port}/%2F"
+        return f"amqp://{self._who}@{self._address}:{self.port}/%2F"
 
     @property
     def tls_url(self) -> str:
         """With the broker's own certificate as authority; a client certificate is for the client to add."""
         assert self._tls is not None, "this broker was made without tls"
-        return f"amqps://{self._who}@{self.host}:{self.tls_port}/%2F?cacertfile={quote(self._tls.ca or self._tls.cert)}"
+        authority = quote(self._tls.ca or self._tls.cert)
+        return f"amqps://{self._who}@{self._address}:{self.tls_port}/%2F?cacertfile={authority}"
 
     @property
     def admin_url(self) -> str:
-        return f"http://{self._who}@{self.host}:{self.http_port}"
+        return f"http://{self._who}@{self._address}:{self.http_port}"
+
+    @property
+    def _address(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def _who(self) -> str:
@@ -208,6 +220,10 @@ class ReferenceBroker:
         if self.clock == "real":
             raise ValueError("only a clock that is virtual or elastic can be advanced")
         self._inside(lambda server: server.advance(seconds))
+
+    def alarm(self, reason: str | None) -> None:
+        """Resources are low: who publishes from now on is blocked, and told why (connection.blocked); None: no more."""
+        self._inside(lambda server: server.alarm(reason))
 
     def liberties(self, seed: int | Sequence[str] | None) -> Charter | None:
         """Take these liberties from now on, on new connections and in new queues; none with None. Tells which."""
@@ -267,6 +283,6 @@ class ReferenceBroker:
     async def _control(self) -> Control | None:
         if self.http_port is None or self._server is None:
             return None
-        control = Control(self._server, self.theirs_only)
+        control = Control(self._server, remaking(self._server.broker, self._store), self.theirs_only)
         self.http_port = await control.listen(self.host, self.http_port)
         return control

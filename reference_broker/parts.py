@@ -71,6 +71,9 @@ class Parts:
     vhost: type[VirtualHost] = VirtualHost
     publish: Callable[..., None] = basic.publish
     handlers: dict[type[codec.Method], Handler] = field(default_factory=lambda: dict(HANDLERS))
+    mutants: tuple[str, ...] = ()
+    liberties: int | list[str] | None = None
+    """What was asked for: a seed, or names."""
 
     def override(self, part: str, **methods: Any) -> None:
         """Replace methods of one class by a subclass that has others."""

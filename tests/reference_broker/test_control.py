@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import urllib.error
 import urllib.request
@@ -16,11 +17,12 @@ Ask = Callable[..., Any]
 
 
 def asking(broker: ReferenceBroker) -> Ask:
-    base = broker.admin_url.replace("guest:guest@", "")
+    base, login = broker.admin_url.replace("guest:guest@", ""), "Basic " + base64.b64encode(b"guest:guest").decode()
 
     def ask(method: str, path: str, content: object = None) -> Any:
         body = None if content is None else json.dumps(content).encode()
-        with urllib.request.urlopen(urllib.request.Request(base + path, body, method=method), timeout=5) as answer:
+        request = urllib.request.Request(base + path, body, {"Authorization": login}, method=method)
+        with urllib.request.urlopen(request, timeout=5) as answer:
             text = answer.read()
         return json.loads(text) if text else None
 

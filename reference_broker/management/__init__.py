@@ -1,0 +1,28 @@
+"""The management interface without its sockets: RabbitMQ's paths, and ours beside them."""
+
+from reference_broker.management import (
+    bindings,
+    clients,
+    messages,
+    ours,
+    overview,
+    policies,
+    topology,
+    users,
+)
+from reference_broker.management.node import Node
+from reference_broker.management.openapi import description
+from reference_broker.management.route import Answer, Ask, Refusal, Route, Router, route
+
+THEIRS: list[Route] = [
+    one for module in (overview, users, policies, topology, bindings, messages, clients) for one in module.ROUTES
+]
+OURS: list[Route] = ours.ROUTES
+
+
+@route(OURS, "GET", "/api/openapi.json", "This description.", need="anybody", shape="Description")
+def openapi(ask: Ask) -> Answer:
+    return Answer(description([*THEIRS, *OURS], ask.node.product["product_version"]))
+
+
+__all__ = ["OURS", "THEIRS", "Answer", "Ask", "Node", "Refusal", "Route", "Router", "description", "route"]

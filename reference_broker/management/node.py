@@ -1,0 +1,89 @@
+"""What the management interface works on: the broker, and a channel of its own for what clients could do as well.
+
+Whatever can be done over AMQP is done as AMQP: by the same handlers, with the same checks and permissions, on a channel
+that exists for one request. So both sides refuse the same things for the same reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import codec
+from codec.errors import ReplyCode
+from reference_broker import needs
+from reference_broker.access import User
+from reference_broker.broker import NOTHING, Broker
+from reference_broker.channel import Channel
+from reference_broker.errors import AmqpException
+from reference_broker.management.route import NOT_FOUND, Refusal
+from reference_broker.vhost import VirtualHost
+
+if TYPE_CHECKING:
+    from reference_broker.connection import Outbound
+
+
+@dataclass(slots=True)
+class Node:
+    """The broker, and what only its shell can do: let time pass, become another one."""
+
+    broker: Broker
+    advance: Callable[[float], None]
+    remake: Callable[[Sequence[str], int | Sequence[str] | None], None]
+
+    @property
+    def name(self) -> str:
+        return "reference@localhost"
+
+    @property
+    def product(self) -> dict[str, str]:
+        known = {name: value.decode() for name, kind, value in self.broker.server_properties if kind == "S"}
+        return {"product_name": known["product"], "product_version": known["version"]}
+
+
+class Direct:
+    """A channel without a wire."""
+
+    def __init__(self, vhost: VirtualHost, user: User, broker: Broker) -> None:
+        self.connection = broker.parts.connection(broker)
+        self.connection.user, self.connection.vhost = user.name, vhost
+        self.connection.permit(user.permissions.get(vhost.name, NOTHING))
+        self.channel: Channel = broker.parts.channel(self.connection, 1)
+
+    def do(self, method: codec.Method) -> list[Outbound]:
+        """What is said to it. Raises Refusal where a client would lose its channel or connection."""
+        try:
+            self.check(method)
+            self.channel.connection.parts.handlers[type(method)](self.channel, method)
+        except AmqpException as error:
+            raise refusal(error, self.channel.vhost.name) from None
+        said, self.connection.outbox = self.connection.outbox, []
+        return said
+
+    def publish(self, method: codec.Method, header: codec.Header, body: bytes) -> list[Outbound]:
+        try:
+            self.check(method)
+            self.connection.parts.publish(self.channel, method, header, body)
+        except AmqpException as error:
+            raise refusal(error, self.channel.vhost.name) from None
+        said, self.connection.outbox = self.connection.outbox, []
+        return said
+
+    def check(self, method: codec.Method) -> None:
+        if self.connection.restricted is not None:
+            needs.check(self.connection.restricted, self.channel, method)
+
+    def end(self) -> None:
+        """What was taken and not settled goes back."""
+        self.channel.end()
+        self.connection.broker.forget(self.connection)
+
+
+def refusal(error: AmqpException, vhost: str) -> Refusal:
+    text = error.reply_text(vhost).removeprefix(f"{error.code.text} - ")
+    if error.code is ReplyCode.ACCESS_REFUSED:
+        return Refusal(401, "not_authorised", f"Access refused: {text}")
+    if error.code is ReplyCode.NOT_FOUND:
+        return Refusal(404, NOT_FOUND[1], text)
+    return Refusal(400, "bad_request", text)

@@ -1,0 +1,51 @@
+"""What RabbitMQ lets one ask of any list: its order, some members only, a page of it, names that fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reference_broker.management.route import bad_request
+
+MOST = 500
+
+
+def listed(found: Any, query: Mapping[str, str]) -> Any:
+    """A list as it was asked for; anything else as it is. Raises Refusal."""
+    if not isinstance(found, list):
+        return found
+    if "name" in query:
+        found = [one for one in found if fits(str(one.get("name", "")), query)]
+    if "sort" in query:
+        backwards = query.get("sort_reverse") == "true"
+        found = sorted(found, key=lambda one: str(one.get(query["sort"], "")), reverse=backwards)
+    total = found
+    if "page" in query:
+        page, size = number(query, "page", 1, len(found) + 1), number(query, "page_size", 100, MOST)
+        found = found[(page - 1) * size : page * size]
+    if "columns" in query:
+        columns = query["columns"].split(",")
+        found = [{name: one[name] for name in columns if name in one} for one in found]
+    if "page" not in query:
+        return found
+    return {
+        "items": found, "item_count": len(found), "total_count": len(total), "filtered_count": len(total),
+        "page": page, "page_size": size, "page_count": max(1, -(-len(total) // size)),
+    }
+
+
+def fits(name: str, query: Mapping[str, str]) -> bool:
+    if query.get("use_regex") != "true":
+        return query["name"].lower() in name.lower()
+    try:
+        return re.search(query["name"], name) is not None
+    except re.error as problem:
+        raise bad_request(f"name is no regular expression: {problem}") from None
+
+
+def number(query: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = query.get(name, str(default))
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise bad_request(f"{name} is a number from 1 to {most}, not {text[:20]!r}")
+    return int(text)
