@@ -6,6 +6,7 @@ words of the protocol, without the names of a run. What brokers say is shown as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from reports.html.words import count
 from reports.summary import fenced, text
 
 Doc = Mapping[str, Any]
+_ELSEWHERE = re.compile(r"amqpconf\.[\w.-]+")
 _HIDDEN = ("n", "who", "on", "channel", "method", "decisive", "seconds", "routing_key", "message", "properties", "body",
            "delivery_tag", "queue", "exchange", "capabilities", "reserved_1", "consumer_tag")
 
@@ -60,8 +62,9 @@ def _entry(number: int, entry: Doc, played: int) -> Iterator[str]:
         yield from fenced(answers)
         yield ""
     for one in rules:
+        observed, allowed = (text(_bare(one[name])) for name in ("observed", "allowed"))
         yield (f"- By the profile {text(one['profile'])} {text(one['broker'])} contradicts {one['rule']} on "
-               f"{one['queue_type']} queues: {text(one['observed'])}. Allowed is: {text(one['allowed'])}.")
+               f"{one['queue_type']} queues: {observed}. Allowed is: {allowed}.")
     yield ""
 
 
@@ -98,15 +101,15 @@ def _words(row: Doc, came: Mapping[int, str | None]) -> str:
 
 
 def _bare(name: object) -> str:
-    """`q1` for {q1}."""
-    return str(name).removeprefix("{").removesuffix("}")
+    """`q1` for {q1}; a queue that the story does without has no number."""
+    return _ELSEWHERE.sub("another-queue", str(name)).removeprefix("{").removesuffix("}")
 
 
 def _field(name: str, value: object) -> str:
     name = name.rstrip("_").replace("_", "-")
     if isinstance(value, Mapping):
-        return " ".join(f"{key}={inner}" for key, inner in value.items())
-    return name if value is True else f"{name}={value}"
+        return " ".join(f"{key}={_bare(inner)}" for key, inner in value.items())
+    return name if value is True else f"{name}={_bare(value)}"
 
 
 def _sentence(said: str) -> str:

@@ -55,6 +55,11 @@ class Sighting:
     finding: Finding
 
 
+Disagreements = dict[tuple[str, str], list[tuple[Side, Side, Sighting]]]
+"""By rule, and by the broker that contradicts it by its own profile; none where it does so by the profile of the other:
+what each of the two does by the profile of the other is one difference, seen from two sides."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A story that was played on both, and what each answered to its last step."""
@@ -65,7 +70,7 @@ class Shown:
 
 def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dict[str, Any]:
     """The document of all disagreements on these rules; see `reports.compatibility`."""
-    found: dict[tuple[str, str], list[tuple[Side, Side, Sighting]]] = {}
+    found: Disagreements = {}
     scenes = 0
     for profile in {side.profile.name: side.profile for side in (after, before)}.values():
         with ThreadPoolExecutor(2) as pool:
@@ -74,7 +79,8 @@ def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dic
         for one, other, here, there in ((before, after, old[1], new[1]), (after, before, new[1], old[1])):
             for kind in here:
                 if kind not in there:
-                    found.setdefault((kind[0], one.name), []).append((one, other, here[kind]))
+                    own = one.name if one.profile.name == profile.name else ""
+                    found.setdefault((kind[0], own), []).append((one, other, here[kind]))
     told, untold = _told(found, say)
     return {
         "schema": SCHEMA, "before": _about(before), "after": _about(after), "scenes": scenes, "played": AGAIN,
@@ -112,21 +118,18 @@ def _seen(one: Play, bench: Bench) -> Iterator[Sighting]:
             yield Sighting(one.name, one.queue_type, bench.profile, events, finding)
 
 
-def _told(
-    found: Mapping[tuple[str, str], Sequence[tuple[Side, Side, Sighting]]], say: Say,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _told(found: Disagreements, say: Say) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The disagreements that an exchange shows, those that one exchange shows together; and the others."""
     shown: dict[str, dict[str, Any]] = {}
     untold: list[dict[str, Any]] = []
     order = list(rules.CATALOGUE)
-    for (rule, name), seen in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
-        result: Shown | str = ""
+    for (rule, _), seen in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
         for one, other, sighting in sorted(seen, key=lambda each: len(each[2].events))[:TRIES]:
             result = _tried(one, other, sighting)
             if isinstance(result, Shown):
                 break
         say(f"{rule}: {len(result.story)} steps" if isinstance(result, Shown) else f"{rule}: not shown, {result}")
-        about = {"rule": rule, "title": rules.get(rule).title, "clause": rules.get(rule).clause, "broker": name,
+        about = {"rule": rule, "title": rules.get(rule).title, "clause": rules.get(rule).clause, "broker": one.name,
                  "other": other.name, "profile": sighting.profile.name, "scene": sighting.scene,
                  "queue_type": sighting.queue_type, "allowed": sighting.finding.allowed,
                  "observed": sighting.finding.observed}
@@ -184,21 +187,20 @@ def _performed(rows: Sequence[Row], one: Side, other: Side, wait: float) -> Show
 def _listened(rows: Sequence[Row], target: Target, wait: float) -> tuple[int, tuple[str, ...]]:
     """One performance: its verdict, and what came after the last that the client sent."""
     wire = Listening(raw.Wire(address(target)))
-    begin = time.monotonic()
     try:
         verdict = player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", wait).play()
     except Exception:  # a broker that goes away, in whatever way
         return player.UNCLEAR, ()
     finally:
         cleaned(wire)
-    return verdict, wire.answers() or (f"nothing, within {time.monotonic() - begin:.0f} s",)
+    return verdict, wire.answers()
 
 
 class Listening:
     """A wire that keeps what the broker says after the last that the client sends."""
 
     def __init__(self, wire: Any) -> None:
-        self._wire, self._heard = wire, list[str]()
+        self._wire, self._heard, self._sent = wire, list[str](), time.monotonic()
 
     def connect(self, name: str, capabilities: dict[str, Any]) -> None:
         self._wire.connect(name, capabilities)
@@ -212,6 +214,7 @@ class Listening:
     def send(self, name: str, sent: list[dict[str, Any]]) -> None:
         if any(row["channel"] != _BROOM for row in sent):
             self._heard.clear()
+            self._sent = time.monotonic()
         self._wire.send(name, sent)
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:
@@ -221,4 +224,5 @@ class Listening:
 
     def answers(self) -> tuple[str, ...]:
         """In words; what comes again and again is told once."""
-        return tuple(line for place, line in enumerate(self._heard) if place == 0 or line != self._heard[place - 1])
+        silence = f"nothing, within {time.monotonic() - self._sent:.0f} s"
+        return tuple(dict.fromkeys(self._heard)) or (silence,)
