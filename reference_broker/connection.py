@@ -309,7 +309,7 @@ class Connection:
         self.reader.frame_max = self.frame_max + FRAME_OVERHEAD
         self.heartbeat = method.heartbeat
         if self.heartbeat:
-            self.broker.clock.at(self.broker.clock.now + self.heartbeat / 2, self.beat)
+            self.broker.clock.at(self.broker.clock.now + self.heartbeat / 2, type(self).beat, self)
 
     def enter(self, method: m.ConnectionOpen) -> None:
         name = method.virtual_host
@@ -387,7 +387,7 @@ class Connection:
         self.phase = Phase.CLOSING
         text = error.reply_text(self.vhost.name)
         self.send(m.ConnectionClose(0, error.code, text, *(error.offender or offender)))
-        self.broker.clock.at(self.broker.clock.now + PATIENCE, self.finish)
+        self.broker.clock.at(self.broker.clock.now + PATIENCE, type(self).finish, self)
 
     def lost(self) -> None:
         """The transport is gone."""
@@ -417,7 +417,7 @@ class Connection:
             return
         if now - self.wrote_at >= self.heartbeat / 2:
             self.send(codec.Heartbeat())
-        self.broker.clock.at(now + self.heartbeat / 2, self.beat)
+        self.broker.clock.at(now + self.heartbeat / 2, type(self).beat, self)
 
     # -- what the peer announced
 

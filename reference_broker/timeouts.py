@@ -34,7 +34,7 @@ TICK = 60.0
 class Line:
     """Deliveries with one timeout, oldest first."""
 
-    __slots__ = ("armed", "consumer", "timeout", "waiting")
+    __slots__ = ("__weakref__", "armed", "consumer", "timeout", "waiting")
 
     def __init__(self, timeout: float | None, consumer: Consumer | None = None) -> None:
         self.timeout = timeout
@@ -99,7 +99,7 @@ class Timeouts:
             line.waiting.popleft()
         if line.waiting and not line.armed:
             line.armed = True
-            self.clock.at(line.waiting[0][0], lambda: self.fire(line))
+            self.clock.at(line.waiting[0][0], type(self).fire, self, line)
 
     def out(self, delivery: Delivery) -> bool:
         """Is it unsettled, and its channel there?"""
@@ -188,7 +188,7 @@ class Timeouts:
         if not self.ticking:
             self.ticking = True
             passed = (self.clock.now - self.began) // TICK
-            self.clock.at(self.began + (passed + 1) * TICK, self.tick)
+            self.clock.at(self.began + (passed + 1) * TICK, type(self).tick, self)
 
     def tick(self) -> None:
         """The oldest delivery alone; younger ones hide behind it."""
