@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs timeouts clean
+.PHONY: help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs timeouts crash clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -74,6 +74,9 @@ repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real
 timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, measured on the reference broker and on 4.3
 	@$(PY) .ci/brokers.py start rmq43 rmq43-short
 	@$(PY) -m conformance.front.timeouts $$($(PY) .ci/brokers.py nodes rmq43 rmq43-short)
+
+crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and see what it kept: build/crash.json; SEED=1
+	@$(PY) -m benchmarks.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 docs: setup  ## regenerate the pages that are made from data
 	@$(PY) -m conformance.rules.docs

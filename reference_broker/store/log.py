@@ -5,9 +5,9 @@ is not readable in an older one was damaged later, by no crash of ours; it is pu
 goes on behind it, since each segment stands on its own definitions. Segments go from the oldest on, so one that is
 missing among the others says that all before it were to go.
 
-`append` writes blocks of one segment and syncs it. If that fails, none of it is there: the next attempt cuts the file
-back to what is known to be good and writes everything again, because after a failed fsync nothing else can be believed.
-A new segment is begun after the last is synced, in a name that is synced, too.
+`append` writes blocks of one segment and syncs it. If that fails, none of it counts: the next attempt writes all of it
+again to the same place, because after a failed fsync nothing else can be believed. A new segment is begun after the last
+is synced, in a name that is synced, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Log:
         self._file: File | None = None
         self._segment = 0
         self._good = 0
-        self._suspect = False
 
     # -- recovery
 
@@ -91,30 +90,24 @@ class Log:
         if segment != self._segment:
             self._begin(segment)
         assert self._file is not None
-        if self._suspect:
-            self._file.truncate(self._good)
         data = b"".join(blocks if self._good else [MAGIC, *blocks])
-        self._suspect = True
         self._file.write(self._good, data)
         if self.sync:
             self._file.sync()
             if not self._good:
                 self.disk.sync()
-        self._suspect = False
         self._good += len(data)
         self.newest = segment
 
     def _begin(self, segment: int) -> None:
         file = self.disk.open(name_of(segment))
         self.close()
-        self._file, self._segment, self._good, self._suspect = file, segment, 0, True
+        self._file, self._segment, self._good = file, segment, 0
 
     def drop_before(self, oldest: int) -> None:
-        """These segments are not needed any more; each is gone before the next one goes."""
+        """These segments are not needed any more."""
         for number in range(self.oldest, oldest):
             self.disk.remove(name_of(number))
-            if self.sync:
-                self.disk.sync()
             self.oldest = number + 1
 
     def close(self) -> None:
