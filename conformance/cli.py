@@ -96,7 +96,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _trace, _mutants):
+    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _trace, _mutants, _clients):
         add(verbs)
     return top
 
@@ -281,6 +281,28 @@ def legal(options: argparse.Namespace) -> int:
     workers = _workers(options.workers)
     count = (os.cpu_count() or 1) if workers is None or workers == "auto" else int(workers)
     return run(Wishes(options.legal, options.seed, count, options.format))
+
+
+def _clients(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "clients", clients, "tell what client libraries show of each rule, and what they hide")
+    added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
+    added.add_argument("--library", action="append", default=[], metavar="NAME",
+                       help="pika-select, pika-blocking or py-amqp; may repeat (default: all)")
+    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND",
+                       help="a library of your own, by an adapter (docs/test-a-client.md); may repeat")
+    added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
+    added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
+    added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
+    added.add_argument("--out", type=Path, metavar="FILE", help="write it there instead of printing it")
+    added.add_argument("--format", choices=("text", "json", "markdown"), default="text",
+                       help="a summary, the document, or a page")
+
+
+def clients(options: argparse.Namespace) -> int:
+    from conformance.front.clients import Wishes, run
+
+    return run(Wishes(options.url, options.library, options.adapter, options.rules, options.depth, options.profile),
+               options.format, options.out)
 
 
 def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -49,7 +49,7 @@ def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
     """Cancels all consumers and closes all channels, so that what they hold goes back."""
     used = stage.used()
     for channel in _open(used) if stage.cancels else ():
-        for tag, consumer in (channel.view.consumers if channel.view else {}).items():
+        for tag, consumer in list(channel.view.consumers.items() if channel.view else ()):
             if consumer.state == "live":
                 channel.cancel(tag)
     stage.quiesce()

@@ -1,0 +1,119 @@
+"""The stage on which a client library plays a scene of the suite.
+
+Every connection that the scene opens is the library's. Declaring, draining and deleting queues is done backstage by a
+raw connection of our own, in the same history, so that a library that has lost its way takes nothing with it. The tap
+is turned and the library is heard whenever the stage waits. What is judged is the wire, as ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from conformance.channel import Channel
+from conformance.drivers.clients.library import Library, Stuck
+from conformance.drivers.clients.link import LibraryLink
+from conformance.drivers.clients.wiretap import Wiretap
+from conformance.drivers.raw import RawConnection
+from conformance.events import Event
+from conformance.front.plays import Bench, Play
+from conformance.recorder import Recorder
+from conformance.stage import SceneOver, Stage
+
+CREW = "backstage"
+SLICE = 0.02
+"""Seconds that a library is left to itself between two looks at the wire."""
+
+
+class LibraryStage(Stage):
+    """One history, made by one library."""
+
+    def __init__(self, bench: Bench, play: Play, library: Library) -> None:
+        recorder = Recorder("clients", bench.target.address)
+        super().__init__(
+            bench.target, bench.profile, recorder, play.name, play.check.rules, play.queue_type, bench.deadline,
+        )
+        self.library = library
+        self.library.shown.clear()
+        self.library.now = lambda: self.events[-1].seq if self.events else 0
+        self.tap = Wiretap(bench.target, self.recorder.builder, self.recorder.emit)
+        self.links: dict[str, LibraryLink] = {}
+        bench.around.enter(self)
+
+    def connect(
+        self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None,
+    ) -> RawConnection:
+        """A connection of the library. Raises Cannot where it cannot be one like this."""
+        link = LibraryLink(name, self.target, self.library, self.tap, self._turn, self.events)
+        connection = cast(RawConnection, link)
+        self.links[name] = link
+        self.connections[name] = connection
+        link.open(heartbeat, capabilities, properties or {})
+        return connection
+
+    def pump(self, timeout: float = 0.0) -> list[Event]:
+        """Until something new has happened on the wire or is shown, or the time is over."""
+        self._bounded()
+        seen, shown, until = len(self.events), len(self.library.shown), time.monotonic() + timeout
+        while True:
+            left = max(0.0, until - time.monotonic())
+            self.library.do(self._turn, self.deadline + timeout, do="wait", seconds=min(left, SLICE))
+            self._turn(0)
+            if (len(self.events), len(self.library.shown)) > (seen, shown) or left <= 0:
+                self._catch_up()
+                return self.events[seen:]
+
+    def _catch_up(self) -> None:
+        """The library has read what has come."""
+        before = -1, -1
+        while before != (before := (len(self.events), len(self.library.shown))):
+            self.library.do(self._turn, self.deadline, do="wait", seconds=0)
+            self._turn(0)
+
+    def rounds(self) -> None:
+        """A round trip on each connection of the library."""
+        for link in self.links.values():
+            if link.alive:
+                with suppress(SceneOver):
+                    super()._hand(cast(RawConnection, link)).flow()
+        self.quiesce()
+
+    def cleanup(self) -> None:
+        """Also has the library forget its connections; what it says on the way out is no part of the history."""
+        super().cleanup()
+        with suppress(Stuck):
+            if self.library.running and self.tap.listening:
+                self.library.do(self._turn, self.deadline, do="end")
+        self.tap.close()
+
+    def listen(self) -> None:
+        """The library shows what it has read and not yet shown."""
+        self.pump(SLICE)
+
+    def _hand(self, connection: RawConnection) -> Channel:
+        return super()._hand(self._crew())
+
+    def _home(self, queue: str) -> RawConnection:
+        return self._crew()
+
+    def _crew(self) -> RawConnection:
+        """Our own connection."""
+        if CREW not in self.connections:
+            self.connections[CREW] = RawConnection.open(self.target, self.recorder, CREW)
+        return self.connections[CREW]
+
+    def _turn(self, seconds: float) -> None:
+        """Whatever can go on goes on, after waiting for at most so many seconds for something to happen."""
+        others: list[Any] = [self.library]
+        crew = self.connections.get(CREW)
+        if crew is not None and crew.alive:
+            crew.flush()
+            others.append(crew.wire)
+        self.tap.wait(seconds, *others)
+        if crew is not None and crew.alive:
+            crew.receive()
+        while self.tap.turn():
+            pass
