@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.profiles"),
     "conformance.suite": (*DRIVING, "conformance.machines", "conformance.brokers", "conformance.evidence"),
     "reports": ("codec", "conformance.events", "conformance.rules", "conformance.profiles", "conformance.verdicts",
-                "conformance.monitors", VERSION),
+                "conformance.monitors", "conformance.evidence.emit", VERSION),
     # the front door puts the rooms together, so it may know them all
     "conformance.cli": OURS,
     "conformance.plugin": OURS,

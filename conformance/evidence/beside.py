@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.events import Event
+from conformance.events import DEADLINE, Event
 from conformance.monitors import Judge
 from conformance.profiles import Profile
 
@@ -20,6 +20,8 @@ def states(events: Sequence[Event], profile: Profile) -> dict[int, str]:
     channels = sorted({(event.connection, event.channel) for event in events if event.channel})
     for event in events:
         judge.step(event)
+        if event.kind == DEADLINE:  # from here on the model expects nothing any more
+            continue
         state = "; ".join([*_waiting(judge, queues), *_open(judge, channels)])
         if state != before:
             found[event.seq], before = state or "nothing waits, nothing is open", state

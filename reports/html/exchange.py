@@ -14,6 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from conformance.evidence import emit
 from reports.folding import runs, told
 from reports.html.frames import Cut, cut
 from reports.html.ladder import Rung, ladder
@@ -22,6 +23,8 @@ _SET_UP = frozenset(
     f"{asked}{answer}" for answer in ("", "-ok")
     for asked in ("channel.open", "confirm.select", "exchange.declare", "queue.declare", "queue.bind")
 )
+SCRIPTS = {"raw": "plain sockets", "pika": "pika", "py-amqp": "py-amqp"}
+"""By the name that a file has: what a script is written for."""
 _TO = {">": "to the broker", "<": "from the broker", "-": "beside the wire"}
 
 
@@ -36,6 +39,8 @@ class StepView:
     kind: str
     size: int
     frames: tuple[Cut, ...]
+    state: str = ""
+    """What waits and what is open after it, by the model, where that changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +53,34 @@ class CaseView:
     steps: tuple[StepView, ...]
     frames_of_interest: int
     complete: bool = True
+    script: str = ""
+    """The script over plain sockets, to copy; empty where there is none, or no room for it."""
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """(what it is, where it is beside the page); none where the page is no report of a run, with a folder."""
+        if not str(self.data.get("rerun", "")).startswith("amqp-conformance run"):
+            return []
+        where, told = f"cases/{self.data['id']}", bool(self.data.get("story"))
+        absent = self.data.get("absent") or {}
+        scripts = [(f"script, {words}", f"{where}.{library}.py") for library, words in SCRIPTS.items()
+                   if told and library not in absent]
+        shown = [("transcript", f"{where}.txt"), ("capture", f"{where}.pcap")] if self.data.get("steps") else []
+        return [*scripts, ("case", f"{where}.json"), *shown]
+
+    @property
+    def unwritten(self) -> list[str]:
+        """Which scripts there are not, and why: one reason where it is that of all."""
+        if not self.data.get("story"):
+            return [f"No script and no replay: {self.data['untold']}."] if self.data.get("untold") else []
+        return [f"No script by {library}: {why}." for library, why in sorted((self.data.get("absent") or {}).items())]
 
     def size(self, part: str) -> int:
         """How many characters of the page the steps in words, the picture or the octets take, roughly."""
         if part == "ladder":
             return len(self.ladder)
         if part == "steps":
-            return sum(150 + 2 * len(step.anchor) + len(step.text) for step in self.steps)
+            return sum(150 + 2 * len(step.anchor) + len(step.text) + len(step.state) for step in self.steps)
         return sum(_weight(frame) for step in self.steps for frame in step.frames)
 
     def without(self, part: str) -> CaseView:
@@ -84,6 +110,16 @@ def case_view(case: Mapping[str, Any], key: str) -> CaseView:
     picture = ladder(rungs, anchor, _about(case, rungs)) if rungs else Markup("")
     shown = [_step(group, rung) for group, rung in zip(groups, rungs, strict=True)]
     return CaseView(anchor, case, picture, tuple(shown), sum(bool(step.get("interest")) for step in steps))
+
+
+def scripted(view: CaseView, rule: Mapping[str, Any]) -> CaseView:
+    """The case with its script over plain sockets, where it has one."""
+    case = view.data
+    if not case.get("story") or emit.RAW in (case.get("absent") or {}):
+        return view
+    about = {"id": case["id"], "title": rule["title"], "clause": rule["clause"], "allowed": case["allowed"],
+             "observed": case["observed"], "reproduced": case["reproduced"]}
+    return replace(view, script=emit.scripts(case["story"], about)[0][emit.RAW])
 
 
 def _failing(steps: Sequence[Mapping[str, Any]], at: int) -> int:
@@ -138,13 +174,14 @@ def _rung(group: Sequence[Mapping[str, Any]], anchor: str, bad: bool) -> Rung:
     step = group[0]
     label, connection = str(step["n"]), str(step["connection"])
     kind = "bad" if bad else "plain" if step.get("interest") else "quiet"
+    state = next((str(one["state"]) for one in reversed(group) if one.get("state")), "")
     if _whole(group) and not bad:
         text = "connects" if _handshake(step) else _setting_up(group)
-        return Rung(label, connection, ">", text, kind, f"{anchor}-{label}")
+        return Rung(label, connection, ">", text, kind, f"{anchor}-{label}", state)
     direction, text = str(step["direction"]), told(group)
     if text.startswith("waited"):
         direction, kind = "<", f"{kind} vain"
-    return Rung(label, connection, direction, text, kind, f"{anchor}-{label}")
+    return Rung(label, connection, direction, text, kind, f"{anchor}-{label}", state)
 
 
 def _whole(group: Sequence[Mapping[str, Any]]) -> bool:
@@ -156,7 +193,8 @@ def _step(group: Sequence[Mapping[str, Any]], rung: Rung) -> StepView:
     raws = [str(step.get("raw", "")) for step in group]
     shown = raws if _whole(group) or len(raws) < 3 else [raws[0], raws[-1]]
     frames = tuple(frame for raw in shown for frame in cut(raw))
-    return StepView(rung.label, rung.link, rung.text, _where(group), rung.kind, sum(map(len, raws)) // 2, frames)
+    size = sum(map(len, raws)) // 2
+    return StepView(rung.label, rung.link, rung.text, _where(group), rung.kind, size, frames, rung.state)
 
 
 def _where(group: Sequence[Mapping[str, Any]]) -> str:

@@ -18,6 +18,8 @@ MARGIN = 70
 SPAN = {2: 500, 3: 760}
 """Width of the picture by number of lifelines."""
 WIDEST = 980
+STATE, STATE_ROOM = 270, 38
+"""What the column beside the picture takes, and how many characters stand in it; the list of steps has all of them."""
 _LONG = re.compile(r"\b[\w-]+\.[\w.-]{14,}(?<=\d)")
 """Names as the suite gives them to queues: only their ends differ."""
 
@@ -32,19 +34,25 @@ class Rung:
     text: str
     kind: str
     link: str = ""
+    state: str = ""
+    """What waits and what is open after it, where that changes."""
 
 
 def ladder(rungs: Sequence[Rung], name: str, about: str) -> Markup:
     """The picture of an exchange, with a title and a description for those who do not see it."""
     places = columns([rung.connection for rung in rungs])
-    width = _width(len(places))
+    beside = any(rung.state for rung in rungs)
+    drawn = _width(len(places))
+    width = drawn + (STATE if beside else 0)
     height = TOP + ROW * len(rungs) + 6
     lines = [_lifeline(place, title, height - 12) for title, place in places.items()]
-    rows = [_row(rung, places, TOP + ROW * row, width) for row, rung in enumerate(rungs)]
+    rows = [_row(rung, places, TOP + ROW * row, drawn, width) for row, rung in enumerate(rungs)]
+    if beside:
+        lines.append(Markup('<text class="who" x="{x}" y="24">waits and is open</text>').format(x=drawn))
     opening = Markup(
         '<svg class="ladder w{lines}" viewBox="0 0 {w} {h}" role="group" aria-labelledby="{n}-t {n}-d">'
         '<title id="{n}-t">Exchange in {count} steps</title><desc id="{n}-d">{about}</desc>'
-    ).format(lines=min(len(places), 3), w=width, h=height, n=name, count=len(rungs), about=about)
+    ).format(lines=3 if beside else min(len(places), 3), w=width, h=height, n=name, count=len(rungs), about=about)
     return opening + Markup("").join(rows + lines) + Markup("</svg>")
 
 
@@ -69,7 +77,7 @@ def _lifeline(x: int, title: str, foot: int) -> Markup:
     ).format(x=x, foot=foot, title=caption if len(caption) < 18 else caption[:16] + "…")
 
 
-def _row(rung: Rung, places: dict[str, int], y: int, width: int) -> Markup:
+def _row(rung: Rung, places: dict[str, int], y: int, drawn: int, width: int) -> Markup:
     band = Markup('<rect class="hit" x="6" y="{y}" width="{w}" height="{h}" rx="6"/>').format(
         y=y - 22, w=width - 12, h=ROW - 3,
     )
@@ -77,8 +85,8 @@ def _row(rung: Rung, places: dict[str, int], y: int, width: int) -> Markup:
     number = Markup('<text class="num" x="40" y="{y}" text-anchor="end">{label}</text>').format(
         y=y + 4, label=mark + rung.label,
     )
-    drawn = _note(rung, y, width) if rung.direction == "-" else _arrow(rung, places, y)
-    body = band + number + drawn
+    picture = _note(rung, y, drawn) if rung.direction == "-" else _arrow(rung, places, y)
+    body = band + number + picture + _state(rung.state, drawn, y)
     if rung.link:
         body = Markup('<a href="#{link}">{body}</a>').format(link=rung.link, body=body)
     return Markup('<g class="rung {kind}">{body}</g>').format(kind=rung.kind, body=body)
@@ -96,6 +104,16 @@ def _arrow(rung: Rung, places: dict[str, int], y: int) -> Markup:
         '<text class="said" x="{mid}" y="{ty}" text-anchor="middle">{text}</text>'
     ).format(a=start, b=end - 7 * step, y=y, end=end, dx=-9 * step, mid=(start + end) // 2, ty=y - 6,
              text=_said(rung.text, span))
+
+
+def _state(state: str, x: int, y: int) -> Markup:
+    """The state in the column beside the picture, by its beginning where it is long; all of it on pointing."""
+    if not state:
+        return Markup("")
+    short = state if len(state) <= STATE_ROOM else state[:STATE_ROOM - 1] + "…"
+    return Markup('<text class="num state" x="{x}" y="{y}">{short}<title>{state}</title></text>').format(
+        x=x, y=y + 4, short=short, state=state,
+    )
 
 
 def _note(rung: Rung, y: int, width: int) -> Markup:

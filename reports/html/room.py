@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.html.exchange import CaseView, case_view
+from reports.html.exchange import CaseView, case_view, scripted
 from reports.html.runs import Run
 from reports.html.words import gravity
 
 ROOM = 430_000
 """Characters of steps, pictures and octets on a page about many brokers."""
+
+SCRIPTS = 12
+"""Scripts on a page about one broker; the others are in its folder."""
 
 PARTS = ("steps", "ladder", "frames")
 
@@ -25,7 +28,7 @@ def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list
     """The cases of each side."""
     made = [[case_view(case, run.key) for case in data.get("cases") or ()] for run, data in sides]
     if brokers < 2:
-        return made
+        return _with_scripts(sides, made)
     made = [[case.without("quiet") for case in cases] for cases in made]
     left = ROOM
     for _, part, *_, place, number in sorted(_wishes(sides, made)):
@@ -36,6 +39,17 @@ def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list
         else:
             made[place][number] = case.without(PARTS[part])
     return made
+
+
+def _with_scripts(
+    sides: Sequence[tuple[Run, Mapping[str, Any]]], made: Sequence[Sequence[CaseView]],
+) -> list[list[CaseView]]:
+    """The first case of the worst rules with its script, which is long."""
+    found = [list(cases) for cases in made]
+    told = [place for place, (_, data) in enumerate(sides) if found[place] and found[place][0].data.get("story")]
+    for place in sorted(told, key=lambda place: gravity(sides[place][1]))[:SCRIPTS]:
+        found[place][0] = scripted(found[place][0], sides[place][1])
+    return found
 
 
 def _wishes(
