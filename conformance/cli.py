@@ -96,7 +96,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _trace, _mutants, _clients):
+    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _trace, _mutants,
+                _clients):
         add(verbs)
     return top
 
