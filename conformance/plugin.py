@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MARKERS = (
     "rule(*ids, queue_types, depth): the rules that a check of the AMQP conformance suite was written for",
     "must: checks of rules of level MUST", "should: checks of rules of level SHOULD",
+    "reference_broker(**options): how the broker of the fixture is made, as reference_broker.ReferenceBroker takes it",
     "may: checks of rules of level MAY", "observed: checks that characterise, and never fail",
 )
 
@@ -120,8 +121,21 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
 
 
 @pytest.fixture
-def reference_broker() -> Iterator[EmbeddedBroker]:
-    """The reference broker on a free loopback port, with a clock of its own: `.url`, `.advance(seconds)`."""
+def reference_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
+    """The reference broker on a free loopback port, empty, with a clock of its own: `.url`, `.advance(seconds)`.
+
+    `@pytest.mark.reference_broker(dialect="rabbitmq-4.3")` makes another one of it.
+    """
+    from conformance.front.fixture import EmbeddedBroker
+
+    marks = reversed(list(request.node.iter_markers("reference_broker")))
+    with EmbeddedBroker(**{name: value for mark in marks for name, value in mark.kwargs.items()}) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def session_reference_broker() -> Iterator[EmbeddedBroker]:
+    """The same, one for all tests of the session (of a worker, with pytest-xdist)."""
     from conformance.front.fixture import EmbeddedBroker
 
     with EmbeddedBroker() as broker:

@@ -6,8 +6,8 @@ ignored, as RabbitMQ does; one that only means something to another type of queu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codec.values import FieldTable
@@ -123,6 +123,37 @@ def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
     )
 
 
+def with_policy(own: QueueArguments, definition: Mapping[str, Any]) -> QueueArguments:
+    """What arguments and policy say together: of two numbers the smaller holds, of two texts the argument's."""
+    if not definition:
+        return own
+    numbers = {
+        "message_ttl": _seconds(definition.get("message-ttl")),
+        "expires": _seconds(definition.get("expires")),
+        "max_length": definition.get("max-length"),
+        "max_octets": definition.get("max-length-bytes"),
+        "delivery_limit": definition.get("delivery-limit"),
+    }
+    found = {name: _smaller(getattr(own, name), value) for name, value in numbers.items()}
+    overflow = str(definition.get("overflow", ""))
+    return replace(
+        own, **found,
+        reject_publish=own.reject_publish or overflow.startswith("reject-publish"),
+        dead_letter_refused=own.dead_letter_refused or overflow == "reject-publish-dlx",
+        dead_letter_exchange=_first(own.dead_letter_exchange, definition.get("dead-letter-exchange")),
+        dead_letter_routing_key=_first(own.dead_letter_routing_key, definition.get("dead-letter-routing-key")),
+    )
+
+
+def _smaller(one: Any, other: Any) -> Any:
+    known = [value for value in (one, other) if isinstance(value, int | float)]
+    return min(known, default=None)
+
+
+def _first(one: str | None, other: Any) -> str | None:
+    return one if one is not None or not isinstance(other, str) else other
+
+
 def kind_of(table: FieldTable, queue: str) -> str:
     letter, value = _find(table, "x-queue-type")
     if letter not in ("", "S"):
@@ -230,7 +261,7 @@ def unequal(what: str, thing: str, received: str, current: str) -> ChannelExcept
 
 
 def _seconds(milliseconds: Any) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
+    return milliseconds / 1000 if isinstance(milliseconds, int) else None
 
 
 def _find(table: FieldTable, name: str) -> tuple[str, Any]:

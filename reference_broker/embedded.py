@@ -37,7 +37,9 @@ from reference_broker.limits import Limits
 from reference_broker.mutants import parts_with
 from reference_broker.parts import Parts
 from reference_broker.server import ClockKind, Server
+from reference_broker.settings import Policy
 from reference_broker.store.keeper import Store, Sync, Unusable
+from reference_broker.tap import Tap
 from reference_broker.tls import Tls
 
 GUEST = {"guest": "guest"}
@@ -67,7 +69,9 @@ def charter(liberties: int | Sequence[str], chance: random.Random | None = None)
     return freedom.of(liberties, chance or random.Random(0))
 
 
-def make_parts(mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None) -> Parts:
+def make_parts(
+    mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None, tap: Tap | None = None
+) -> Parts:
     """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
     parts = parts_with(mutants, store.parts() if store is not None else None)
     parts.mutants = tuple(mutants)
@@ -75,12 +79,14 @@ def make_parts(mutants: Iterable[str] = (), liberties: Liberties = None, store: 
         parts.liberties = liberties if isinstance(liberties, int) else list(liberties)
         chance = random.Random(liberties if isinstance(liberties, int) else 0)
         charter(liberties, chance).apply(parts, chance)
+    if tap is not None:
+        tap.into(parts)
     return parts
 
 
 def remaking(core: Broker, store: Store | None) -> Remake:
     """What makes another broker of this one, for what begins from then on. It raises UnknownMutant, UnknownLiberty."""
-    return lambda mutants, liberties: core.remake(make_parts(mutants, liberties, store))
+    return lambda mutants, liberties: core.remake(make_parts(mutants, liberties, store, core.parts.tap))
 
 
 def make_core(
@@ -95,6 +101,7 @@ def make_core(
     users: Mapping[str, str] | None = None,
     consumer_timeout: int | None = None,
     store: Store | None = None,
+    tap: Tap | None = None,
 ) -> Broker:
     speaks = dialects.dialect(dialect)
     broker = Broker(
@@ -104,7 +111,7 @@ def make_core(
         limits=limits,
         users=users,
         salt=partial(secrets.token_bytes, SALT),
-        parts=make_parts(mutants, liberties, store),
+        parts=make_parts(mutants, liberties, store, tap),
         unique=random_names(seed),
     )
     broker.vhost.settings.consumer_timeout = consumer_timeout
@@ -133,17 +140,20 @@ class ReferenceBroker:
         users: Mapping[str, str] | None = None,
         data: str | Path | None = None,
         sync: Sync = "fsync",
+        tap: Tap | None = None,
     ) -> None:
         """`http_port`: also serve the management interface there, 0 for a free port; `theirs_only`: only what RabbitMQ
         has, too. `consumer_timeout`: the broker's own, in milliseconds. `tls`: also listen for amqps, on `tls_port`.
         `users`: names and passwords of who may do anything, instead of guest. `data`: keep what is durable in this
-        directory, as safely as `sync` says, and begin with what is there."""
+        directory, as safely as `sync` says, and begin with what is there. `tap`: overhears all connections."""
         self.host = host
         self.http_port = http_port
         self.theirs_only = theirs_only
         self.port = port
         self.clock = clock
         self._mutants = mutants = tuple(mutants)
+        self._liberties = liberties
+        self._tap = tap
         make_parts(mutants, liberties)
         dialects.dialect(dialect)
         limits = limits or Limits()
@@ -155,7 +165,7 @@ class ReferenceBroker:
         self._core = partial(
             make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
             seed=seed, limits=replace(limits, heartbeat=0) if clock == "virtual" else limits, users=users,
-            consumer_timeout=consumer_timeout,
+            consumer_timeout=consumer_timeout, tap=tap,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -227,9 +237,37 @@ class ReferenceBroker:
 
     def liberties(self, seed: int | Sequence[str] | None) -> Charter | None:
         """Take these liberties from now on, on new connections and in new queues; none with None. Tells which."""
-        parts = make_parts(self._mutants, seed, self._store)
-        self._inside(lambda server: server.broker.remake(parts))
+        self._liberties = seed
+        self._remake()
         return None if seed is None else charter(seed)
+
+    def mutate(self, *mutants: str) -> None:
+        """Misbehave in these ways from now on, on new connections and in new queues; in none without names.
+
+        Raises UnknownMutant.
+        """
+        self._mutants = mutants
+        self._remake()
+
+    def _remake(self) -> None:
+        parts = make_parts(self._mutants, self._liberties, self._store, self._tap)
+        self._inside(lambda server: server.broker.remake(parts))
+
+    # -- policies of the default virtual host
+
+    @property
+    def policies(self) -> dict[str, Policy]:
+        """A copy: by name."""
+        assert self._server is not None
+        return dict(self._server.broker.vhost.settings.policies)
+
+    def set_policy(self, policy: Policy) -> None:
+        """It holds from now on, for queues that are there, too."""
+        self._inside(lambda server: server.broker.vhost.set_policy(policy))
+
+    def clear_policy(self, name: str) -> None:
+        """Raises KeyError where there is none of that name."""
+        self._inside(lambda server: server.broker.vhost.clear_policy(name))
 
     def _inside(self, action: Callable[[Server], None]) -> None:
         """Do something in the thread of the broker, and wait for it. Raises RuntimeError if that does not run."""

@@ -20,6 +20,7 @@ from reference_broker.connection import Connection
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 from reference_broker.ready import Ready
+from reference_broker.tap import Tap
 from reference_broker.timeouts import Timeouts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Unacked
@@ -74,6 +75,7 @@ class Parts:
     mutants: tuple[str, ...] = ()
     liberties: int | list[str] | None = None
     """What was asked for: a seed, or names."""
+    tap: Tap | None = None
 
     def override(self, part: str, **methods: Any) -> None:
         """Replace methods of one class by a subclass that has others."""

@@ -16,12 +16,12 @@ Every message is at any time in exactly one place: ready, with one channel as un
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codec import values
 from codec.values import FieldTable
-from reference_broker.arguments import QueueArguments
+from reference_broker.arguments import QueueArguments, with_policy
 from reference_broker.message import Entry, Message
 from reference_broker.prefetch import Consumer
 from reference_broker.quorum import UNLIMITED_WINDOW, Counted, Quorum
@@ -49,7 +49,8 @@ class Queue:
         self.auto_delete = auto_delete
         self.owner = owner
         self.table = table
-        self.settings = settings
+        self.declared = self.settings = settings
+        """As its arguments say, and as they and the policy that holds for it say together."""
         self.quorum = Quorum(vhost.dialect, settings.delivery_limit) if settings.quorum else None
         self.entry: Callable[[float, Message, float | None], Entry] = Entry if self.quorum is None else Counted
         self.ready = self.nothing()
@@ -153,6 +154,13 @@ class Queue:
 
     # -- limits
 
+    def heed(self, definition: Mapping[str, Any]) -> None:
+        """From now on this is its policy."""
+        self.settings = with_policy(self.declared, definition)
+        self.expiring = self.expiring or self.settings.message_ttl is not None
+        if self.quorum is not None:
+            self.quorum.set_limit(self.settings.delivery_limit)
+
     def window(self, prefetch: int) -> int:
         """How many unsettled deliveries a consumer with this prefetch count may have; 0 for any."""
         return prefetch or (0 if self.quorum is None else UNLIMITED_WINDOW)
@@ -198,7 +206,7 @@ class Queue:
     def wake(self, when: float) -> None:
         if self.wake_at is None or when < self.wake_at:
             self.wake_at = when
-            self.vhost.clock.at(when, self.woken)
+            self.vhost.clock.at(when, type(self).woken, self)
 
     def woken(self) -> None:
         self.wake_at = None

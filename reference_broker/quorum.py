@@ -36,8 +36,11 @@ class Quorum:
         """`limit` is x-delivery-limit as declared."""
         self.dialect = dialect
         self.order = _order(dialect, limit)
-        self.limit = dialect.delivery_limit if limit is None else limit
-        if self.limit is not None and self.limit < 0 and dialect.negative_limit_is_none:
+        self.set_limit(limit)
+
+    def set_limit(self, limit: int | None) -> None:
+        self.limit = self.dialect.delivery_limit if limit is None else limit
+        if self.limit is not None and self.limit < 0 and self.dialect.negative_limit_is_none:
             self.limit = None
 
     def keeps(self, entry: Entry, failed: bool) -> bool:

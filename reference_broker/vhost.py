@@ -21,7 +21,7 @@ from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
 from reference_broker.routing import Binding, Destination, Exchange
-from reference_broker.settings import Settings
+from reference_broker.settings import Policy, Settings
 
 if TYPE_CHECKING:
     from reference_broker.connection import Connection
@@ -72,6 +72,7 @@ class VirtualHost:
     ) -> Queue:
         queue = self.parts.queue(self, name, durable, auto_delete, owner, table, settings)
         self.queues[name] = queue
+        self.heed_policy(queue)
         self.watch_expiry(queue)
         return queue
 
@@ -102,7 +103,33 @@ class VirtualHost:
         if since + life <= self.clock.now:
             self.delete_queue(queue)
         else:
-            self.clock.at(since + life, lambda: self.watch_expiry(queue))
+            self.clock.at(since + life, self.watch_expiry, queue)
+
+    # -- policies
+
+    def set_policy(self, policy: Policy) -> None:
+        """It holds from now on, for queues that are there, too."""
+        self.settings.policies[policy.name] = policy
+        self.heed_policies()
+
+    def clear_policy(self, name: str) -> None:
+        """Raises KeyError where there is none of that name."""
+        del self.settings.policies[name]
+        self.heed_policies()
+
+    def heed_policies(self) -> None:
+        """After a change of them."""
+        for queue in list(self.queues.values()):
+            before = queue.settings
+            self.heed_policy(queue)
+            if queue.settings != before:
+                queue.settle_down()
+                if before.expires is None:
+                    self.watch_expiry(queue)
+
+    def heed_policy(self, queue: Queue) -> None:
+        policy = self.settings.policy_of(queue)
+        queue.heed(policy.definition if policy is not None else {})
 
     # -- bindings
 

@@ -56,12 +56,14 @@ def put_policy(ask: Ask) -> Answer:
     if given["apply-to"] not in THINGS:
         raise failed(f"apply-to '{given['apply-to'][:100]}' unrecognised; should be one of: {', '.join(THINGS)}")
     new = name not in known
-    known[name] = Policy(name, given["pattern"], given["definition"], given["apply-to"], given["priority"])
+    ask.vhost().set_policy(
+        Policy(name, given["pattern"], given["definition"], given["apply-to"], given["priority"])
+    )
     return Answer(status=201 if new else 204)
 
 
 @route(ROUTES, "DELETE", "/api/policies/{vhost}/{name}", "Remove a policy.", need="policymaker", statuses=(204,))
 def delete_policy(ask: Ask) -> Answer:
     policy(ask)
-    del ask.vhost().settings.policies[ask.path["name"]]
+    ask.vhost().clear_policy(ask.path["name"])
     return Answer(status=204)

@@ -40,6 +40,9 @@ FAMILIES = (
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 
+ALSO_CALLED = {"confirms.multiple-spans-nacked": "confirms.multiple-over-refused"}
+"""Earlier names."""
+
 
 class UnknownMutant(ValueError):
     """A name that is not in `MUTANTS`."""
@@ -48,7 +51,8 @@ class UnknownMutant(ValueError):
 def parts_with(names: Iterable[str], parts: Parts | None = None) -> Parts:
     """The broker's parts, or these, with these mutants applied, in the order given."""
     parts = parts or Parts()
-    for name in names:
+    for called in names:
+        name = ALSO_CALLED.get(called, called)
         if name not in MUTANTS:
             near = get_close_matches(name, MUTANTS, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
