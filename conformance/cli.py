@@ -287,9 +287,9 @@ def legal(options: argparse.Namespace) -> int:
 def _clients(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "clients", clients, "tell what client libraries show of each rule, and what they hide")
     added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
-    added.add_argument("--library", action="append", default=[], metavar="NAME",
+    added.add_argument("--library", action="append", default=[], metavar="NAME", dest="libraries",
                        help="pika-select, pika-blocking or py-amqp; may repeat (default: all)")
-    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND",
+    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND", dest="adapters",
                        help="a library of your own, by an adapter (docs/test-a-client.md); may repeat")
     added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
     added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
@@ -302,7 +302,7 @@ def _clients(verbs: argparse._SubParsersAction[Parser]) -> None:
 def clients(options: argparse.Namespace) -> int:
     from conformance.front.clients import Wishes, run
 
-    return run(Wishes(options.url, options.library, options.adapter, options.rules, options.depth, options.profile),
+    return run(Wishes(options.url, options.libraries, options.adapters, options.rules, options.depth, options.profile),
                options.format, options.out)
 
 

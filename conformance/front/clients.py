@@ -20,7 +20,7 @@ from conformance import __version__, brokers, profiles, rules
 from conformance.around import Around
 from conformance.drivers.admin import Admin
 from conformance.drivers.clients import SHIPPED
-from conformance.drivers.clients.library import BadAdapter, Library
+from conformance.drivers.clients.process import BadAdapter, Library
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.target import BadUrl
 from conformance.front import clients_page

@@ -17,7 +17,7 @@ from typing import Any
 
 import codec
 from conformance import events
-from conformance.drivers.clients.library import Shown
+from conformance.drivers.clients.process import Shown
 from conformance.events import TO_BROKER, TO_CLIENT, Event, body_hash
 
 UPKEEP = frozenset({

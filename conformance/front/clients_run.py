@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from conformance.drivers.clients.library import BadAdapter, Cannot, Library, Stuck
+from conformance.drivers.clients.process import BadAdapter, Cannot, Library, Stuck
 from conformance.drivers.errors import Unreachable
 from conformance.events import Event
 from conformance.front.clients_compare import Comparison, came, sent
@@ -116,7 +116,7 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     """The two accounts of the history, beside each other."""
     history = list(stage.events)
     said = sent(history, [one for link in stage.links.values() for one in link.asked], CREW)
-    compared = came(history, stage.library.shown, said.hidden, CREW)
+    compared = came(history, stage.client.shown, said.hidden, CREW)
     _count(account, compared)
     _own(account, said)
     refused = [

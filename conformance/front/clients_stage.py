@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, cast
 
 from conformance.channel import Channel
-from conformance.drivers.clients.library import Library, Stuck
 from conformance.drivers.clients.link import LibraryLink
+from conformance.drivers.clients.process import Library, Stuck
 from conformance.drivers.clients.wiretap import Wiretap
 from conformance.drivers.raw import RawConnection
 from conformance.events import Event
@@ -35,9 +35,9 @@ class LibraryStage(Stage):
         super().__init__(
             bench.target, bench.profile, recorder, play.name, play.check.rules, play.queue_type, bench.deadline,
         )
-        self.library = library
-        self.library.shown.clear()
-        self.library.now = lambda: self.events[-1].seq if self.events else 0
+        self.client = library
+        self.client.shown.clear()
+        self.client.now = lambda: self.events[-1].seq if self.events else 0
         self.tap = Wiretap(bench.target, self.recorder.builder, self.recorder.emit)
         self.links: dict[str, LibraryLink] = {}
         bench.around.enter(self)
@@ -47,7 +47,7 @@ class LibraryStage(Stage):
         properties: Mapping[str, object] | None = None,
     ) -> RawConnection:
         """A connection of the library. Raises Cannot where it cannot be one like this."""
-        link = LibraryLink(name, self.target, self.library, self.tap, self._turn, self.events)
+        link = LibraryLink(name, self.target, self.client, self.tap, self._turn, self.events)
         connection = cast(RawConnection, link)
         self.links[name] = link
         self.connections[name] = connection
@@ -57,20 +57,20 @@ class LibraryStage(Stage):
     def pump(self, timeout: float = 0.0) -> list[Event]:
         """Until something new has happened on the wire or is shown, or the time is over."""
         self._bounded()
-        seen, shown, until = len(self.events), len(self.library.shown), time.monotonic() + timeout
+        seen, shown, until = len(self.events), len(self.client.shown), time.monotonic() + timeout
         while True:
             left = max(0.0, until - time.monotonic())
-            self.library.do(self._turn, self.deadline + timeout, do="wait", seconds=min(left, SLICE))
+            self.client.do(self._turn, self.deadline + timeout, do="wait", seconds=min(left, SLICE))
             self._turn(0)
-            if (len(self.events), len(self.library.shown)) > (seen, shown) or left <= 0:
+            if (len(self.events), len(self.client.shown)) > (seen, shown) or left <= 0:
                 self._catch_up()
                 return self.events[seen:]
 
     def _catch_up(self) -> None:
         """The library has read what has come."""
         before = -1, -1
-        while before != (before := (len(self.events), len(self.library.shown))):
-            self.library.do(self._turn, self.deadline, do="wait", seconds=0)
+        while before != (before := (len(self.events), len(self.client.shown))):
+            self.client.do(self._turn, self.deadline, do="wait", seconds=0)
             self._turn(0)
 
     def rounds(self) -> None:
@@ -85,8 +85,8 @@ class LibraryStage(Stage):
         """Also has the library forget its connections; what it says on the way out is no part of the history."""
         super().cleanup()
         with suppress(Stuck):
-            if self.library.running and self.tap.listening:
-                self.library.do(self._turn, self.deadline, do="end")
+            if self.client.running and self.tap.listening:
+                self.client.do(self._turn, self.deadline, do="end")
         self.tap.close()
 
     def listen(self) -> None:
@@ -107,7 +107,7 @@ class LibraryStage(Stage):
 
     def _turn(self, seconds: float) -> None:
         """Whatever can go on goes on, after waiting for at most so many seconds for something to happen."""
-        others: list[Any] = [self.library]
+        others: list[Any] = [self.client]
         crew = self.connections.get(CREW)
         if crew is not None and crew.alive:
             crew.flush()

@@ -39,7 +39,7 @@ class Cannot(Exception):
 class Adapter:
     """One library. Subclasses say how it connects, acts and waits; `shown` counts what it has shown so far."""
 
-    library = version = way = ""
+    product = version = way = ""
 
     def __init__(self) -> None:
         self.shown = 0
@@ -71,7 +71,7 @@ class Adapter:
         logging.getLogger().addHandler(logging.NullHandler())
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
-        self._say({"library": self.library, "version": self.version, "way": self.way})
+        self._say({"library": self.product, "version": self.version, "way": self.way})
         for line in sys.stdin:
             self._say(self._obey(json.loads(line)))
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import codec
 from codec import values
-from conformance.drivers.clients.library import Cannot, Library, Shown
+from conformance.drivers.clients.process import Cannot, Library, Shown
 from conformance.drivers.clients.wiretap import Wiretap
 from conformance.drivers.errors import ConnectionLost
 from conformance.drivers.link import Item, Tuned
@@ -36,7 +36,7 @@ class LibraryLink:
         self.asked: list[Shown] = []
         self.refused: list[tuple[str, str]] = []
         """Methods that the library would not send, and the error that it raised."""
-        self._library, self._tap, self._turn, self._history = library, tap, turn, history
+        self._client, self._tap, self._turn, self._history = library, tap, turn, history
 
     def open(self, heartbeat: int, capabilities: Mapping[str, object] | None, properties: Mapping[str, object]) -> None:
         """Connects and logs in. Raises Cannot, or ConnectionLost."""
@@ -50,7 +50,7 @@ class LibraryLink:
             capabilities=None if capabilities is None else dict(capabilities),
         )
         if error is not None:
-            raise ConnectionLost(f"{self._library.name} does not connect to {self.target.address}: {error}")
+            raise ConnectionLost(f"{self._client.name} does not connect to {self.target.address}: {error}")
         for event in self._history:
             if event.connection == self.name and event.method == "connection.tune-ok":
                 self.tuned = Tuned(*(int(event.args[name]) for name in Tuned._fields))
@@ -123,7 +123,7 @@ class LibraryLink:
             pair.part("abort", how)
 
     def _do(self, method: str, **fields: Any) -> str | None:
-        return self._library.do(self._turn, PATIENCE, do=method, **{"on": self.name} if method != "wait" else {},
+        return self._client.do(self._turn, PATIENCE, do=method, **{"on": self.name} if method != "wait" else {},
                                 **fields)
 
 

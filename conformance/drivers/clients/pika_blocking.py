@@ -31,7 +31,7 @@ SLICE = 0.004
 
 
 class Blocking(Adapter):
-    library, version, way = "pika", pika.__version__, "BlockingConnection"
+    product, version, way = "pika", pika.__version__, "BlockingConnection"
 
     def __init__(self) -> None:
         super().__init__()

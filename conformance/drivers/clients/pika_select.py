@@ -30,7 +30,7 @@ PATIENCE = 10.0
 
 
 class Select(Adapter):
-    library, version, way = "pika", pika.__version__, "SelectConnection"
+    product, version, way = "pika", pika.__version__, "SelectConnection"
 
     def __init__(self) -> None:
         super().__init__()

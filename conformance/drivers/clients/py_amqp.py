@@ -47,7 +47,7 @@ COUNTED = {"queue.purge": ("message_count",), "queue.delete": ("message_count",)
 
 
 class PyAmqp(Adapter):
-    library, version, way = "py-amqp", amqp.__version__, "basic_publish and drain_events"
+    product, version, way = "py-amqp", amqp.__version__, "basic_publish and drain_events"
 
     def __init__(self) -> None:
         super().__init__()
