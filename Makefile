@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs timeouts crash clean
+.PHONY: screenshots help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs timeouts crash clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -70,6 +70,10 @@ repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real
 	@$(PY) .ci/brokers.py start
 	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs); code=$$?; \
 	$(PY) -m conformance.front.repeat --page docs/steadiness.md; exit $$code
+
+screenshots: setup  ## pictures of the report (of make matrix, else of make conformance) into build/screenshots
+	@.ci/apt.sh chromium=chromium
+	@$(PY) -m conformance.front.screenshots
 
 timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, measured on the reference broker and on 4.3
 	@$(PY) .ci/brokers.py start rmq43 rmq43-short

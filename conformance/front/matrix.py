@@ -2,10 +2,11 @@
 
     python -m conformance.front.matrix --depth ci NAME=URL[,admin=URL] ...
 
-OUT/NAME.json and OUT/reference-DIALECT.json are the results of one run each, OUT/index.html the page about all of
-them, OUT/compare.json the rules on which a real broker and the reference broker that imitates it differ, OUT/gates.json
-each real broker's gate with its deviations file and without. Both are printed. A closed gate makes the exit code 1, as
-do a difference without an explanation, and a deviations file that makes no difference.
+OUT/NAME.json and OUT/reference-DIALECT.json are the results of one run each, OUT/mutant/broker.json those of a broker
+that is wrong on purpose and must be caught, OUT/previous the results before these, OUT/index.html the page about all,
+OUT/compare.json the rules on which a real broker and the reference broker that imitates it differ, OUT/gates.json each
+real broker's gate with its deviations file and without. Both are printed. A closed gate makes the exit code 1, as do a
+difference without an explanation, and a deviations file that makes no difference.
 
 An imitation has the means that one has with a real broker: its clock is nobody's, and its management API offers what
 RabbitMQ's does. A node with a consumer timeout of its own is imitated with the same. The dialect that imitates nobody
@@ -26,12 +27,19 @@ from pathlib import Path
 
 from conformance.front.bare import excused, without_deviations
 from conformance.front.compare import Difference, compare
+from conformance.front.deliver import previous, trusted
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR
 from conformance.front.nodes import FORM, BadNode, Node
 from conformance.results import Gate, Results, from_json
+from conformance.verdicts import Verdict
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reports import html
+
+MUTANT = "mutant/broker"
+"""Where its results are, apart from those of brokers that are as they should be."""
+SHOWN = "requeue.batch-reversed"
+"""The wrong broker that stands in the matrix: what nack returns together comes back in reverse order."""
 
 
 class NoResults(Exception):
@@ -48,11 +56,13 @@ class Wishes:
     rules: str = "*"
     workers: int = 0
     together: int = 1
+    mutant: str = ""
 
     def command(self, node: Node) -> list[str]:
         words = [sys.executable, "-m", "conformance.cli", "run", *filter(None, [node.url]), "--format", "json",
                  "--depth", self.depth, "--seed", str(self.seed), "--rules", self.of(node)]
-        more = {"--broker-admin": node.admin, "--consumer-timeout": node.consumer_timeout, "-n": self.workers or None}
+        more = {"--broker-admin": node.admin, "--consumer-timeout": node.consumer_timeout, "--mutant": node.mutant,
+                "-n": self.workers or None}
         return [*words, *(str(word) for pair in more.items() if pair[1] is not None for word in pair)]
 
     def of(self, node: Node) -> str:
@@ -69,8 +79,9 @@ def examine(node: Node, wishes: Wishes) -> Results:
         )
     if run.returncode not in (GATE_OPEN, GATE_CLOSED):
         raise NoResults(f"{node.name}: the run ended with exit code {run.returncode} and no verdicts; see {log}")
-    (wishes.out / f"{node.name}.json").write_text(run.stdout, encoding="utf-8")
     results = from_json(run.stdout)
+    previous(wishes.out / f"{node.name}.json", results.run)
+    (wishes.out / f"{node.name}.json").write_text(run.stdout, encoding="utf-8")
     print(f"{node.name}: {tally(results)}", file=sys.stderr, flush=True)
     return results
 
@@ -116,6 +127,13 @@ class Matrix:
     runs: Mapping[str, Results]
     real: Sequence[str]
     differences: Sequence[Difference]
+    mutant: Results | None = None
+    """A broker that is wrong on purpose, examined like the others: does a gate close at all?"""
+
+    @property
+    def caught(self) -> int:
+        """By how many rules it was found out."""
+        return sum(rule.verdict == Verdict.BROKEN for rule in self.mutant.rules) if self.mutant else 0
 
     @property
     def gates(self) -> list[BothGates]:
@@ -125,6 +143,7 @@ class Matrix:
     @property
     def fine(self) -> bool:
         return (all(results.gate.open for results in self.runs.values())
+                and (self.mutant is None or self.caught > 0)
                 and all(one.explained for one in self.differences) and all(both.consistent for both in self.gates))
 
 
@@ -161,7 +180,15 @@ def run(nodes: Sequence[Node], wishes: Wishes) -> Matrix:
         for difference in compare(node.name, results, imitated[twin])
     ]
     runs = {node.name: results for node, results in real} | {twin.name: imitated[twin] for twin in twins}
-    return Matrix(runs, [node.name for node in nodes], differences)
+    return Matrix(runs, [node.name for node in nodes], differences, wrong(wishes))
+
+
+def wrong(wishes: Wishes) -> Results | None:
+    """The broker that is wrong on purpose, held to all rules; where only some are asked for, it has no say."""
+    if not wishes.mutant or wishes.rules != "*":
+        return None
+    (wishes.out / MUTANT).parent.mkdir(exist_ok=True)
+    return examine(Node(MUTANT, "", mutant=wishes.mutant), wishes)
 
 
 def twin_of(node: Node, results: Results) -> Twin | None:
@@ -180,12 +207,14 @@ def write(matrix: Matrix, out: Path) -> None:
     gates = {both.broker: asdict(both) for both in matrix.gates}
     for name, document in (("compare.json", rows), ("gates.json", list(gates.values()))):
         (out / name).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    shown = {**matrix.runs, **({MUTANT: matrix.mutant} if matrix.mutant else {})}
     runs = [
         json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
         | {"gate_without_deviations": gates[name]["without_deviations"] if name in gates else None}
-        for name in matrix.runs
+        for name in shown
     ]
-    (out / "index.html").write_text(html.render_many(runs, rows), encoding="utf-8")
+    before = [previous(out / f"{name}.json", results.run) for name, results in shown.items()]
+    (out / "index.html").write_text(html.render_many(runs, rows, trusted(), before), encoding="utf-8")
 
 
 def tell(matrix: Matrix) -> None:
@@ -196,6 +225,8 @@ def tell(matrix: Matrix) -> None:
     print(f"{len(matrix.differences)} differences, {unexplained} of them not explained")
     for both in matrix.gates:
         print(both)
+    if matrix.mutant is not None:
+        print(f"{matrix.mutant.broker.name}: {matrix.caught} rules catch it")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -221,8 +252,12 @@ def parse(arguments: list[str] | None) -> tuple[Wishes, list[Node]]:
     parser.add_argument("--rules", default="*", help="only these rule ids, e.g. 'ACK-*'")
     parser.add_argument("--workers", type=int, default=0, help="processes per run (default: one)")
     parser.add_argument("--together", type=int, default=2, help="runs at the same time (default: %(default)s)")
+    parser.add_argument("--mutant", default=SHOWN, metavar="NAME",
+                        help="a reference broker that is wrong like this, '' for none (default: %(default)s)")
     options = parser.parse_args(arguments)
-    wishes = Wishes(options.out, options.depth, options.seed, options.rules, options.workers, options.together)
+    wishes = Wishes(
+        options.out, options.depth, options.seed, options.rules, options.workers, options.together, options.mutant,
+    )
     try:
         return wishes, [Node.parse(text) for text in options.brokers]
     except BadNode as bad:

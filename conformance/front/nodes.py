@@ -19,13 +19,15 @@ class BadNode(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`consumer_timeout`: in the broker's configuration; `rules`: what it is there for, if not for all."""
+    """`consumer_timeout`: in the broker's configuration; `rules`: what it is there for, if not for all; `mutant`: in
+    what way it is wrong on purpose."""
 
     name: str
     url: str
     admin: str | None = None
     consumer_timeout: int | None = None
     rules: str | None = None
+    mutant: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Node:

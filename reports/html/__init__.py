@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from markupsafe import Markup
 from reports.html.view import page
 from reports.html.words import SIGNS, count, duration, told
 
-__all__ = ["environment", "policy", "render", "render_many", "visible"]
+__all__ = ["digest", "environment", "policy", "render", "render_many", "visible"]
 
 FOLDER = Path(__file__).parent
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -46,7 +47,8 @@ def render_many(
     `before` the results of the run before each of these, None where there was none."""
     if not results:
         raise ValueError("a page needs the results of at least one run")
-    documents, differences = visible(results), visible(compare)
+    documents = [{**visible(one), "sha256": digest(one)} for one in results]
+    differences = visible(compare)
     css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     return environment().get_template("page.html.j2").render(
         page=page(documents, differences, visible(before)), signs=SIGNS, css=Markup(css), js=Markup(js),
@@ -60,6 +62,13 @@ def policy(css: str, js: str) -> str:
         "default-src 'none'", f"style-src '{_hash(css)}'", f"script-src '{_hash(js)}'", "img-src data:",
         "base-uri 'none'", "form-action 'none'",
     ])
+
+
+def digest(results: Mapping[str, Any]) -> str:
+    """SHA-256 of results.json as a run writes it, in hexadecimal."""
+    written = {name: value for name, value in results.items() if name != "gate_without_deviations"}
+    text = json.dumps(written, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def visible(value: Any) -> Any:

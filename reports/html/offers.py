@@ -15,7 +15,7 @@ from typing import Any
 from conformance import rules as catalogue
 from conformance.rules import Rule
 from reports.html.runs import Run
-from reports.html.words import Sign, count, judged, severity, sign
+from reports.html.words import Sign, judged, severity, sign
 
 ABOUT: Mapping[str, tuple[str, str]] = {
     "publisher_confirms": ("CNF", ""), "consumer_cancel_notify": ("CAN", ""), "per_consumer_qos": ("QOS", ""),
@@ -91,4 +91,6 @@ def _about(rule: Rule, name: str, family: str, word: str) -> bool:
 
 def _limit(run: Run, name: str) -> str:
     value = (run.results["broker"].get("negotiated") or {}).get(name)
-    return "unknown" if value is None else count(int(value), "", " ").strip() if value else "no limit"
+    if not value:
+        return "unknown" if value is None else "none" if name == "heartbeat" else "no limit"
+    return f"{int(value):,}".replace(",", " ")

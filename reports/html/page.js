@@ -22,7 +22,7 @@
   const rows = new Map(all(".rules li[data-rule]").map((row) => [row.dataset.rule, row]));
   const heads = all(".rules .family");
   const tables = all("tr[data-family]");
-  const state = { show: "all", level: "any", text: "" };
+  const state = { show: "all", level: "any", family: "", text: "" };
   const text = new Map();
   for (const head of heads) {
     const family = head.querySelector("h3").textContent + head.querySelector(".sub").textContent;
@@ -33,10 +33,12 @@
     judged: (row) => row.dataset.groups !== "planned",
     failing: (row) => row.dataset.groups.split(" ").includes("failing"),
     differ: (row) => "differs" in row.dataset,
+    changed: (row) => "changed" in row.dataset,
   };
   const matches = (row) =>
     shows[state.show](row) &&
     (state.level === "any" || row.dataset.level === state.level) &&
+    (!state.family || row.closest(".family").dataset.family === state.family) &&
     state.text.split(/\s+/).every((word) => text.get(row).includes(word));
   const apply = () => {
     let found = 0;
@@ -63,6 +65,7 @@
       });
     }
   }
+  one("family").addEventListener("change", (event) => { state.family = event.target.value; apply(); });
   const search = (words) => { state.text = words.toLowerCase().trim(); apply(); };
   one("q").addEventListener("input", (event) => search(event.target.value));
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from reports.html.words import SIGNS, Share, count, gravity, headline, share
+from reports.html.words import SIGNS, Share, count, gravity, headline, judged, share
 
 OURS = "The conformance suite's own broker."
 """How the reference broker tells what it is, in whatever dialect, in its server properties."""
@@ -50,6 +50,11 @@ class Run:
     @property
     def open(self) -> bool:
         return bool(self.results["gate"]["open"])
+
+    @property
+    def examined(self) -> int:
+        """How many rules came to a verdict."""
+        return sum(judged(rule) for rule in self.results["rules"])
 
     @property
     def must(self) -> Share:

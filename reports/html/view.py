@@ -66,8 +66,13 @@ class RuleView:
         return self.worst.data
 
     @property
+    def own(self) -> Sequence[Side]:
+        """The sides of brokers that are not wrong on purpose."""
+        return [side for side in self.sides if not side.run.mutants] or self.sides
+
+    @property
     def worst(self) -> Side:
-        return min(self.sides, key=lambda side: severity(str(side.data["verdict"])))
+        return min(self.own, key=lambda side: severity(str(side.data["verdict"])))
 
     @property
     def clause(self) -> str:
@@ -75,7 +80,7 @@ class RuleView:
 
     @property
     def groups(self) -> list[str]:
-        return sorted({side.group for side in self.sides})
+        return sorted({side.group for side in self.own})
 
     @property
     def judged(self) -> bool:
@@ -84,7 +89,7 @@ class RuleView:
     @property
     def differs(self) -> bool:
         """Did the runs that judged it come to different verdicts?"""
-        return len({side.data["verdict"] for side in self.sides if side.judged}) > 1
+        return len({side.data["verdict"] for side in self.own if side.judged}) > 1
 
     @property
     def changed(self) -> bool:
@@ -93,7 +98,7 @@ class RuleView:
 
     @property
     def tallies(self) -> list[tuple[Sign, int]]:
-        return tally(self.sides)
+        return tally(self.own)
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,11 @@ class Page:
         return len(self.runs) > 1
 
     @property
+    def real(self) -> Sequence[Run]:
+        """All but those that are wrong on purpose."""
+        return [run for run in self.runs if not run.mutants] or self.runs
+
+    @property
     def rules(self) -> list[RuleView]:
         return [rule for family in self.families for rule in family.rules]
 
@@ -175,15 +185,15 @@ class Page:
 
     @property
     def tallies(self) -> list[tuple[Sign, int]]:
-        return tally(side for rule in self.rules for side in rule.sides)
+        return tally(side for rule in self.rules for side in rule.own)
 
     @property
     def timed(self) -> list[Timed]:
-        return timed([run for run in self.runs if not run.mutants])
+        return timed(self.real)
 
     @property
     def offers(self) -> Offers:
-        return offers(self.runs)
+        return offers(self.real)
 
     @property
     def deadlines(self) -> list[tuple[Run, list[tuple[str, int]], Side]]:
@@ -206,7 +216,7 @@ class Page:
     def _entries(self, wanted: Callable[[Side], bool], words: Callable[[Side], str]) -> list[Entry]:
         found = []
         for rule in self.rules:
-            sides = [side for side in rule.sides if wanted(side)]
+            sides = [side for side in rule.own if wanted(side)]
             if sides:
                 worst = min(sides, key=lambda side: severity(str(side.data["verdict"])))
                 found.append(Entry(rule, worst.sign, self._lines(sides, words)))
@@ -216,7 +226,7 @@ class Page:
         said: dict[str, list[Run]] = {}
         for side in sides:
             said.setdefault(words(side), []).append(side.run)
-        return [(together(runs, self.runs) if self.many else "", text) for text, runs in said.items()]
+        return [(together(runs, self.real) if self.many else "", text) for text, runs in said.items()]
 
 
 def page(

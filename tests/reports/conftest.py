@@ -6,15 +6,8 @@ deviation, a rule that was tested too little, one in doubt, one not offered, one
 
 from __future__ import annotations
 
-import base64
 import copy
 import itertools
-import json
-import os
-import select
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -26,6 +19,7 @@ import codec
 from codec import methods as m
 from conformance import profiles, rules
 from conformance.events import Event, EventBuilder, Labels
+from conformance.front.chrome import Chrome, found
 from conformance.monitors import judge
 from conformance.verdicts import verdict_table
 from reports import recording
@@ -189,6 +183,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "ERR-004": {"verdict": "inconclusive"},
     "ERR-006": {"verdict": "not-offered", "reason": "the broker does not announce basic.nack"},
     "TAG-010": {"reports": {"increasing": 9, "constant": 2}},
+    "TMO-020": {"reports": {"within 0.1 s": 31, "within 1 s": 2}},
 }
 
 
@@ -204,7 +199,7 @@ def document() -> dict[str, Any]:
         "complete": True,
         "broker": {
             "name": "Birch 2.9", "url": "amqp://guest@localhost:5672/%2F", "product": "Birch", "version": "2.9",
-            "server_properties": {"product": "Birch", "version": "2.9"},
+            "server_properties": {"product": "Birch", "version": "2.9", "capabilities": {"publisher_confirms": True}},
             "negotiated": {"channel_max": 2047, "frame_max": 131072, "heartbeat": 60},
             "capabilities": ["basic.nack", "publisher_confirms"],
         },
@@ -213,6 +208,10 @@ def document() -> dict[str, Any]:
         "gate": {"open": False, "reasons": ["ACK-004 is broken", "ACK-010 is broken"],
                  "warnings": ["MODE-003 was exercised too little to say"]},
         "totals": totals, "histories": 148, "events": 20417,
+        "timings": {
+            "confirm": {"n": 900, "quantiles": [[0.02, 0.21], [0.5, 0.75], [0.9, 2.5], [0.99, 4.8], [1.0, 31.0]]},
+            "delivery": {"n": 400, "quantiles": [[0.02, 0.4], [0.5, 1.1], [0.9, 3.0], [0.99, 9.0], [1.0, 80.0]]},
+        },
         "troubles": [{"scene": "test_err_011[quorum]", "queue_type": "quorum", "kind": "connection lost",
                       "message": "the broker closed the connection during clean-up"}],
     }
@@ -225,6 +224,32 @@ def clean_document() -> dict[str, Any]:
     results["gate"] = {"open": True, "reasons": [], "warnings": []}
     results["troubles"] = []
     return results
+
+
+def document_before() -> dict[str, Any]:
+    """results.json of the run before: ACK-004 held, ACK-010 broke in another way, RQ-003 and MODE-001 were broken."""
+    results = document()
+    results.update(run="r0", started="2026-11-13T08:00:00Z")
+    by_id = {rule["id"]: rule for rule in results["rules"]}
+    by_id["ACK-004"].update(verdict="held", cases=[])
+    by_id["ACK-010"]["cases"] = [case("ACK-010", 1, [], "channel.close 406", "connection.close 504 came instead")]
+    by_id["RQ-003"].update(verdict="broken", cases=[case("RQ-003", 1, [], "in front", "behind newer messages")])
+    by_id["MODE-001"].update(verdict="broken", cases=[case("MODE-001", 1, [], "yes", "no")])
+    return results
+
+
+TRUST = {"mutants": 262, "killed": 262, "field_bugs": 14, "field_bugs_found": 14, "chaos_runs": 20020,
+         "false_alarms": 0}
+
+
+@pytest.fixture
+def before() -> dict[str, Any]:
+    return document_before()
+
+
+@pytest.fixture
+def trust() -> dict[str, Any]:
+    return dict(TRUST)
 
 
 @pytest.fixture
@@ -335,86 +360,9 @@ def table_of(mixed: list[Event]) -> dict[str, str]:
     return {name: (table[name] if rule.judged else rule.status) for name, rule in judged.items()}
 
 
-CHROME = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-class Chrome:
-    """A headless browser, driven through a pipe by its own protocol; no library between."""
-
-    def __init__(self, folder: Path) -> None:
-        read, self._out = os.pipe()
-        self._in, write = os.pipe()
-        dup = f"import os, sys; os.dup2({read}, 3); os.dup2({write}, 4); os.execv(sys.argv[1], sys.argv[1:])"
-        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", dup, str(CHROME), *flags, f"--user-data-dir={folder}", "about:blank"],
-            pass_fds=(read, write), stderr=subprocess.DEVNULL,
-        )
-        os.close(read)
-        os.close(write)
-        self._number, self._rest, self._session = 0, b"", ""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.call("Page.enable")
-
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": params}
-        message |= {"sessionId": self._session} if self._session else {}
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        while (answer := self._read()).get("id") != self._number:
-            pass
-        assert "error" not in answer, answer
-        return dict(answer["result"])
-
-    def _read(self) -> dict[str, Any]:
-        while b"\0" not in self._rest:
-            assert select.select([self._in], [], [], 60)[0], "the browser says nothing"
-            got = os.read(self._in, 1 << 20)
-            assert got, "the browser is gone"
-            self._rest += got
-        line, _, self._rest = self._rest.partition(b"\0")
-        return dict(json.loads(line))
-
-    def open(self, url: str, *, width: int = 1440, height: int = 1000, scripted: bool = True) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=url)
-        while self._read().get("method") != "Page.loadEventFired" or self.js("location.href") == "about:blank":
-            pass
-        if scripted:
-            self.settled()
-
-    def settled(self) -> None:
-        """Comes back after the page has been laid out and its pending events have run."""
-        self.js("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
-
-    def js(self, expression: str) -> Any:
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
-
-    def key(self, name: str, text: str = "") -> None:
-        for kind in ("keyDown", "keyUp"):
-            code = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
-                    "ArrowDown": 40}.get(name, 0)
-            said = {"text": text} if text and kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, **said)
-        self.settled()
-
-    def picture(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
-
-    def close(self) -> None:
-        os.close(self._out)
-        self._process.kill()
-        self._process.wait()
-        os.close(self._in)
-
-
 @pytest.fixture(scope="session")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    if CHROME is None:
+    if found() is None:
         pytest.skip("no Chromium on this machine")
     browser = Chrome(tmp_path_factory.mktemp("chrome"))
     yield browser

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import axe_core_python
 import pytest
 
 from reports.html import render_many
@@ -20,12 +21,15 @@ FOCUS = "document.activeElement.getAttribute('href') ?? document.activeElement.i
 
 
 @pytest.fixture
-def page(results: dict[str, Any], clean_results: dict[str, Any], tmp_path: Path, chrome: Any) -> Iterator[Any]:
+def page(
+    results: dict[str, Any], clean_results: dict[str, Any], before: dict[str, Any], trust: dict[str, Any],
+    tmp_path: Path, chrome: Any,
+) -> Iterator[Any]:
     """The page of two brokers in the browser: Birch breaks rules, Alder keeps all of them."""
     alder = copy.deepcopy(clean_results)
     alder["broker"].update(name="Alder 4.3", product="Alder", version="4.3")
     path = tmp_path / "index.html"
-    path.write_text(render_many([results, alder]), encoding="utf-8")
+    path.write_text(render_many([results, alder], (), trust, [before, None]), encoding="utf-8")
     chrome.url = f"file://{path}"
     chrome.open(chrome.url + "?theme=light")
     yield chrome
@@ -56,6 +60,49 @@ def test_filters_and_search_dim_squares_and_drop_rows(page: Any) -> None:
     assert page.js(ROWS) == ["ACK-010"]
     page.key("Escape")
     assert page.js(BRIGHT) == every
+
+
+def test_rules_that_are_new_since_the_last_run_and_those_of_a_family_can_be_picked(page: Any) -> None:
+    page.js("document.querySelector('[data-show=changed]').click()")
+    assert page.js(ROWS) == ["MODE-001", "ACK-004", "ACK-010", "RQ-003"]
+    pick = "const f = document.getElementById('family'); f.value = '%s'; f.dispatchEvent(new Event('change'))"
+    page.js(pick % "ACK")
+    assert page.js(ROWS) == ["ACK-004", "ACK-010"]
+    page.js("document.querySelector('[data-show=all]').click()")
+    assert all(row.startswith("ACK-") for row in page.js(ROWS))
+    page.js("document.querySelector('[data-level=should]').click()")
+    assert page.js("document.querySelectorAll('.rules .family:not(.gone)').length") <= 1
+
+
+SERIOUS = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
+    .filter(one => one.impact === 'serious' || one.impact === 'critical')
+    .map(one => `${one.id}: ${one.nodes[0].html.slice(0, 200)} ${one.nodes[0].failureSummary}`))"""
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+def test_axe_finds_nothing_serious(page: Any, theme: str, width: int) -> None:
+    axe = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
+    for place in ("", "#/ACK-010/birch-2.9"):
+        page.open(f"{page.url}?theme={theme}{place}", width=width)
+        page.js(f"{axe};0")
+        assert page.js(SERIOUS) == []
+
+
+def test_axe_would_have_found_something(page: Any) -> None:
+    page.js("document.body.insertAdjacentHTML('beforeend', '<button></button>')")
+    page.js(f"{(Path(axe_core_python.__file__).parent / 'axe.min.js').read_text('utf-8')};0")
+    assert [line.partition(":")[0] for line in page.js(SERIOUS)] == ["button-name"]
+
+
+def test_every_picture_has_words(page: Any) -> None:
+    bare = page.js("""[...document.querySelectorAll('svg:not(.sq):not([aria-label])')]
+        .filter(s => s.checkVisibility() && !s.closest('[aria-hidden]')).map(s => s.outerHTML.slice(0, 80))""")
+    assert bare == []
+
+
+def test_nothing_is_asked_of_the_network(page: Any) -> None:
+    page.open(page.url)
+    assert page.js("performance.getEntriesByType('resource').map(entry => entry.name)") == []
 
 
 def test_a_permalink_opens_the_side_of_its_broker(page: Any) -> None:
@@ -118,6 +165,9 @@ def test_print_leaves_out_what_is_for_hands_and_shows_the_verdicts(page: Any) ->
     assert page.js("document.querySelector('.bar').checkVisibility()") is False
     assert page.js("document.querySelector('.matrix').checkVisibility()") is True
     assert page.js(PANEL) == ""
+    assert page.js("document.querySelector('.certificate').checkVisibility()") is True
+    page.call("Emulation.setEmulatedMedia", media="")
+    assert page.js("document.querySelector('.certificate').checkVisibility()") is False
 
 
 def test_without_script_a_permalink_still_opens_its_side(page: Any) -> None:

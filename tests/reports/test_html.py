@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from codec import methods as m
 from conformance import rules
 from reports.html import render, render_many, visible
+from reports.html.ecdf import LINES
 
 JUDGED = sum(rule.judged for rule in rules.CATALOGUE.values())
 @pytest.fixture
@@ -213,6 +215,67 @@ def test_a_run_that_was_cut_short_says_so(results: dict[str, Any], parse: Callab
     assert "This run was cut short." in parse(render(results)).text
 
 
+def test_changes_since_the_previous_run_are_told_worst_first(
+    results: dict[str, Any], before: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    tree = parse(render(results, before=before))
+    assert "Against 2026-11-13 08:00:00 UTC, same suite, depth and seed." in tree.text
+    said = tree.text[tree.text.index("Changed since"):]
+    places = [said.index(f"{rule} {rules.get(rule).title} {word}") for rule, word in (
+        ("ACK-004", "new"), ("ACK-010", "moved"), ("RQ-003", "changed"), ("MODE-001", "fixed"))]
+    assert places == sorted(places)
+    assert "held → broken seen: m1 was gone after an ack on another connection" in said
+    assert {row["data-rule"] for row in tree.all("li") if "data-changed" in row} == {
+        "ACK-004", "ACK-010", "RQ-003", "MODE-001"}
+
+
+def test_nothing_changed_is_said_and_nothing_is_said_without_a_previous_run(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    other = {**results, "run": "r0", "depth": "deep"}
+    text = parse(render(results, before=other)).text
+    assert "UTC, then depth deep. Nothing: every rule has the verdict it had." in text
+    assert "Changed since" not in parse(render(results)).text
+
+
+def test_times_are_a_picture_with_its_figures(results: dict[str, Any], parse: Callable[[str], Any]) -> None:
+    tree = parse(render(results))
+    label = str(tree.all("svg", class_="ecdf")[0]["aria-label"])
+    assert label == "Time to a publisher confirm. Birch 2.9: half within 750 µs, 99 % within 4.8 ms"
+    assert "Birch 2.9 900 750 µs 2.5 ms 4.8 ms" in tree.text
+    assert "within 0.1 s × 31, within 1 s × 2" in tree.text
+    del results["timings"]
+    assert "Time to a publisher confirm" not in parse(render(results)).text
+
+
+def test_what_is_declared_and_not_judged_is_no_promise_kept(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    results["broker"]["server_properties"]["capabilities"] = {"direct_reply_to": True, "publisher_confirms": False}
+    said = parse(render(results)).text.partition("What it offers")[2]
+    assert "direct_reply_to not judged ✓ declared" in said
+    judged = sum(rule.family == "CNF" and rule.judged for rule in rules.CATALOGUE.values())
+    assert f"publisher_confirms {judged} rules declared absent probed {12 * judged}× {judged} held" in said
+
+
+def test_the_trust_figures_stand_on_the_page_as_they_were_measured(
+    results: dict[str, Any], trust: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    tree = parse(render(results, {**trust, "killed": 261, "false_alarms": 2}))
+    assert "wrong brokers found, each by a rule that it breaks 261 of 262" in tree.text
+    assert "false alarms in lawful runs of a right broker 2 in 20 020 runs" in tree.text
+
+
+def test_a_certificate_names_the_results_by_their_digest(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    text = (json.dumps(results, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+    said = parse(render(results)).text
+    assert f"results sha256 {hashlib.sha256(text).hexdigest()}" in said
+    assert "Birch 2.9 was examined on 2026-11-21" in said
+    assert "does not pass the gate" in said
+
+
 def test_equal_results_give_an_equal_page(results: dict[str, Any]) -> None:
     assert render(results) == render(results)
 
@@ -223,12 +286,17 @@ def test_control_and_direction_characters_are_written_out() -> None:
 
 
 def test_the_style_sheet_names_only_what_exists(
-    results: dict[str, Any], clean_results: dict[str, Any], tree: Any, parse: Callable[[str], Any],
+    results: dict[str, Any], clean_results: dict[str, Any], before: dict[str, Any], trust: dict[str, Any], tree: Any,
+    parse: Callable[[str], Any],
 ) -> None:
     used = {name for _, found in tree.elements for name in str(found.get("class") or "").split()}
     styled = set(re.findall(r"\.([a-z][a-z0-9-]*)", re.sub(r"/\*.*?\*/|\"[^\"]*\"", "", tree.raw["style"], flags=re.S)))
-    many = parse(render_many([results, clean_results, results], [{"rule": "ACK-004", "real": "a", "reference": "b"}]))
+    many = parse(render_many(
+        [results, clean_results, results], [{"rule": "ACK-004", "real": "a", "reference": "b"}], trust,
+        [before, clean_results, None],
+    ))
     used |= {name for _, found in many.elements for name in str(found.get("class") or "").split()}
     by_script = {"js", "dim", "here", "gone", "copy"}
     elsewhere = {"harness", "beyond", "wrong", "note", "bad", "no", "ok", "ref", "wide", "said"}
+    elsewhere |= {f"l{place}" for place in range(LINES)}
     assert styled - used - by_script - elsewhere == set()

@@ -76,6 +76,23 @@ def test_the_headline_speaks_of_real_brokers(results: Results, clean_results: Re
     )
 
 
+def test_a_broker_that_is_wrong_on_purpose_stands_last_and_is_counted_nowhere(
+    results: Results, clean_results: Results, parse: Callable[[str], Any],
+) -> None:
+    mutant = imitation(results, "documented")
+    mutant["broker"]["name"] = "amqp-conformance reference 0.1.0 with requeue.batch-reversed"
+    alder = named(clean_results, "Alder", "4")
+    runs = columns([mutant, alder, imitation(clean_results, "documented")])
+    assert [run.key for run in runs][-1] == "mutant-requeue.batch-reversed"
+    assert verdict(runs) == ("Alder 4 passes the gate.", "")
+    tree = parse(render_many([mutant, alder]))
+    assert "Mutant requeue.batch-reversed 2 rules catch it ✓ fault caught wrong on purpose" in tree.text
+    assert "What is wrong" not in tree.text
+    assert not [row for row in tree.all("li") if "data-differs" in row]
+    labels = {str(pin["href"]): str(pin["aria-label"]) for pin in tree.all("a", class_="pin")}
+    assert labels["#/ACK-010/mutant-requeue.batch-reversed"].endswith(": broken")
+
+
 def test_known_deviations_are_part_of_the_verdict(results: Results) -> None:
     results["rules"] = [rule for rule in results["rules"] if rule["verdict"] != "broken"]
     results["gate"] = {"open": True, "reasons": [], "warnings": []}
