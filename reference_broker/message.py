@@ -47,15 +47,20 @@ class Message:
 
     def frames(self, channel: int, frame_max: int) -> bytes:
         """Header and body frames for `channel`. The header is encoded once: only its channel differs."""
-        raw = self._raw_header
-        if raw is None:
-            raw = self._raw_header = self.header.encode()
+        raw = self._raw_header or self.raw_header(True)
         header = raw[:1] + channel.to_bytes(2, "big") + raw[3:]
         room = frame_max - FRAME_OVERHEAD
         if len(self.body) <= room:
             return header + codec.Body(channel, self.body).encode() if self.body else header
         parts = (self.body[at : at + room] for at in range(0, len(self.body), room))
         return header + b"".join([codec.Body(channel, part).encode() for part in parts])
+
+    def raw_header(self, soon_again: bool) -> bytes:
+        """The header's frame, on any channel; kept if it is needed soon again."""
+        raw = self._raw_header or self.header.encode()
+        if soon_again:
+            self._raw_header = raw
+        return raw
 
     def copy(self, exchange: str, routing_key: str, **properties: Any) -> Message:
         """The same body under another address, with some properties replaced (None removes one)."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 
+from reference_broker.store import records
 from reference_broker.store.journal import Block
 from reference_broker.store.log import Log
 
@@ -24,10 +25,6 @@ class Commits:
     def take(self, blocks: Iterable[Block]) -> None:
         self.waiting += blocks
 
-    @property
-    def octets(self) -> int:
-        return sum(len(block.data) for block in self.waiting)
-
     def attempt(self) -> list[Block]:
         """Write all that waits; the blocks that are durable now. Sets `failing` if those are not all."""
         self.failing = None
@@ -35,7 +32,7 @@ class Commits:
         try:
             for segment, group in groupby(list(self.waiting), key=attrgetter("segment")):
                 blocks = list(group)
-                self.log.append(segment, [block.data for block in blocks])
+                self.log.append(segment, [records.block(block.records) for block in blocks if block.records])
                 done += blocks
                 del self.waiting[: len(blocks)]
                 self.log.drop_before(blocks[-1].oldest)

@@ -12,19 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from reference_broker.errors import ConnectionException
 from reference_broker.message import Entry, Message
 from reference_broker.quorum import Counted
 from reference_broker.store import records
-from reference_broker.store.records import NEVER, Key, Place
-from reference_broker.store.segments import SEGMENT_OCTETS, Segments, weight
+from reference_broker.store.records import ENTRY, NEVER, Key
+from reference_broker.store.segments import OVERHEAD, SEGMENT_OCTETS, Segments, weight
 
 if TYPE_CHECKING:
     from reference_broker.channel import Channel
-    from reference_broker.connection import Connection
-    from reference_broker.store.keeping import KeptQueue
+    from reference_broker.store.keeping import KeptConnection, KeptQueue
 
 MOVE_ENTRIES, MOVE_OCTETS = 500, 1 << 20
 """How much of what lives is written again in one tick."""
@@ -35,7 +34,7 @@ class Gate:
 
     __slots__ = ("connection", "open")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: KeptConnection) -> None:
         self.connection = connection
         self.open = False
 
@@ -46,10 +45,11 @@ class Block:
 
     segment: int
     oldest: int
-    data: bytes
+    records: list[bytes]
+    octets: int
     count: int
     """The journal's, when this was sealed."""
-    confirms: list[tuple[Channel, int]] = field(default_factory=list)
+    confirms: dict[Channel, list[int]] = field(default_factory=dict)
     gates: list[Gate] = field(default_factory=list)
 
 
@@ -72,9 +72,10 @@ class Journal:
         self._pending: list[bytes] = []
         self._gone: dict[int, list[float]] = {}
         self._back: dict[int, list[tuple[float, int, int]]] = {}
-        self._confirms: list[tuple[Channel, int]] = []
+        self._confirms: dict[Channel, list[int]] = {}
         self._gates: list[Gate] = []
         self._last_message: Message | None = None
+        self._address: tuple[object, bytes] = (None, b"")
         self._sealed = 0
         self._moving: Iterator[tuple[KeptQueue, Entry, bool]] | None = None
         self._move_below = 0
@@ -83,20 +84,32 @@ class Journal:
 
     def published(self, queue: KeptQueue, entry: Entry, in_line: bool = False) -> None:
         """It is in the queue, or still is."""
-        message, self.count = entry.message, self.count + 1
-        place = self.place(queue, entry, in_line).pack()
+        message, segments = entry.message, self.segments
+        place = self.place(queue, entry, in_line)
         if message is self._last_message:
             self._pending.append(records.record(records.AND, place))
         else:
             self._last_message = message
-            self._pending += records.message_parts(place, message)
-        entry.kept_in = self.segments.current
-        self.segments.came(message, entry.kept_in)
+            header = message.raw_header(bool(queue.ring))
+            self._pending += records.publish(place, self.address(message), header, message.body)
+        self.count += 1
+        entry.kept_in = segment = segments.current
+        segment.live += 1
+        segments.live_octets += len(message.body) + OVERHEAD
 
-    def place(self, queue: KeptQueue, entry: Entry, in_line: bool) -> Place:
+    def place(self, queue: KeptQueue, entry: Entry, in_line: bool) -> bytes:
+        """As `records.Place` has it."""
         expires = NEVER if entry.expires is None else entry.expires + self.epoch
+        flags = records.REDELIVERED * entry.redelivered | records.IN_LINE * in_line
         failures, returns = (entry.failures, entry.returns) if isinstance(entry, Counted) else (0, 0)
-        return Place(queue.number, entry.position, expires, entry.redelivered, in_line, failures, returns)
+        return ENTRY.pack(queue.number, entry.position, expires, flags, failures, returns)
+
+    def address(self, message: Message) -> bytes:
+        """Most often it is that of the message before."""
+        known = message.exchange, message.routing_key, message.more_keys
+        if known != self._address[0]:
+            self._address = known, records.address(message)
+        return self._address[1]
 
     def back(self, queue: KeptQueue, entry: Entry) -> None:
         self.count += 1
@@ -147,39 +160,43 @@ class Journal:
 
     def confirm(self, channel: Channel, number: int) -> None:
         """This publish is confirmed when what was recorded so far is durable."""
-        self._confirms.append((channel, number))
+        self._confirms.setdefault(channel, []).append(number)
 
     def behind(self) -> bool:
         """Is anything recorded that is not durable yet?"""
         return self.count != self.durable_count
 
-    def gate(self, connection: Connection) -> Gate:
+    def gate(self, connection: KeptConnection) -> Gate:
         self._gates.append(Gate(connection))
         return self._gates[-1]
 
     def durable(self, block: Block) -> None:
         self.durable_count = block.count
-        for channel, number in block.confirms:
-            if channel.confirms is not None and not channel.closing:
-                channel.confirms.accept(number)
-                channel.connection.confirm(channel)
+        self.resolve(block, "accept")
         for gate in block.gates:
             gate.open = True
             gate.connection.broker.dirty[gate.connection] = None
-        block.confirms, block.gates = [], []
+        block.gates = []
 
     def refused(self, block: Block, error: ConnectionException) -> None:
         """It could not be written. What it records is kept for later, what it promised is not."""
-        for channel, number in block.confirms:
-            if channel.confirms is not None and not channel.closing:
-                channel.confirms.refuse(number)
-                channel.connection.confirm(channel)
+        self.resolve(block, "refuse")
         for gate in block.gates:
             outbox: list[Any] = gate.connection.outbox
             if gate in outbox:
                 del outbox[outbox.index(gate) :]
+                gate.connection.count_gates()
                 gate.connection.close(error, (0, 0))
-        block.confirms, block.gates = [], []
+        block.gates = []
+
+    def resolve(self, block: Block, verdict: Literal["accept", "refuse"]) -> None:
+        confirms, block.confirms = block.confirms, {}
+        for channel, numbers in confirms.items():
+            if channel.confirms is not None and not channel.closing:
+                resolve = getattr(channel.confirms, verdict)
+                for number in numbers:
+                    resolve(number)
+                channel.connection.confirm(channel)
 
     # -- blocks
 
@@ -197,13 +214,13 @@ class Journal:
             self._pending.append(records.returned(number, places))
         if end:
             self._pending.append(records.record(records.END))
-        data = records.block(self._pending) if self._pending else b""
-        self.segments.wrote(len(data))
+        octets = sum(map(len, self._pending)) + records.FRAME.size
+        self.segments.wrote(octets)
         block = Block(
-            self.segments.current.number, self.segments.oldest_needed(), data, self.count, self._confirms,
-            self._gates,
+            self.segments.current.number, self.segments.oldest_needed(), self._pending, octets, self.count,
+            self._confirms, self._gates,
         )
-        self._pending, self._gone, self._back, self._confirms, self._gates = [], {}, {}, [], []
+        self._pending, self._gone, self._back, self._confirms, self._gates = [], {}, {}, {}, []
         self._last_message = None
         if self.segments.full():
             self.segments.begin()

@@ -142,7 +142,7 @@ class Store:
             error = ConnectionException(ReplyCode.RESOURCE_ERROR, f"cannot be made durable: {reason(failing)}")
             for block in waiting:
                 self.journal.refused(block, error)
-        self.journal.refuses = sum(len(block.data) for block in waiting) > MOST_WAITING and failing is not None
+        self.journal.refuses = sum(block.octets for block in waiting) > MOST_WAITING and failing is not None
         self._flush_soon()
 
 

@@ -170,11 +170,22 @@ def unacked(broker: Broker) -> Iterator[tuple[KeptQueue, Entry]]:
 
 
 class KeptConnection(Connection):
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self.gates = 0
+        """In the outbox, open or closed."""
+
+    def count_gates(self) -> None:
+        self.gates = sum(isinstance(item, Gate) for item in self.outbox)
+
     def leaving(self) -> list[Outbound]:
         """Up to the first gate that is closed."""
+        if not self.gates:
+            return super().leaving()
         closed = (at for at, item in enumerate(self.outbox) if isinstance(item, Gate) and not item.open)
         end = next(closed, len(self.outbox))
         items, self.outbox = self.outbox[:end], self.outbox[end:]
+        self.count_gates()
         return [item for item in items if not isinstance(item, Gate)]
 
 
@@ -184,6 +195,8 @@ def gated(handler: Handler, journal: Journal) -> Handler:
         place = len(outbox)
         handler(channel, method)
         if journal.behind() and len(outbox) > place:
+            assert isinstance(channel.connection, KeptConnection)
+            channel.connection.gates += 1
             outbox.insert(place, journal.gate(channel.connection))
 
     return handle

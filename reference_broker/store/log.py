@@ -6,8 +6,8 @@ goes on behind it, since each segment stands on its own definitions. Segments go
 missing among the others says that all before it were to go.
 
 `append` writes blocks of one segment and syncs it. If that fails, none of it counts: the next attempt writes all of it
-again to the same place, because after a failed fsync nothing else can be believed. A new segment is begun after the last
-is synced, in a name that is synced, too.
+again to the same place, because after a failed fsync nothing else can be believed. A new segment is begun after the
+last is synced, in a name that is synced, too.
 """
 
 from __future__ import annotations

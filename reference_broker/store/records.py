@@ -33,6 +33,7 @@ ENTRY = struct.Struct("<IddBII")
 COUNTERS = struct.Struct("<Idd")
 RETURN = struct.Struct("<dII")
 NUMBER = struct.Struct("<I")
+PUBLISH_HEAD = struct.Struct(f"<cI{ENTRY.size}s")
 
 BEGIN, DEFINE, FORGET, COUNT, PUBLISH, AND, RETURNED, GONE, END = (bytes([each]) for each in b"SDFCPARGE")
 REDELIVERED, IN_LINE = 1, 2
@@ -52,10 +53,6 @@ class Place:
     in_line: bool = False
     failures: int = 0
     returns: int = 0
-
-    def pack(self) -> bytes:
-        flags = REDELIVERED * self.redelivered | IN_LINE * self.in_line
-        return ENTRY.pack(self.queue, self.position, self.expires, flags, self.failures, self.returns)
 
 
 class Damaged(ValueError):
@@ -103,15 +100,16 @@ def key(parts: Key) -> bytes:
     return bytes([len(parts)]) + b"".join([NUMBER.pack(len(raw)) + raw for raw in (part.encode() for part in parts)])
 
 
-def message_parts(entry: bytes, message: Message) -> Sequence[bytes]:
-    """A publish, in pieces: the body is not copied."""
-    header = message.header.encode()
+def publish(entry: bytes, address: bytes, header: bytes, body: bytes) -> Sequence[bytes]:
+    """In pieces: the body is not copied."""
+    length = ENTRY.size + len(address) + NUMBER.size + len(header) + len(body)
+    return PUBLISH_HEAD.pack(PUBLISH, length, entry), address, NUMBER.pack(len(header)), header, body
+
+
+def address(message: Message) -> bytes:
     exchange, routing_key = message.exchange.encode(), message.routing_key.encode()
     texts = b"%c%b%c%b%c" % (len(exchange), exchange, len(routing_key), routing_key, len(message.more_keys) and 1)
-    if message.more_keys:
-        texts += key(message.more_keys)
-    length = len(entry) + len(texts) + NUMBER.size + len(header) + len(message.body)
-    return RECORD.pack(PUBLISH, length), entry, texts, NUMBER.pack(len(header)), header, message.body
+    return texts + key(message.more_keys) if message.more_keys else texts
 
 
 def gone(queue: int, positions: Sequence[float]) -> bytes:

@@ -42,11 +42,11 @@ class Segments:
 
     def came(self, message: Message, segment: Segment) -> None:
         segment.live += 1
-        self.live_octets += weight(message)
+        self.live_octets += len(message.body) + OVERHEAD
 
     def left(self, message: Message, segment: Segment) -> None:
         segment.live -= 1
-        self.live_octets -= weight(message)
+        self.live_octets -= len(message.body) + OVERHEAD
 
     def wrote(self, octets: int) -> None:
         self.current.octets += octets
