@@ -1,8 +1,8 @@
 """`amqp-conformance clients`: what client libraries show their applications of each rule, on one broker.
 
 The broker is the one of a URL, or the embedded reference broker; each library plays the directed checks of the suite on
-it. The document is plain data, and all that is said is said from it. A library's differences close no gate: only what
-the wire holds against the broker does, as everywhere.
+it, all at the same time unless the broker's clock is ours. The document is plain data, and all that is said is said
+from it. A library's differences close no gate: only what the wire holds against the broker does, as everywhere.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,9 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
             scenes = [play for play in plays_for(chosen, bench.profile, wishes.depth) if not play.machine]
             if not scenes:
                 raise Refused(WRONG_USE, f"No check matches --rules {wishes.rules!r}. See: amqp-conformance list.")
-            accounts = {name: _account(name, command, scenes, bench, say) for name, command in commands.items()}
+            together = 1 if broker.embedded is not None else len(commands)
+            with ThreadPoolExecutor(together) as pool:
+                accounts = list(pool.map(lambda one: _account(one[0], one[1], scenes, bench, say), commands.items()))
     except (BadUrl, profiles.BadProfile) as bad:
         raise Refused(WRONG_USE, f"{bad}") from None
     except Unreachable as unreachable:
@@ -87,7 +90,7 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
         "schema": SCHEMA, "suite": __version__, "depth": wishes.depth, "profile": bench.profile.name,
         "broker": {"name": broker.name, "product": str(broker.server_properties.get("product", "")),
                    "version": str(broker.server_properties.get("version", ""))},
-        "libraries": list(accounts.values()),
+        "libraries": accounts,
     }
 
 

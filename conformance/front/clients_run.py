@@ -17,9 +17,9 @@ from conformance.drivers.errors import Unreachable
 from conformance.events import Event
 from conformance.front.clients_compare import Comparison, came, sent
 from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, Seen, seen
-from conformance.front.clients_stage import CREW, LibraryStage
+from conformance.front.clients_stage import CREW, LibraryStage, unique
 from conformance.front.plays import Bench, Play
-from conformance.stage import SceneOver
+from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding
 
 
@@ -138,10 +138,18 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
 
 def _within_reach(play: Play, bench: Bench, missed: Sequence[str]) -> list[str]:
     """Those of the rules to which the scene comes when no library is between."""
-    reached: Counter[str] = Counter()
-    if missed:
-        play.play(bench, lambda judgement: reached.update(judgement.exercised))
-    return [rule for rule in missed if reached[rule]]
+    if not missed:
+        return []
+    stage = Stage(bench.target, bench.profile, unique(bench), play.name, play.check.rules, play.queue_type,
+                  bench.deadline)
+    bench.around.enter(stage)
+    try:
+        with suppress(SceneOver):
+            play.function(stage, **dict(play.arguments))
+        stage.finish()
+    finally:
+        stage.cleanup()
+    return [rule for rule in missed if stage.judgement.exercised[rule]]
 
 
 def _note(account: Account, play: Play, found: dict[str, Seen]) -> None:

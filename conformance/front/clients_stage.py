@@ -8,6 +8,7 @@ is turned and the library is heard whenever the stage waits. What is judged is t
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -27,11 +28,16 @@ SLICE = 0.02
 """Seconds that a library is left to itself between two looks at the wire."""
 
 
+def unique(bench: Bench) -> Recorder:
+    """A recorder whose private names nobody else has: several libraries, and others, share a broker."""
+    return Recorder(f"clients-{uuid.uuid4().hex[:12]}", bench.target.address)
+
+
 class LibraryStage(Stage):
     """One history, made by one library."""
 
     def __init__(self, bench: Bench, play: Play, library: Library) -> None:
-        recorder = Recorder("clients", bench.target.address)
+        recorder = unique(bench)
         super().__init__(
             bench.target, bench.profile, recorder, play.name, play.check.rules, play.queue_type, bench.deadline,
         )
