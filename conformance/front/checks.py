@@ -69,11 +69,17 @@ class Attempt:
         self.histories += 1
 
     def show(self, finding: Finding, history: Sequence[Event], reproduced: str) -> None:
-        """Show a kind of finding by this one, whichever was shown before."""
+        """Show a kind of finding by this one, whichever was shown before; by the story of that one, where this one's
+        does not pass."""
         kind = self._kind(finding)
         known = self._kinds.get(kind)
+        self.opened.told.discard((finding.rule, gist(finding.observed), self.queue_type))
         witness = self._witness(history, finding, reproduced)
-        self._kinds[kind] = replace(witness, seen=known.seen if known else 1)
+        if known is not None:
+            witness = replace(witness, seen=known.seen)
+            if known.story and not witness.story:
+                witness = replace(witness, story=known.story, untold=known.untold, absent=known.absent)
+        self._kinds[kind] = witness
 
     def _witness(self, history: Sequence[Event], finding: Finding, reproduced: str) -> Witness:
         """The finding with its exchange, and where a report is asked for, with the story that shows it again."""

@@ -38,7 +38,7 @@ SAMPLE = (
     "requeue.persistent-overtake", "prefetch.denied-global-limits-nobody", "confirms.multiple-over-refused",
     "routes.return-with-code-313",
     "cancel.nowait-answered", "ends.loss-returns-nothing", "tags.auto-ack-skips-counter", "errors.connection-dies-too",
-    "slots.return-frees-nothing", "returning.limit-one-late", "timeouts.stale-refused",
+    "slots.return-frees-nothing", "returning.limit-one-late", "timeouts.stale-refused", "prefetch.size-accepted",
 )
 
 

@@ -22,6 +22,8 @@ LOOSE = {
 }
 TAKEN = ("basic.deliver", "basic.get-ok", "basic.get-empty")
 CONFIRMS = ("basic.ack", "basic.nack")
+NOT_IMPLEMENTED = 540
+"""A broker that says so does not offer what it takes to go wrong in this way."""
 ENDS = ("channel.close", "connection.close", "end")
 
 
@@ -180,7 +182,8 @@ class Player:
             stranger = self._stranger(row)
             if stranger or time.monotonic() > until:
                 instead = f"{told(stranger)} instead of {told(row)}" if stranger else f"{told(row)} does not come"
-                raise (Otherwise if last or row.get("decisive") else Inconclusive)(instead)
+                refused = stranger is not None and stranger.get("reply_code") == NOT_IMPLEMENTED
+                raise (Otherwise if last or refused or row.get("decisive") else Inconclusive)(instead)
             self._read(until - time.monotonic())
 
     def _found(self, row: dict[str, Any]) -> bool:
