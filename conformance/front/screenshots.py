@@ -23,7 +23,10 @@ from conformance.front.matrix import SHOWN
 
 PAGES = (Path("build/matrix/index.html"), Path("build/conformance/index.html"))
 PAPER = (794, 1123)
-"""A4 in points of a screen."""
+"""A4 in points of a screen; pages about many brokers are printed across."""
+WORST = """(id => id ? '#' + id : '')((document.querySelector('.side.failing:has(.ladder)')
+    ?? document.querySelector('.side:has(.ladder)'))?.id ?? '')"""
+"""The first case that has a picture, of a failing rule if there is one."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,7 +67,7 @@ def taken(page: Path, out: Path) -> Sequence[Path]:
 
 def _screens(chrome: Chrome, url: str, out: Path) -> list[Path]:
     chrome.open(f"{url}?theme=light", scale=2)
-    worst = str(chrome.js("document.querySelector('.panel .list a[href^=\"#/\"]')?.hash ?? ''"))
+    worst = str(chrome.js(WORST))
     shots = {
         "light": ("?theme=light", 1440, 1500), "dark": ("?theme=dark", 1440, 1500),
         "case": (f"?theme=light{worst}", 1440, 1000), "phone": ("?theme=light", 390, 844),
@@ -79,11 +82,15 @@ def _screens(chrome: Chrome, url: str, out: Path) -> list[Path]:
 
 def _paper(chrome: Chrome, url: str, out: Path) -> list[Path]:
     """The page as it is printed: all of it as PDF, and the beginning as a picture."""
-    chrome.open(url, width=PAPER[0], height=PAPER[1], scale=2)
+    chrome.open(url, scale=2)
+    across = bool(chrome.js("!!document.querySelector('.broad')"))
+    width, height = PAPER[::-1] if across else PAPER
+    chrome.open(url, width=width, height=height, scale=2)
     chrome.call("Emulation.setEmulatedMedia", media="print")
     chrome.js("document.documentElement.style.padding = '13mm'")
     chrome.settled()
     chrome.picture(out / "print.png")
+    chrome.js("document.documentElement.style.padding = ''")
     printed = chrome.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
     (out / "print.pdf").write_bytes(base64.b64decode(printed["data"]))
     chrome.call("Emulation.setEmulatedMedia", media="")
