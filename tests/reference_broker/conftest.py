@@ -169,6 +169,12 @@ def speaking() -> Callable[..., Client]:
     return make
 
 
+@pytest.fixture(scope="session")
+def client_on() -> Callable[..., Client]:
+    """A client on channel 1 of a broker that is there already."""
+    return lambda broker: Client(broker).open()
+
+
 @pytest.fixture
 def found_in() -> Callable[[Sequence[codec.Frame]], list[tuple]]:
     return deliveries

@@ -16,46 +16,19 @@ from hypothesis import strategies as st
 import codec
 from codec import methods as m
 from codec import values
-from codec.errors import ReplyCode
-from reference_broker.broker import Broker
-from reference_broker.errors import ConnectionException
-from reference_broker.store.commits import Commits
-from reference_broker.store.journal import Journal
-from reference_broker.store.keeping import kept_parts, watch
-from reference_broker.store.log import Log
-from reference_broker.store.replay import Replay
-from reference_broker.store.restore import restore
 from tests.support.disks import Crash, FakeDisk
+from tests.support.kept import Host
 
 QUEUES = {"classic": {}, "quorum": {"x-queue-type": "quorum"}}
 CONFIRMS, TX = 1, 2
 SEGMENT = 250
 
 
-class Host:
-    """A broker on a disk, made as it last was."""
-
-    def __init__(self, disk: FakeDisk) -> None:
-        self.log, replay = Log(disk), Replay()
-        for segment, payload in self.log.recover():
-            replay.read(segment, payload)
-        self.journal = Journal(self.log.newest + 1, SEGMENT)
-        self.broker = Broker(parts=kept_parts(self.journal))
-        watch(self.broker, self.journal)
-        restore(self.broker, self.journal, replay)
-        self.commits = Commits(self.log)
-        self.error = ConnectionException(ReplyCode.RESOURCE_ERROR, "not durable")
-
-    def bodies(self, queue: str) -> list[int]:
-        found = self.broker.vhost.queues.get(queue)
-        return [] if found is None else [int(entry.message.body) for entry in found.ready.entries()]
-
-
 class World:
     """What the client did, was told, and may rely on. Messages are numbers, and have the queue as their last digit."""
 
     def __init__(self, disk: FakeDisk) -> None:
-        self.host = Host(disk)
+        self.host = Host(disk, SEGMENT)
         self.last = 0
         self.published: set[int] = set()
         self.confirmed: set[int] = set()
@@ -165,7 +138,7 @@ class World:
 
     def purge(self, queue: int) -> None:
         name = list(QUEUES)[queue]
-        ready = self.host.bodies(name)
+        ready = [int(body) for body in self.host.bodies(name)]
         self.let_go.update(ready)
         self.awaited.append(("purged", ready))
         self.send(m.QueuePurge(CONFIRMS, 0, name))
@@ -179,13 +152,10 @@ class World:
             self.host.commits.take([block])
 
     def write(self) -> None:
-        host = self.host
-        for block in host.commits.attempt():
-            self.gone.update(self.gone_with.pop(id(block), ()))
-            host.journal.durable(block)
-        if host.commits.failing is not None:
-            for block in host.commits.waiting:
-                host.journal.refused(block, host.error)
+        self.host.write()
+        waiting = {id(block) for block in self.host.commits.waiting}
+        for block in [block for block in self.gone_with if block not in waiting]:
+            self.gone.update(self.gone_with.pop(block))
         self.read()
 
     def cycle(self, queue: int) -> None:
@@ -216,7 +186,7 @@ steps = st.one_of(
 
 def check(host: Host, world: World) -> None:
     assert not [note for note in host.log.notes if "damaged" in note]
-    there = [body for queue in QUEUES for body in host.bodies(queue)]
+    there = [int(body) for queue in QUEUES for body in host.bodies(queue)]
     assert len(there) == len(set(there)), "twice"
     assert set(there) <= world.published
     assert not world.confirmed - world.let_go - set(there), "confirmed, and lost"
@@ -241,13 +211,11 @@ def test_what_was_promised_is_kept_wherever_the_machine_ends(schedule, fuse, bro
         world.write()
     except Crash:
         pass
-    image = disk.crash(chance)
-    host = Host(image)
+    host = Host(disk.crash(chance), SEGMENT)
     check(host, world)
     there = {queue: host.bodies(queue) for queue in QUEUES}
-    host.commits.take([host.journal.seal()])
-    assert host.commits.attempt()
-    again = Host(image.crash(chance))
+    host.settle()
+    again = host.after_crash(seed)
     assert {queue: again.bodies(queue) for queue in QUEUES} == there
 
 
@@ -294,7 +262,7 @@ def test_a_disk_that_fails_costs_a_nack_and_nothing_else(operation):
     world.write()
     assert world.host.commits.failing is None
     assert world.confirmed == {20}
-    assert Host(disk.crash(random.Random(1))).bodies("classic") == [10, 20]
+    assert Host(disk.crash(random.Random(1))).bodies("classic") == ["10", "20"]
 
 
 def test_a_transaction_that_cannot_be_kept_costs_the_connection():
@@ -325,4 +293,4 @@ def test_a_log_does_not_grow_without_bound():
     assert sum(map(len, disk.contents().values())) < 16 * SEGMENT
     host = Host(disk.crash(random.Random(2)))
     check(host, world)
-    assert host.bodies("quorum") == [11]
+    assert host.bodies("quorum") == ["11"]
