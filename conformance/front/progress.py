@@ -1,4 +1,5 @@
-"""Progress of a run on the command line, on stderr: a bar on a terminal, a line now and then elsewhere.
+"""Progress of a run on the command line, on stderr: a bar on a terminal, a line now and then elsewhere, both with how
+many checks are done, how many failed, and how long the rest will take if it goes on like this.
 
 It follows pytest's reports and prints nothing else; pytest's own output is kept aside, and shown only when pytest
 itself came to grief.
@@ -7,6 +8,8 @@ itself came to grief.
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from typing import IO
 
 import pytest
@@ -16,13 +19,18 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from conformance.front.door import COMMAND
 
 _EVERY = 50
+_SILENCE = 30.0
+"""Seconds after which a line is written even if few checks were done."""
+_FEW = 5
+"""Checks after which the time left can be guessed."""
 
 
 class Follower:
     """A pytest plugin of one run."""
 
-    def __init__(self, words: list[str], stream: IO[str]) -> None:
-        self._words, self._stream = words, stream
+    def __init__(self, words: list[str], stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._words, self._stream, self._clock = words, stream, clock
+        self._began = self._told = clock()
         self.config: pytest.Config | None = None
         self.interrupted = False
         self._done = self._failed = self._total = 0
@@ -38,11 +46,11 @@ class Follower:
             self._bar.start()
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> None:
-        self._total = len(items)
+        self._total, self._began = len(items), self._clock()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        self._total = len(ids)
+        self._total, self._began = len(ids), self._clock()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed += report.failed
@@ -51,12 +59,20 @@ class Follower:
         self._done += 1
         if self._bar is not None and self._task is not None:
             text = report.nodeid.rpartition("::")[2].removeprefix("test_")
-            count = f"{self._done}/{self._total}"
+            count = f"{self._done}/{self._total}{self._rest()}"
             self._bar.update(self._task, total=self._total, completed=self._done, count=count, description=text[:60])
-        elif self._done % _EVERY == 0 or self._done == self._total:
-            failed = f", {self._failed} failed" if self._failed else ""
-            self._stream.write(f"{self._done} of {self._total} checks{failed}\n")
+        elif self._done == self._total or self._done % _EVERY == 0 or self._clock() - self._told > _SILENCE:
+            self._told = self._clock()
+            self._stream.write(f"{self._done} of {self._total} checks{self._rest()}\n")
             self._stream.flush()
+
+    def _rest(self) -> str:
+        """What failed, and the time left."""
+        failed = f", {self._failed} failed" if self._failed else ""
+        missing = self._total - self._done
+        if missing <= 0 or self._done < _FEW:
+            return failed
+        return f"{failed}, {told((self._clock() - self._began) / self._done * missing)} left"
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = excinfo.type is KeyboardInterrupt
@@ -65,6 +81,13 @@ class Follower:
     def pytest_sessionfinish(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def told(seconds: float) -> str:
+    """A guess of a time, as coarse as a guess is: `about 40 s`, `about 3 min`."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds / 5)) * 5} s"
+    return f"about {round(seconds / 60)} min"
 
 
 def _bar(stream: IO[str]) -> Progress:

@@ -28,6 +28,7 @@ from allure_commons.types import LabelType, LinkType, Severity
 from allure_commons.utils import md5
 from attr import asdict
 
+from conformance.rules import FAMILIES
 from reports.exports.words import evidence, observed, why
 from reports.html import visible
 
@@ -49,14 +50,14 @@ def allure(results: Mapping[str, Any]) -> dict[str, str]:
     """Every file of the results folder by its name, the folder included."""
     document = visible(results)
     files = {"environment.properties": _properties(document), "categories.json": json.dumps(CATEGORIES, indent=1)}
-    for rule in document["rules"]:
-        files.update(_files(rule, document))
+    for place, rule in enumerate(document["rules"]):
+        files.update(_files(rule, document, place))
     return {f"{ALLURE}/{name}": text for name, text in files.items()}
 
 
-def _files(rule: Mapping[str, Any], results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _files(rule: Mapping[str, Any], results: Mapping[str, Any], place: int) -> Iterator[tuple[str, str]]:
     name = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{results['run']} {results['broker']['name']} {rule['id']}"))
-    test = _test(rule, results, name)
+    test = _test(rule, results, name, place)
     if rule["verdict"] == "broken":
         source = ATTACHMENT_PATTERN.format(prefix=name, ext="txt")
         test.attachments = [Attachment(name="The exchange", source=source, type="text/plain")]
@@ -65,15 +66,16 @@ def _files(rule: Mapping[str, Any], results: Mapping[str, Any]) -> Iterator[tupl
     yield test.file_pattern.format(prefix=name), json.dumps(document, indent=1)
 
 
-def _test(rule: Mapping[str, Any], results: Mapping[str, Any], name: str) -> TestResult:
+def _test(rule: Mapping[str, Any], results: Mapping[str, Any], name: str, place: int) -> TestResult:
+    """A rule is exercised by many checks and has no duration of its own; its time keeps the order of the catalogue."""
     broker, identity = str(results["broker"]["name"]), f"amqp-conformance.{rule['family']}.{rule['id']}"
-    began = int(datetime.datetime.fromisoformat(results["started"]).timestamp() * 1000)
+    began = int(datetime.datetime.fromisoformat(results["started"]).timestamp() * 1000) + place
     return TestResult(
         uuid=name, fullName=identity, testCaseId=md5(identity), historyId=md5(identity, broker),
-        name=f"{rule['id']} {rule['title']}", titlePath=["AMQP 0-9-1", rule["family"]], stage="finished",
+        name=f"{rule['id']} {rule['title']}", titlePath=["AMQP 0-9-1", _family(rule)], stage="finished",
         status=STATUS.get(rule["verdict"], Status.SKIPPED), statusDetails=_details(rule), description=rule["clause"],
         labels=list(_labels(rule, broker)), links=list(_links(rule)), start=began,
-        stop=began + int(results["seconds"] * 1000),
+        stop=began,
         parameters=[Parameter(name="broker", value=broker), Parameter(name="profile", value=results["profile"])],
     )
 
@@ -89,13 +91,18 @@ def _details(rule: Mapping[str, Any]) -> StatusDetails | None:
 
 def _labels(rule: Mapping[str, Any], broker: str) -> Iterator[Label]:
     labels = {
-        LabelType.EPIC: "AMQP 0-9-1", LabelType.FEATURE: rule["family"], LabelType.STORY: rule["id"],
-        LabelType.PARENT_SUITE: broker, LabelType.SUITE: rule["family"],
+        LabelType.EPIC: "AMQP 0-9-1", LabelType.FEATURE: _family(rule), LabelType.STORY: rule["id"],
+        LabelType.PARENT_SUITE: broker, LabelType.SUITE: _family(rule),
         LabelType.SEVERITY: SEVERITY.get(rule["level"], Severity.NORMAL).value, LabelType.FRAMEWORK: "pytest",
         LabelType.LANGUAGE: "python", "verdict": rule["verdict"],
     }
     yield from (Label(name=str(name), value=str(value)) for name, value in labels.items())
     yield Label(name=str(LabelType.TAG), value=str(rule["level"]).upper())
+
+
+def _family(rule: Mapping[str, Any]) -> str:
+    known = FAMILIES.get(rule["family"])
+    return f"{rule['family']} {known.title}" if known else str(rule["family"])
 
 
 def _links(rule: Mapping[str, Any]) -> Iterator[Link]:

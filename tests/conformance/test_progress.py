@@ -1,0 +1,57 @@
+"""Progress in CI: plain lines with counts, failures and the time left."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.front.progress import Follower, told
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def run(clock: Clock, checks: int, done: int, seconds: float, failing: tuple[int, ...] = ()) -> list[str]:
+    """The lines of a run in which each check takes so many seconds."""
+    stream = io.StringIO()
+    follower = Follower(["run"], stream, clock)
+    follower.pytest_report_collectionfinish([None] * checks)  # type: ignore[list-item]
+    for number in range(1, done + 1):
+        clock.now += seconds
+        for when in ("call", "teardown"):
+            report: Any = SimpleNamespace(when=when, failed=when == "call" and number in failing, nodeid="a::test_b")
+            follower.pytest_runtest_logreport(report)
+    return stream.getvalue().splitlines()
+
+
+def test_a_line_tells_what_is_done_what_failed_and_how_long_it_will_take(clock: Clock) -> None:
+    assert run(clock, 120, 120, 0.5, failing=(60, 70)) == [
+        "50 of 120 checks, about 35 s left", "100 of 120 checks, 2 failed, about 10 s left",
+        "120 of 120 checks, 2 failed",
+    ]
+
+
+def test_a_slow_run_is_not_silent_for_long(clock: Clock) -> None:
+    lines = run(clock, 40, 12, 10.0)
+    assert lines == ["4 of 40 checks", "8 of 40 checks, about 5 min left", "12 of 40 checks, about 5 min left"]
+
+
+def test_nothing_in_a_plain_line_moves_the_cursor(clock: Clock) -> None:
+    assert "\x1b" not in "".join(run(clock, 60, 60, 0.1))
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "about 5 s"), (44, "about 45 s"), (100, "about 2 min")])
+def test_a_guess_is_as_coarse_as_a_guess_is(seconds: float, words: str) -> None:
+    assert told(seconds) == words
