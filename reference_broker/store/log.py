@@ -54,7 +54,9 @@ class Log:
 
     def _read(self, number: int) -> Iterator[tuple[int, memoryview]]:
         data = self.disk.read(name_of(number))
-        good = min(len(MAGIC), len(data))
+        if not data and number == self.newest:
+            return
+        good = len(MAGIC)
         try:
             if data[:good] != MAGIC:
                 good = 0
