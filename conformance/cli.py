@@ -96,7 +96,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _trace, _mutants,
+    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _schema, _trace, _mutants,
                 _clients):
         add(verbs)
     return top
@@ -232,24 +232,29 @@ def broker(options: argparse.Namespace) -> int:
 
 
 def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "report", report, "make the report of a results document again")
-    added.add_argument("path", type=Path, help="results.json, or the directory that holds it")
-    added.add_argument("--out", type=Path, help="directory for the report (default: where the results are)")
+    added = _verb(verbs, "report", report, "make the report of results again, or one page of several")
+    added.add_argument("paths", nargs="+", type=Path, metavar="PATH",
+                       help="results.json, several of them, or history.json; or their directories")
+    added.add_argument("--out", type=Path, help="directory for the report (default: where the results are; of several: "
+                                                "report)")
 
 
 def report(options: argparse.Namespace) -> int:
-    from conformance.front.deliver import deliver
-    from conformance.results import BadResults, from_json
+    from conformance.front.pages import made
 
-    path: Path = options.path / "results.json" if options.path.is_dir() else options.path
-    try:
-        results = from_json(path.read_text(encoding="utf-8"))
-        written = deliver(results, options.out or path.parent)
-    except BadResults as bad:
-        raise Refused(WRONG_USE, f"{path} is no results document: {bad}.") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise Refused(WRONG_USE, f"{path}: {problem}.") from None
-    print(next(file for file in written if file.name == "index.html"))
+    print(made(options.paths, options.out))
+    return GATE_OPEN
+
+
+def _schema(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "schema", schema, "print the JSON Schema of something that is written or read")
+    added.add_argument("name", nargs="?", help="results, case, recording, deviations, ...; default: list them")
+
+
+def schema(options: argparse.Namespace) -> int:
+    from conformance.front import schemas
+
+    print(schemas.text(options.name) if options.name else schemas.listing(), end="")
     return GATE_OPEN
 
 
