@@ -38,7 +38,7 @@ def restore(broker: Broker, journal: Journal, replay: Replay, keep_users: bool =
                 try:
                     restorer(broker, key, value)
                 except AmqpException as error:
-                    raise CannotRestore(f"{kind} '{key[-1]}': {error.reply_text}") from None
+                    raise CannotRestore(f"{kind} '{key[-1]}': {error.text}") from None
     if keep_users or not recorded:
         broker.access.users.update(given)
     for number, queue in journal.queues.items():
