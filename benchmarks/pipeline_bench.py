@@ -24,8 +24,8 @@ from reports.pipeline.session import session
 RESULTS, PAGE, WORK = Path("build/bench-pipeline.json"), Path("docs/pipeline.md"), Path("build/bench-pipeline")
 BEGIN, END = "<!-- figures: written by make bench-pipeline -->", "<!-- end of figures -->"
 PLANTS = 6
-SHARDED = 10
-"""Times the events of the other benches: what Spark needs to start a job is not what a shuffle costs."""
+SHARDED, STREAMED = 10, 2
+"""Times the events of the other benches: what Spark needs to begin a job or a micro-batch is not what events cost."""
 BENCHES = ("memory", "check", "peers", "shard", "capture", "stream", "growth")
 
 
@@ -74,8 +74,8 @@ def measured(options: argparse.Namespace) -> list[Row]:
             "check": lambda: stages.checked(spark, paths, events, cores, rounds),
             "peers": lambda: relational.compared(spark, paths, events, confirms, rounds),
             "shard": lambda: stages.sharded(spark, WORK, size * SHARDED, rounds),
-            "capture": lambda: stages.captured(spark, WORK, 16, rounds),
-            "stream": lambda: stages.streamed(spark, WORK, size // 2, 12),
+            "capture": lambda: stages.captured(spark, WORK, size // 3_000, rounds),
+            "stream": lambda: stages.streamed(spark, WORK, size * STREAMED, 12),
             "growth": lambda: stages.growth(options.growth),
         }
         for name in options.only:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from conformance.events import Event
 from reports import recording
 from reports.pipeline import ingest
 from reports.recording import BadRecording
@@ -41,6 +42,12 @@ def batches(file: Path) -> Iterator[pa.RecordBatch]:
     headers(file)
     with parquet.ParquetFile(file) as source:
         yield from source.iter_batches(ingest.BLOCK, columns=ingest.ARROW.names, use_threads=False)
+
+
+def events(file: Path) -> Iterator[Event]:
+    """The events, without columns that they do not know."""
+    for batch in batches(file):
+        yield from ingest.to_events(batch)
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:

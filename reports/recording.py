@@ -21,6 +21,8 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import IO, Any, Self
@@ -35,10 +37,12 @@ NEEDED = ("run", "history", "connection", "seq", "direction", "kind")
 _BLOCK_ROWS = 512
 _BLOCK_NS = 1_000_000_000
 _ABSENT: Mapping[str, Any] = {
-    "broker": "", "channel": 0, "time_ns": 0, "class_id": 0, "method_id": 0, "method": "", "flags": "",
-    "arguments": "",
+    **dict.fromkeys(Event._fields), "broker": "", "channel": 0, "time_ns": 0, "class_id": 0, "method_id": 0,
+    "method": "", "flags": "", "arguments": "",
 }
 _KNOWN = frozenset(Event._fields)
+_decoded = json.JSONDecoder().decode
+_needed, _columns_of = itemgetter(*NEEDED), itemgetter(*Event._fields)
 _HEADER = b'{"schema":'
 
 
@@ -55,12 +59,12 @@ def to_row(event: Event) -> dict[str, Any]:
 
 def to_event(row: Mapping[str, Any]) -> Event:
     """The event of a row; columns that Event does not know are left out."""
-    for name in NEEDED:
-        if row.get(name) is None:
-            raise BadRecording(f"a row has no {name!r}: {str(dict(row))[:200]}")
-    values = [row.get(name, _ABSENT.get(name)) for name in Event._fields]
-    values[-1] = bytes.fromhex(row.get("raw") or "")
-    return Event._make(values)
+    whole = {**_ABSENT, **row}
+    if None in _needed(whole):
+        missing = next(name for name in NEEDED if whole[name] is None)
+        raise BadRecording(f"a row has no {missing!r}: {str(dict(row))[:200]}")
+    whole["raw"] = bytes.fromhex(whole["raw"] or "")
+    return Event._make(_columns_of(whole))
 
 
 def extra(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +156,7 @@ class Recording:
 
     def events(self) -> Iterator[Event]:
         """Every event, in the order of the files."""
-        return map(to_event, self.rows())
+        return chain.from_iterable(map(events, self.files))
 
 
 def files(path: Path) -> list[Path]:
@@ -210,9 +214,17 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
                 doubtful = number
 
 
+def events(file: Path) -> Iterator[Event]:
+    """The events of one file."""
+    if file.suffix == ".parquet":
+        found: Iterator[Event] = _columns(file).events(file)
+        return found
+    return map(to_event, rows(file))
+
+
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        row = json.loads(line)
+        row = _decoded(line.decode())
     except ValueError:
         return None
     return row if isinstance(row, dict) else None

@@ -4,6 +4,7 @@
     links     Ethernet, VLAN, Linux cooked, loopback, raw; IPv4/6   packet -> TCP segment
     tcp       reordering, retransmission, holes                     segments -> octets, both directions in causal order
     frames    where a frame begins and ends, also after a hole      octets -> frames
+    identity  what differs from message to message: its id          header -> words, id
     rows      events in columns, repeated ones made once            frames -> rows -> Event or Arrow
     streams   one connection: what is joined, lost, cut             octets -> rows
     capture   who talks to whom; one history for each broker        all of it

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from conformance.events import Event
-from reports.capture.rows import Block
+from reports.capture.rows import HOLE, Block
 from reports.pipeline.ingest import ARROW, TAG
 
-_OWN = ("template", "seq", "time_ns", "delivery_tag", "body_size", "body_hash", "raw", "packet")
-_SHARED = tuple(name for name in Event._fields if name not in _OWN)
+_OWN = ("template", "seq", "time_ns", "delivery_tag", "body_size", "body_hash", "message_id", "raw", "packet")
+_SHARED = tuple(name for name in Event._fields if name not in (*_OWN, "arguments"))
 
 
 def batch(block: Block) -> pa.RecordBatch:
@@ -31,9 +31,10 @@ def batch(block: Block) -> pa.RecordBatch:
         name: pa.array([getattr(event, name) for event in words], ARROW.field(name).type).take(place)
         for name in _SHARED
     }
-    for name in ("seq", "time_ns", "body_size", "body_hash", "raw"):
+    for name in ("seq", "time_ns", "body_size", "body_hash", "message_id", "raw"):
         columns[name] = pa.array(own[name], ARROW.field(name).type)
     columns["delivery_tag"] = pa.array(own["delivery_tag"], pa.uint64()).cast(TAG)
+    columns["arguments"] = _arguments(words, place, columns["message_id"])
     columns["extra"] = _extra(block.file, own["packet"])
     return pa.RecordBatch.from_arrays([columns[name] for name in ARROW.names], schema=ARROW)
 
@@ -42,6 +43,16 @@ def _numbered(templates: Sequence[int]) -> tuple[list[int], pa.Array]:
     """The templates in use, and for each row which of them is its."""
     packed = pa.array(templates, pa.int32()).dictionary_encode()
     return packed.dictionary.to_pylist(), packed.indices
+
+
+def _arguments(words: Sequence[Event], place: pa.Array, ids: pa.Array) -> pa.Array:
+    """Those of the templates, with the id of each row where they have a hole."""
+    before, holes, after = (
+        pa.array(column).take(place)
+        for column in (zip(*(event.arguments.partition(HOLE) for event in words), strict=True) if words else [[""]] * 3)
+    )
+    own = pc.if_else(pc.equal(holes, ""), "", pc.fill_null(ids, ""))
+    return pc.binary_join_element_wise(before, own, after, "")
 
 
 def _extra(file: str, packets: Sequence[int]) -> pa.Array:

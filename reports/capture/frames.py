@@ -54,6 +54,16 @@ class Splitter:
         """Octets that are not yet a whole frame."""
         return b"".join(self._parts)
 
+    @property
+    def idle(self) -> bool:
+        """Will the next octet be the first of a frame?"""
+        return not (self._size or self.blind or self._beginning)
+
+    @property
+    def most(self) -> int:
+        """So many octets may a frame carry."""
+        return self.limit - 8 if self.limit else _LARGEST
+
     def resume(self, rest: bytes, limit: int, *, sure: bool) -> None:
         """Goes on where another left off."""
         self.limit, self.sure, self.blind, self._beginning = limit, sure, False, False
@@ -89,8 +99,7 @@ class Splitter:
     def _single(self, data: bytes) -> bool:
         """Are these octets one whole frame? Most are that come in a segment of their own."""
         length = int.from_bytes(data[3:7], "big")
-        most = self.limit - 8 if self.limit else _LARGEST
-        return len(data) == length + 8 and data[-1] == _FRAME_END and data[0] in _KINDS and length <= most
+        return len(data) == length + 8 and data[-1] == _FRAME_END and data[0] in _KINDS and length <= self.most
 
     def _begin(self, data: bytes, found: list[bytes]) -> int:
         """Protocol headers stand before all frames."""
@@ -104,8 +113,7 @@ class Splitter:
 
     def _cut(self, data: bytes, at: int, found: list[bytes]) -> None:
         size = len(data)
-        most = self.limit - 8 if self.limit else _LARGEST
-        end = at
+        most, end = self.most, at
         while at + 8 <= size and not self._beginning:
             length = data[at + 3] << 24 | data[at + 4] << 16 | data[at + 5] << 8 | data[at + 6]
             end = at + 8 + length

@@ -16,6 +16,8 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 Segment = tuple[bytes, int, int, int, bytes]
 
 _tcp = struct.Struct(">IIBB").unpack_from
+_plain = struct.Struct(">12xHBxHxxHxBxx12sIIBB").unpack_from
+_PLAIN = 14 + 20 + 20
 _VLAN = frozenset({0x8100, 0x88A8, 0x9100})
 _IP = frozenset({0x0800, 0x86DD})
 _EXTENSIONS = frozenset({0, 43, 51, 60, 135})
@@ -63,6 +65,10 @@ LINKS: Mapping[int, Callable[[bytes], int]] = {
 
 def segment(link: int, packet: bytes) -> Segment | None:
     """The TCP segment in this packet, if there is one. Raises KeyError for a link layer that we do not know."""
+    if link == 1 and len(packet) >= _PLAIN:  # Ethernet, IPv4 without options: most packets
+        kind, version, total, fragment, protocol, key, seq, ack, offset, flags = _plain(packet)
+        if kind == 0x0800 and version == 0x45 and total and protocol == 6 and not fragment & 0x1FFF:
+            return key, seq, ack, flags, packet[34 + (offset >> 4) * 4:14 + total]
     find = LINKS[link]
     try:
         at = find(packet)

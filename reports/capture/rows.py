@@ -4,6 +4,9 @@ Most frames of a busy connection say the same as one before them, but for a deli
 `EventBuilder` when its words are first seen and kept as a *template*; a row is the number of a template and what
 differs: seq, time, tag, body, octets, and the packet that completed it. A `Block` of rows gives `Event`s, rows of a
 recording, or (through `columns`) Arrow.
+
+Many programs give every message an id of its own. A template leaves a HOLE for it where it stands among the arguments,
+and the id belongs to the row. That is done for ids that JSON writes as they are.
 """
 
 from __future__ import annotations
@@ -13,12 +16,16 @@ from typing import Any, NamedTuple
 
 import codec
 from conformance.events import Event, EventBuilder, Labels, body_hash
+from reports.capture.identity import cut
 from reports.recording import to_row
 
 MOST_TEMPLATES = 1 << 16
+MOST_HEADERS = 4096
+HOLE = "\0"
+"""Stands for the message id in the arguments of a template; JSON has none."""
 
-Row = tuple[int, int, int, int | None, int | None, str | None, bytes, int]
-"""(template, seq, time_ns, delivery_tag, body_size, body_hash, raw, packet)"""
+Row = tuple[int, int, int, int | None, int | None, str | None, str | None, bytes, int]
+"""(template, seq, time_ns, delivery_tag, body_size, body_hash, message_id, raw, packet)"""
 
 Stray = tuple[int, int, int, bytes]
 """(seq, packet, time_ns, raw)"""
@@ -32,9 +39,11 @@ class Block(NamedTuple):
     rows: list[Row]
 
     def events(self) -> Iterator[Event]:
-        for template, seq, time_ns, tag, size, digest, raw, _ in self.rows:
-            yield self.templates[template]._replace(
+        for number, seq, time_ns, tag, size, digest, name, raw, _ in self.rows:
+            template = self.templates[number]
+            yield template._replace(
                 seq=seq, time_ns=time_ns, delivery_tag=tag, body_size=size, body_hash=digest, raw=raw,
+                message_id=name, arguments=template.arguments.replace(HOLE, name or ""),
             )
 
     def recorded(self) -> Iterator[dict[str, Any]]:
@@ -69,7 +78,8 @@ class Rows:
     def add(self, event: Event, seq: int, time_ns: int, packet: int) -> None:
         """An event that is not expected to come again."""
         self.rows.append((
-            self.template(event), seq, time_ns, event.delivery_tag, event.body_size, event.body_hash, event.raw, packet,
+            self.template(event), seq, time_ns, event.delivery_tag, event.body_size, event.body_hash,
+            event.message_id, event.raw, packet,
         ))
 
     def take(self) -> Block:
@@ -101,11 +111,12 @@ class Place:
 class _Content:
     """A method that waits for its content."""
 
-    __slots__ = ("body", "got", "header", "method", "raw", "size", "tag")
+    __slots__ = ("body", "got", "header", "method", "name", "raw", "size", "tag")
 
     def __init__(self, method: bytes, tag: int | None, raw: bytes) -> None:
         self.method, self.tag, self.raw = method, tag, [raw]
         self.header: bytes | None = None
+        self.name: str | None = None
         self.body: list[bytes] = []
         self.got = self.size = 0
 
@@ -115,6 +126,7 @@ _TAGGED = {b"\x00\x3c\x00\x50": 11, b"\x00\x3c\x00\x5a": 11, b"\x00\x3c\x00\x78"
            b"\x00\x3c\x00\x3c": 12}
 _DELIVER = 12
 _CONTENT = -1
+_HEADER, _BODY, _END = 2, 3, 0xCE
 
 
 class Reader:
@@ -179,6 +191,66 @@ class Reader:
                 return problem
         return None
 
+    def known(self, data: bytes, most: int) -> int:
+        """Takes methods, with their content, as long as they are whole and their words were seen before; how many
+        octets of the data that was. `most`: octets that a frame may carry."""
+        at, size = 0, len(data)
+        if self._open or self._doubtful is not None or size > most:
+            return 0
+        while at + 12 <= size and data[at] == 1:
+            end = self._one(data, at, size)
+            if not end:
+                break
+            at = end
+        return at
+
+    def _one(self, data: bytes, begin: int, size: int) -> int:
+        """One method that is known, with its content; where it ends. 0: nothing was taken."""
+        end = begin + 8 + int.from_bytes(data[begin + 3:begin + 7], "big")
+        if end > size or data[end - 1] != _END:
+            return 0
+        at, tag = _TAGGED.get(data[begin + 7:begin + 11]), None
+        if at:
+            at += begin + (data[begin + 11] if at == _DELIVER else 0)
+            key, tag = data[begin:at] + data[at + 8:end], int.from_bytes(data[at:at + 8], "big")
+        else:
+            key = data[begin:end]
+        template = self._known.get(key)
+        if template is None:
+            return 0
+        if template == _CONTENT:
+            return self._whole(data, begin, end, size, key, tag)
+        place = self._place
+        self._rows.rows.append((
+            template, place.next(), place.time_ns, tag, None, None, None, data[begin:end], place.packet,
+        ))
+        return end
+
+    def _whole(self, data: bytes, begin: int, at: int, size: int, method: bytes, tag: int | None) -> int:
+        """A method whose content, behind `at`, is a header and at most one body; where that ends, or 0."""
+        channel = data[begin + 1:begin + 3]
+        if at + 22 > size or data[at] != _HEADER or data[at + 1:at + 3] != channel:
+            return 0
+        body = at + 8 + int.from_bytes(data[at + 3:at + 7], "big")
+        many = int.from_bytes(data[at + 11:at + 19], "big")
+        end = body + 8 + many if many else body
+        if end > size or data[body - 1] != _END:
+            return 0
+        if many and (data[body] != _BODY or data[body + 1:body + 3] != channel or data[end - 1] != _END
+                     or int.from_bytes(data[body + 3:body + 7], "big") != many):
+            return 0
+        words, name = cut(data[at:body])
+        template = self._known.get(method + words) if words in self._headers else None
+        if template is None:
+            return 0
+        if name is None:
+            name = self._rows.templates[template].message_id
+        place, said = self._place, data[body + 7:end - 1] if many else b""
+        self._rows.rows.append((
+            template, place.next(), place.time_ns, tag, many, body_hash(said), name, data[begin:end], place.packet,
+        ))
+        return end
+
     def _method(self, raw: bytes) -> None:
         at, tag, key = _TAGGED.get(raw[7:11]), None, raw
         if at:
@@ -194,7 +266,7 @@ class Reader:
                 self._doubtful.add(raw[1:3])
         else:
             place = self._place
-            self._rows.rows.append((template, place.next(), place.time_ns, tag, None, None, raw, place.packet))
+            self._rows.rows.append((template, place.next(), place.time_ns, tag, None, None, None, raw, place.packet))
 
     def _first(self, key: bytes, raw: bytes) -> int:
         """The template of words that were not seen before."""
@@ -216,14 +288,14 @@ class Reader:
             self._stray(raw)
             return
         content.raw.append(raw)
-        if raw[0] == 2:
-            words = raw[7:11] + raw[19:]
+        if raw[0] == _HEADER:
+            words, name = cut(raw)
             if words not in self._headers:
                 codec.decode(raw)
-                if len(self._headers) > 4096:
+                if len(self._headers) > MOST_HEADERS:
                     self._headers.clear()
                 self._headers.add(words)
-            content.header = words
+            content.header, content.name = words, name
             content.size = int.from_bytes(raw[11:19], "big")
         else:
             content.body.append(raw[7:-1])
@@ -234,14 +306,23 @@ class Reader:
 
     def _complete(self, content: _Content) -> None:
         assert content.header is not None
-        key = content.method + content.header
+        key, name = content.method + content.header, content.name
         template = self._known.get(key)
         if template is None:
-            template = self._known[key] = self._rows.template(self._build(content.raw))
+            event = self._build(content.raw)
+            if name is None:
+                name = event.message_id
+            elif (said := f'"message_id": "{name}"') and event.arguments.count(said) == 1:
+                event = event._replace(arguments=event.arguments.replace(said, f'"message_id": "{HOLE}"'))
+            else:
+                key = b"".join(content.raw)
+            template = self._known[key] = self._rows.template(event)
+        elif name is None:
+            name = self._rows.templates[template].message_id
         body, place = b"".join(content.body), self._place
         self._rows.rows.append((
-            template, place.next(), place.time_ns, content.tag, len(body), body_hash(body), b"".join(content.raw),
-            place.packet,
+            template, place.next(), place.time_ns, content.tag, len(body), body_hash(body), name,
+            b"".join(content.raw), place.packet,
         ))
 
     def _build(self, raws: list[bytes]) -> Event:

@@ -114,6 +114,10 @@ class Connection:
             splitter = self._splitter(direction)
         if splitter.problem is not None:
             return
+        if splitter.idle and (taken := self.readers[direction].known(data, splitter.most)):
+            if taken == len(data):
+                return
+            data = data[taken:]
         blind = splitter.blind
         raws = splitter.feed(data)
         if blind:

@@ -61,6 +61,7 @@ SETTINGS: Mapping[str, str] = {
 }
 """Set on the session by `start`. How many partitions the states have is fixed by the first batch of a checkpoint."""
 
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 _PIECE = pa.schema([("run", pa.string()), ("history", pa.string()), ("about", pa.string()), ("events", pa.binary())])
 _PIECES = "run STRING, history STRING, about STRING, events BINARY"
@@ -91,6 +92,7 @@ def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], ever
     stream.judgements.mkdir(parents=True, exist_ok=True)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
+    spark.conf.set(_PARTITIONS, _states(spark))
 
     def keep(rows: DataFrame, number: int) -> None:
         rows.write.mode("overwrite").parquet(str(stream.judgements / f"batch={number:08d}"))
@@ -101,6 +103,13 @@ def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], ever
         rows(spark, stream).writeStream.foreachBatch(keep).outputMode("append").trigger(**trigger)
         .option("checkpointLocation", str(stream.checkpoint.resolve())).start()
     )
+
+
+def _states(spark: SparkSession) -> int:
+    """How many parts the states fall into: one for each core, since every part costs a task in every micro-batch."""
+    most = int(spark.conf.get(_PARTITIONS) or 8)
+    context = getattr(spark, "sparkContext", None)
+    return most if context is None else max(1, min(most, context.defaultParallelism))
 
 
 def rows(spark: SparkSession, stream: Stream) -> DataFrame:
@@ -146,8 +155,7 @@ def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[di
         profile = headers.get(key[0], {}).get("profile", "documented")
         return {"run": key[0], "history": key[1], "about": profile, "events": marshal.dumps(at_hand.pop(key))}
 
-    for row in recording.rows(file):
-        event = recording.to_event(row)
+    for event in recording.events(file):
         key = event.run, event.history
         held = at_hand.setdefault(key, [])
         held.append((*event[:-1], _counted(event.raw) if event.method == "basic.publish" else b""))

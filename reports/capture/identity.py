@@ -1,0 +1,57 @@
+"""What makes the header of one message differ from that of the next: its message-id, cut out.
+
+Properties stand in a header in a fixed order, each only where its flag is set. So the message-id is found by passing
+over those before it. Only ids of plain ASCII are cut out, which JSON writes as they are; other headers stay whole, and
+so do those that cannot be read, which are for the decoder to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+CUT = b"\xff\xff\xff\xff"
+"""Before the words of a header that something was cut out of. Others begin with their class and a weight of zero."""
+
+_plain = re.compile(rb"[ !#-\[\]-~]+").fullmatch
+_MESSAGE_ID, _MORE_FLAGS = 0x0080, 0x0001
+_TEXT, _OCTET, _TABLE = 0, 1, 4
+_BEFORE = (
+    (0x8000, _TEXT), (0x4000, _TEXT), (0x2000, _TABLE), (0x1000, _OCTET), (0x0800, _OCTET), (0x0400, _TEXT),
+    (0x0200, _TEXT), (0x0100, _TEXT),
+)
+
+
+def cut(raw: bytes) -> tuple[bytes, str | None]:
+    """The words of a header frame, without the size of the body, and the message-id where it was cut out of them."""
+    place = _place(raw)
+    if place is None:
+        return raw[7:11] + raw[19:], None
+    begin, end = place
+    return CUT + raw[7:11] + raw[19:begin] + raw[end:], raw[begin + 1:end].decode("ascii")
+
+
+def _place(raw: bytes) -> tuple[int, int] | None:
+    try:
+        steps, at = _steps(raw[19] << 8 | raw[20]), 21
+        if steps is None:
+            return None
+        for step in steps:
+            if step == _TEXT:
+                at += 1 + raw[at]
+            elif step == _OCTET:
+                at += 1
+            else:
+                at += 4 + int.from_bytes(raw[at:at + 4], "big")
+        end = at + 1 + raw[at]
+    except IndexError:
+        return None
+    return (at, end) if end < len(raw) and _plain(raw, at + 1, end) else None
+
+
+@cache
+def _steps(flags: int) -> tuple[int, ...] | None:
+    """What is to be passed over before the message-id, if there is one."""
+    if not flags & _MESSAGE_ID or flags & _MORE_FLAGS:
+        return None
+    return tuple(kind for flag, kind in _BEFORE if flags & flag)
