@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs timeouts crash clean
+.PHONY: screenshots help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs clients timeouts crash clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -82,8 +82,14 @@ timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, m
 crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and see what it kept: build/crash.json; SEED=1
 	@$(PY) -m benchmarks.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
-docs: setup  ## regenerate the pages that are made from data
+docs: setup  ## the documentation as a site that needs no network, build/docs; pages made from data are made anew
 	@$(PY) -m conformance.rules.docs
+	@$(PY) -m conformance.front.compatibility
+	@$(PY) -m conformance.front.site
+
+clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... (default: RabbitMQ 4.3 from Debian)
+	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq43
+	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md
 
 clean:  ## remove what was built (keeps .venv and the brokers)
 	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -80,8 +80,10 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
             together = 1 if broker.embedded is not None else len(commands)
             with ThreadPoolExecutor(together) as pool:
                 accounts = list(pool.map(lambda one: _account(one[0], one[1], scenes, bench, say), commands.items()))
-    except (BadUrl, profiles.BadProfile) as bad:
-        raise Refused(WRONG_USE, f"{bad}") from None
+    except BadUrl as bad:
+        raise Refused(WRONG_USE, str(bad)) from None
+    except profiles.BadProfile as bad:
+        raise Refused(WRONG_USE, f"--profile: {bad}.") from None
     except Unreachable as unreachable:
         raise Refused(UNREACHABLE, f"The broker cannot be used ({unreachable.layer}): {unreachable.message}") from None
     except ConnectionLost:

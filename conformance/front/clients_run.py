@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from conformance import deviations, rules
 from conformance.drivers.clients.process import BadAdapter, Cannot, Library, Stuck
 from conformance.drivers.errors import Unreachable
 from conformance.events import Event
@@ -19,6 +20,7 @@ from conformance.front.clients_compare import Comparison, came, sent
 from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, Seen, seen
 from conformance.front.clients_stage import CREW, LibraryStage, unique
 from conformance.front.plays import Bench, Play
+from conformance.profiles import Profile
 from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding
 
@@ -123,7 +125,10 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
         f"{method} ({error.partition(':')[0]})" for link in stage.links.values() for method, error in link.refused
     ]
     account.refused.update(refused)
-    account.findings += [(play.key, finding) for finding in bench.damning(stage.judgement, play.queue_type)]
+    account.findings += [
+        (play.key, finding) for finding in bench.damning(stage.judgement, play.queue_type)
+        if not _excused(finding, play.queue_type, bench.profile)
+    ]
     found = seen(history, compared, bench.profile, play.check.rules)
     missed = [rule for rule in found if found[rule].status == NOT_MET]
     why = tuple(dict.fromkeys([
@@ -134,6 +139,15 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     for rule in _within_reach(play, bench, missed):
         found[rule] = Seen(CANNOT, why or ("the library does not bring the scene to where it matters",))
     _note(account, play, found)
+
+
+def _excused(finding: Finding, queue_type: str, profile: Profile) -> bool:
+    """A known deviation of the family: where a library takes another way, it may show at a sister of its rule."""
+    entries = deviations.load(profile.deviations) if profile.deviations else ()
+    family = rules.get(finding.rule).family
+    return any(
+        entry.covers(finding.observed, queue_type) for entry in entries if rules.get(entry.rule).family == family
+    )
 
 
 def _within_reach(play: Play, bench: Bench, missed: Sequence[str]) -> list[str]:

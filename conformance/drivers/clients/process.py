@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-STARTS = 30.0
+STARTS = 20.0
 """Seconds in which an adapter introduces itself."""
 
 
@@ -62,6 +62,7 @@ class Library:
         """The number of the history's last event."""
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = b""
+        self._stuck = ""
 
     @property
     def name(self) -> str:
@@ -85,7 +86,10 @@ class Library:
         except OSError as problem:
             raise BadAdapter(f"{self.command[0]} cannot be started: {problem.strerror or problem}") from None
         self._waiting = b""
-        about = self._answer(lambda seconds: _await(self, seconds), STARTS)
+        try:
+            about = self._answer(lambda seconds: _await(self, seconds), STARTS)
+        except Stuck:
+            raise BadAdapter(f"{self.command[-1]} does not say who it is within {STARTS:g} s") from None
         if not {"library", "version"} <= set(about):
             self.stop()
             raise BadAdapter(f"the first line of {self.command[-1]} names no library and version: {about!r:.200}")
@@ -104,7 +108,8 @@ class Library:
 
     def do(self, turn: Callable[[float], object], patience: float, /, **command: Any) -> str | None:
         """Has the library do this; what it raised, if it refused. Raises Cannot or Stuck."""
-        assert self._process is not None
+        if self._process is None:
+            raise Stuck(self._stuck)
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(command).encode() + b"\n")
@@ -127,7 +132,8 @@ class Library:
                 left = until - time.monotonic()
                 if left <= 0:
                     self.stop()
-                    raise Stuck(f"the library does not come back from {method or 'its start'} within {patience:g} s")
+                    self._stuck = f"the library does not come back from {method} within {patience:g} s"
+                    raise Stuck(self._stuck)
                 turn(left)
             elif "shows" in line:
                 fields = {key: value for key, value in line.items() if key not in ("shows", "on", "channel")}
