@@ -2,8 +2,9 @@
 
 An exchange that proves a finding need not be enough to provoke it: slicing knows what the judge needs, not what a
 broker needs. So stories are tried, from the shortest to the whole history: on the broker in question, where what was
-seen must be seen again, and on the reference broker in the same dialect, which must do something else. The first that
-passes both is the one that scripts and `replay` tell; how often it was seen again is counted.
+seen must be seen again, and on the reference broker, which must do something else: in the same dialect, or, where that
+imitates what was seen, in the one that keeps to the texts. The first that passes both is the one that scripts and
+`replay` tell; how often it was seen again is counted.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def tell(
     history: Sequence[Event], kept: Sequence[Event], finding: Finding, profile: Profile, target: Target, wait: float,
 ) -> Told:
     """The shortest story that passes. `kept` is the slice, `history` all that there was; `wait` in seconds."""
-    trial, why, second = Trial(target, profile, wait), "", Told()
+    trial, why, second = Trial(target, profile, wait, budget=BUDGET), "", Told()
     for events in candidates(history, kept, finding):
         try:
             rows = story(events, finding.at, finding.rule, profile)
@@ -57,6 +58,9 @@ def tell(
             return Told(untold=str(untellable))
         if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
             return Told(untold="it takes too long to be tried")
+        if trial.over:
+            why = why or "there was no time left to try it"
+            break
         if trial.here(rows) != player.BROKEN:
             why = why or "the exchange alone does not show it again"
             continue
@@ -92,15 +96,25 @@ class Trial:
         self._other = address(other) if other else None
         self._until = time.monotonic() + budget
 
+    @property
+    def over(self) -> bool:
+        """Is the time up?"""
+        return time.monotonic() > self._until
+
     def here(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
         return self._play(rows, self._url, library)
 
     def honest(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
         if self._other is not None:
             return self._play(rows, self._other, library)
-        dialect = self._profile.name if self._profile.name in DIALECTS else DOCUMENTED.name
-        with ReferenceBroker(dialect=dialect) as broker:
-            return self._play(rows, broker.url, library)
+        said = player.UNCLEAR
+        for dialect in dict.fromkeys((self._profile.name, DOCUMENTED.name)):
+            if dialect in DIALECTS:
+                with ReferenceBroker(dialect=dialect) as broker:
+                    said = self._play(rows, broker.url, library)
+            if said == player.ELSE:
+                break
+        return said
 
     def told(self, rows: Sequence[Row]) -> Told:
         again = 1 + sum(self.here(rows) == player.BROKEN for _ in range(AGAIN - 1))
@@ -119,7 +133,7 @@ class Trial:
 
     def _play(self, rows: Sequence[Row], url: str, library: str) -> int:
         """One performance; unclear where it fails, or where the time is up."""
-        if time.monotonic() > self._until:
+        if self.over:
             return player.UNCLEAR
         wire: Any = None
         try:

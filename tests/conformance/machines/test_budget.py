@@ -1,0 +1,28 @@
+"""Shrinking ends: a minute after a rule was found broken its shortest history is there, however slow the broker."""
+
+from __future__ import annotations
+
+import time
+
+from conformance import profiles
+from conformance.drivers.target import Target
+from conformance.machines import search
+from conformance.machines.settlement import SETTLEMENT
+from conformance.recorder import Recorder
+from reference_broker import ReferenceBroker
+
+MINUTE = 60.0
+
+
+def test_a_silence_is_shrunk_within_a_minute() -> None:
+    """The slowest kind: each time that it is tried again, a deadline passes."""
+    with ReferenceBroker(mutants=("settle.multiple-only-below-tag",)) as broker:
+        outcome = search.run(
+            SETTLEMENT, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("run", "reference"),
+            "classic", "lockstep", 2, 20, 0, deadline=1.0,
+        )
+        ended = time.time_ns()
+    assert outcome.broken
+    first = min(broken.first_events[-1].time_ns for broken in outcome.broken.values())
+    assert (ended - first) / 1e9 < MINUTE * len(outcome.broken)
+    assert all(len(broken.events) <= len(broken.first_events) for broken in outcome.broken.values())

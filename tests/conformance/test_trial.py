@@ -1,0 +1,83 @@
+"""Telling a story takes no longer than its budget, and a right broker is sought where the dialect is wrong as well."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from conformance import brokers, deviations
+from conformance.drivers.target import Target
+from conformance.evidence.scripts import player
+from conformance.front import checks, trial
+from conformance.front.plays import Bench, plays_for
+from conformance.front.session import patient
+from conformance.gate import excuse
+from conformance.profiles import Profile, load
+from conformance.stage import Stage
+from conformance.verdicts import Finding
+from reference_broker import ReferenceBroker
+
+MINUTE = 60.0
+
+
+def found(bench: Bench, rules: Sequence[str]) -> tuple[Stage, Finding]:
+    """The first finding on one of these rules, in the scenes of those."""
+    for play in plays_for(rules, bench.profile, "smoke"):
+        if not play.machine:
+            stage, _ = play.perform(bench)
+            for finding in stage.judgement.findings:
+                if finding.certain and finding.rule in rules:
+                    return stage, finding
+    raise AssertionError(f"{rules} are not contradicted")
+
+
+def told(stage: Stage, finding: Finding, profile: Profile, target: Target) -> trial.Told:
+    return trial.tell(stage.events, checks.cut(stage.events, finding, profile), finding, profile, target, 1.0)
+
+
+def test_when_the_time_is_up_there_is_no_story_and_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "BUDGET", 0.0)
+    profile = load("documented")
+    with ReferenceBroker(mutants=("routes.return-with-code-313",)) as broker:
+        target = Target.parse(broker.url)
+        stage, finding = found(Bench(target, profile), ["CNF-009"])
+        began = time.monotonic()
+        tale = told(stage, finding, profile, target)
+    assert time.monotonic() - began < 10
+    assert tale.story == ()
+    assert tale.untold == "there was no time left to try it"
+
+
+def test_what_the_dialect_does_as_well_is_compared_with_what_the_texts_say() -> None:
+    """The reference broker in the dialect of 4.3 answers a client's cancel-ok with 541, as 4.3 does."""
+    profile = load("rabbitmq-4.3")
+    with ReferenceBroker(dialect="rabbitmq-4.3") as broker:
+        target = Target.parse(broker.url)
+        stage, finding = found(Bench(target, profile, deadline=0.5), ["CAN-017"])
+        tale = told(stage, finding, profile, target)
+        made = trial.Trial(target, profile, 1.0)
+        assert made.here(tale.story) == player.BROKEN
+        assert made.honest(tale.story) == player.ELSE
+    assert tale.reproduced == "3 of 3"
+
+
+@pytest.mark.rabbitmq
+def test_a_known_deviation_of_a_real_broker_is_shown_within_a_minute() -> None:
+    url = os.environ.get("AMQP_RABBITMQ_URL")
+    if not url:
+        pytest.skip("AMQP_RABBITMQ_URL is not set")
+    broker = brokers.resolve(url)
+    assert broker.profile.deviations is not None
+    known = [entry for entry in deviations.load(broker.profile.deviations) if not entry.intermittent]
+    wanted = [entry.rule for entry in known if entry.rule in ("QOS-008", "CAN-017")]
+    bench = Bench(patient(broker.target), broker.profile, deadline=broker.deadline, run=f"t{os.getpid()}")
+    stage, finding = found(bench, wanted)
+    assert excuse(known, finding.rule, finding.observed, stage.queue_type) is not None
+    began = time.monotonic()
+    tale = told(stage, finding, broker.profile, broker.target)
+    assert time.monotonic() - began < MINUTE
+    assert tale.story, tale.untold
+    assert tale.reproduced == "3 of 3"
