@@ -214,21 +214,17 @@ def explaining(options: argparse.Namespace) -> int:
 
 
 def _broker(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "broker", broker, "start the reference broker, until interrupted")
-    added.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    added.add_argument("--port", type=int, default=5672, help="port, 0 for a free one (default: %(default)s)")
-    added.add_argument("--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose")
-    added.add_argument("--liberties", type=int, metavar="SEED", help="do what the text leaves open in other ways")
-    added.add_argument("--dialect", default="documented", metavar="NAME", help="do as rabbitmq-3.8, -3.10, -4.0, -4.3")
+    """Its words are those of the broker's own command."""
+    added = verbs.add_parser("broker", help="start the reference broker, until interrupted", prefix_chars="\0",
+                             add_help=False)
+    added.set_defaults(verb=broker)
+    added.add_argument("options", nargs=argparse.REMAINDER)
 
 
 def broker(options: argparse.Namespace) -> int:
     from reference_broker.__main__ import main as serve
 
-    mutants = [word for name in options.mutant for word in ("--mutant", name)]
-    liberties = [] if options.liberties is None else ["--liberties", str(options.liberties)]
-    where = ["--host", options.host, "--port", str(options.port), "--dialect", options.dialect]
-    return serve([*where, *mutants, *liberties])
+    return serve(options.options, "amqp-conformance broker")
 
 
 def _report(verbs: argparse._SubParsersAction[Parser]) -> None:

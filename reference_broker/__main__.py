@@ -24,9 +24,9 @@ from reference_broker.tls import VERIFY, BadTls, Tls
 CANNOT_LISTEN = 2
 
 
-def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="reference-broker", description="The AMQP 0-9-1 reference broker of amqp-conformance."
+        prog=program, description="The AMQP 0-9-1 reference broker of amqp-conformance."
     )
     parser.add_argument(
         "--host", default="127.0.0.1",
@@ -137,8 +137,9 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    options = arguments(argv)
+def main(argv: Sequence[str] | None = None, program: str = "reference-broker") -> int:
+    """Serve until interrupted; the exit code. Wrong options end the process with 2."""
+    options = arguments(argv, program)
     if options.version == "":
         print(installed_version())
         return 0

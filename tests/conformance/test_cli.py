@@ -142,6 +142,18 @@ def test_the_broker_verb_serves_until_interrupted() -> None:
     assert errors == ""
 
 
+def test_the_broker_verb_takes_what_the_broker_takes(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "conformance.cli", "broker", "--port", "0", "--http", "0", "--data", str(tmp_path),
+             "--dialect", "rabbitmq-4.3"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    assert [process.stdout.readline().split()[0] for _ in range(2)] == ["management", "listening"]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert (tmp_path / "00000001.log").exists()
+
+
 def test_a_reader_that_leaves_early_is_no_fault() -> None:
     words = f"{sys.executable} -m conformance.cli list --format json | head -1"
     done = subprocess.run(words, shell=True, capture_output=True, text=True, timeout=60)

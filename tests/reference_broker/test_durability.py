@@ -112,7 +112,7 @@ def test_a_full_disk_is_a_nack_and_one_line_and_what_was_confirmed_before_stays(
 def test_a_directory_has_one_broker(tmp_path):
     with ReferenceBroker(data=tmp_path / "data") as broker:
         second = ReferenceBroker(data=tmp_path / "data")
-        with pytest.raises(Unusable, match="cannot keep data in .*: another broker is using it"):
+        with pytest.raises(Unusable, match=r"cannot keep data in .*: another broker is using it"):
             second.start()
         pika.BlockingConnection(pika.URLParameters(broker.url)).close()
     with ReferenceBroker(data=tmp_path / "data"):
