@@ -95,7 +95,7 @@ class Connection:
         """Take these frames, as far as there is room for what they have us say."""
         for frame in frames:
             self.receive(frame)
-            if len(self.outbox) > UNSAID or self.outgoing.held > UNREAD or self.blocked:
+            if len(self.outbox) > UNSAID or self.outgoing.held > self.outgoing.count or self.blocked:
                 self.waiting.extend(frames)
                 self.broker.dirty[self] = None
         if self.broken is not None and not self.waiting:
@@ -340,6 +340,8 @@ class Connection:
 
     def finish(self, method: Any = None) -> None:
         self.phase = Phase.CLOSED
+        if self.finished:
+            return
         self.finished = True
         self.waiting.clear()
         self.broker.dirty[self] = None

@@ -29,6 +29,12 @@ ClockKind = Literal["real", "virtual", "elastic"]
 """Elastic is real time that can be made to pass faster."""
 
 
+SLICE = 1 << 15
+"""Octets that are worked off before anybody looks at the clock."""
+TURN = 0.005
+"""Seconds that a peer may keep the others waiting, about."""
+
+
 class Peer(asyncio.Protocol):
     """One TCP connection."""
 
@@ -37,6 +43,8 @@ class Peer(asyncio.Protocol):
         self.connection: Connection | None = None
         self.transport: asyncio.Transport | None = None
         self.reading = True
+        self.arrived = b""
+        self.departed = False
         self.stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -45,18 +53,38 @@ class Peer(asyncio.Protocol):
         self.connection = self.server.joined(self)
 
     def data_received(self, data: bytes) -> None:
-        assert self.connection is not None
         self.server.move()
+        if self.arrived or len(data) > SLICE:
+            self.arrived += data
+            self.work()
+        else:
+            self.feed(data)
+        self.server.schedule_flush()
+
+    def feed(self, data: bytes) -> None:
+        assert self.connection is not None
         try:
             self.connection.feed(data)
         except Exception:
             logger.exception("a defect in the broker; the connection is closed")
             self.connection.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
-        self.server.schedule_flush()
+
+    def work(self) -> None:
+        """What has arrived, for as long as it is this peer's turn; the rest when the others have had theirs."""
+        assert self.connection is not None
+        at, until = 0, self.server.loop.time() + TURN
+        while at < len(self.arrived) and not self.connection.waiting:
+            self.feed(self.arrived[at : at + SLICE])
+            at += SLICE
+            if self.server.loop.time() > until:
+                break
+        self.arrived = b"" if self.connection.finished else self.arrived[at:]
+        self.server.touch(self.connection)
 
     def connection_lost(self, exc: Exception | None) -> None:
         assert self.connection is not None
         self.stop_watching()
+        self.arrived = b""
         self.server.left(self.connection)
 
     def pause_writing(self) -> None:
@@ -88,11 +116,27 @@ class Peer(asyncio.Protocol):
             self.transport.write(data)
             self.connection.unread = self.transport.get_write_buffer_size()
         if self.connection.finished and not self.connection.outbox:
-            self.transport.close()
-            self.watch()
-        elif self.reading is bool(self.connection.waiting):
+            self.depart()
+            return
+        if self.arrived and not self.connection.waiting:
+            self.server.loop.call_soon(self.go_on)
+        if self.reading is bool(self.connection.waiting or self.arrived):
             self.reading = not self.reading
             (self.transport.resume_reading if self.reading else self.transport.pause_reading)()
+
+    def go_on(self) -> None:
+        if self.arrived:
+            self.server.move()
+            self.work()
+            self.server.schedule_flush()
+
+    def depart(self) -> None:
+        """Close the transport, once, when the peer has taken what was said to it."""
+        assert self.transport is not None
+        if not self.departed:
+            self.departed = True
+            self.watch()
+            self.transport.close()
 
     # -- a peer that takes nothing
 
@@ -213,6 +257,10 @@ class Server:
         self.schedule_flush()
 
     # -- writing
+
+    def touch(self, connection: Connection) -> None:
+        """Look at this one in the next flush, even if it has nothing to say."""
+        self.broker.dirty[connection] = None
 
     def schedule_flush(self) -> None:
         if not self.flushing:
