@@ -17,6 +17,8 @@ from reports.summary import fenced, text
 
 Doc = Mapping[str, Any]
 _ELSEWHERE = re.compile(r"amqpconf\.[\w.-]+")
+_OURS = re.compile(r"amqpconf\.[0-9a-f]{12}\.(\w+)")
+"""A name of the story as it was in one performance."""
 _HIDDEN = ("n", "who", "on", "channel", "method", "decisive", "seconds", "routing_key", "message", "properties", "body",
            "delivery_tag", "queue", "exchange", "capabilities", "reserved_1", "consumer_tag")
 
@@ -59,7 +61,7 @@ def _entry(number: int, entry: Doc, played: int) -> Iterator[str]:
     for name, answers in entry["answers"].items():
         yield f"**{text(name)}** answers:"
         yield ""
-        yield from fenced(answers)
+        yield from fenced([_OURS.sub(r"\1", line) for line in answers])
         yield ""
     for one in rules:
         observed, allowed = (text(_bare(one[name])) for name in ("observed", "allowed"))
