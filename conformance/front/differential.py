@@ -150,7 +150,7 @@ def _gist_of(shown: Shown) -> str:
 def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
     """The shortest story on which the two differ each time, or why there is none."""
     finding, profile = sighting.finding, sighting.profile
-    wait = max(1.0, min(one.bench.deadline, other.bench.deadline, 3.0))
+    wait = max(one.wait, other.wait)
     trial = Trial(one.target, profile, wait, other.target, SEARCH)
 
     def differ(rows: Sequence[Row]) -> bool:

@@ -31,6 +31,8 @@ from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
 from reference_broker.mutants import MUTANTS
 
+IMPATIENCE = 0.4
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -48,6 +50,9 @@ class Side:
 
     name: str
     bench: Bench
+    wait: float
+    """Seconds that a story's broker gets for what it owes; scenes are played with less patience, since what they find
+    is tried again."""
 
     @property
     def profile(self) -> Profile:
@@ -97,7 +102,7 @@ def opened(one: Named) -> Iterator[Side]:
     with ReferenceBroker(clock="elastic", http_port=0, dialect=one.dialect, mutants=one.mutants) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
         bench = Bench(Target.parse(broker.url), profiles.load(one.dialect), around, DEADLINE, depth="smoke")
-        yield Side(about, bench)
+        yield Side(about, bench, DEADLINE / 2)
 
 
 def _met(url: str) -> Side:
@@ -107,4 +112,5 @@ def _met(url: str) -> Side:
         raise Refused(WRONG_USE, str(bad)) from None
     except (Unreachable, ConnectionLost) as gone:
         raise Refused(UNREACHABLE, f"The broker at {Target.parse(url)} cannot be used: {gone}") from None
-    return Side(broker.name, Bench(broker.target, broker.profile, Around(), broker.deadline, depth="smoke"))
+    bench = Bench(broker.target, broker.profile, Around(), broker.deadline * IMPATIENCE, depth="smoke")
+    return Side(broker.name, bench, min(broker.deadline, 3.0))
