@@ -13,7 +13,6 @@ import argparse
 import datetime
 import getpass
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,7 @@ from tomlkit.items import String
 
 from conformance import deviations, profiles, rules
 from conformance.deviations import BadDeviations, Deviation
-from conformance.front.diff import results_in
+from conformance.front.diff import results_in, write
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from conformance.gate import excuse, over_broad, pattern
 from conformance.results import Case, Results, RuleResult
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     after, done = update(before, runs, wishes, options.deviations.name)
     changed = after != before or not options.deviations.exists()
     if changed and not options.dry_run:
-        _write(options.deviations, after)
+        write(after, options.deviations, "--deviations")
     print("\n".join(done) if done else "nothing to change: every entry fits, and nothing else is broken")
     return GATE_CLOSED if changed and options.dry_run else GATE_OPEN
 
@@ -217,15 +216,6 @@ def _before(path: Path, run: Results) -> str:
         raise Refused(WRONG_USE, f"--deviations {path} cannot be read: {problem}.") from None
     own = profiles.load(run.profile).deviations if run.profile in profiles.NAMES else None
     return deviations.source(own) if own else HEAD.format(name=run.broker.name)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise Refused(WRONG_USE, f"--deviations {path} cannot be written: {problem.strerror}.") from None
-    print(f"written: {path}", file=sys.stderr)
 
 
 def _draft(text: str, name: str) -> Draft:

@@ -54,13 +54,18 @@ def hand_over(text: str, out: Path | None) -> None:
     """To a file, whose path is said, or to stdout. Raises Refused."""
     if out is None:
         print(text, end="")
-        return
+    else:
+        write(text, out, "--out")
+
+
+def write(text: str, path: Path, option: str) -> None:
+    """To a file that was named by this option. Raises Refused."""
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise Refused(WRONG_USE, f"--out {out} cannot be written: {problem.strerror}.") from None
-    print(f"written: {out}", file=sys.stderr)
+        raise Refused(WRONG_USE, f"{option} {path} cannot be written: {problem.strerror}.") from None
+    print(f"written: {path}", file=sys.stderr)
 
 
 def results_in(path: Path) -> Results:
