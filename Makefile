@@ -14,7 +14,6 @@ setup:  ## the virtual environment in .venv
 	@$(PYTHON) .ci/setup.py
 
 conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPTH=smoke|ci|deep]
-	@rm -rf $(OUT)
 	@$(PY) -m conformance.front.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
 test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)

@@ -13,7 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from conformance.front import pages, schemas
+from conformance.front import main_job, pages, schemas
+from conformance.front.deliver import previous
 from conformance.front.exits import Refused
 
 
@@ -99,3 +100,13 @@ def test_what_is_no_result_is_refused_in_words(content: str, tmp_path: Path) -> 
         pages.made([tmp_path], None)
     with pytest.raises(Refused, match="No such file"):
         pages.made([tmp_path / "none.json"], None)
+
+
+def test_a_new_main_job_keeps_nothing_but_the_results_before_it(ran: Path, tmp_path: Path) -> None:
+    out = tmp_path / "conformance"
+    (out / "recording").mkdir(parents=True)
+    (out / "results.json").write_bytes((ran / "results.json").read_bytes())
+    main_job.cleared(out)
+    assert [str(path.relative_to(out)) for path in out.rglob("*.*")] == ["previous/results.json"]
+    main_job.cleared(out)
+    assert previous(out / "results.json", "another") == json.loads((ran / "results.json").read_text("utf-8"))
