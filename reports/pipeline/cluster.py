@@ -26,7 +26,7 @@ from pathlib import Path
 
 from reports.pipeline.session import LOOPBACK, QUICK, Unreachable, defaults, environment, java
 
-_PATIENCE = 90.0
+_PATIENCE = 240.0
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 

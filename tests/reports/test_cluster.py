@@ -33,7 +33,7 @@ def checked(recorded: Path, out: Path, *where: str) -> dict[str, Any]:
     ran = subprocess.run(
         [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(out),
          "--format", "json", *where],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=out.parent, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=out.parent, capture_output=True, text=True, timeout=600,
         check=False,
     )
     assert ran.returncode == 1, ran.stderr

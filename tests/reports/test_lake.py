@@ -118,7 +118,7 @@ def test_a_job_that_is_killed_leaves_what_was_there_before(tmp_path: Path, step:
     lake = Lake(tmp_path)
     write(lake, "silver", "r1", 3, "old")
     died = subprocess.run([sys.executable, "-c", DIES, str(tmp_path), step], cwd=ROOT, capture_output=True, text=True,
-                          check=False, timeout=60)
+                          check=False, timeout=240)
     assert (died.returncode, died.stdout) == (-signal.SIGKILL, "here\n"), died.stderr
     assert (lake.entries("silver")["r1"].fingerprint, lake.entries("silver")["r1"].rows) == ("old", 3)
     lake.sweep()
@@ -135,7 +135,7 @@ def ended_when(words: list[str], there: Path, pattern: str, number: int = signal
     while not list(there.glob(pattern)) and job.poll() is None:
         time.sleep(0.02)
     os.killpg(job.pid, number)
-    _, said = job.communicate(timeout=120)
+    _, said = job.communicate(timeout=300)
     return job.returncode, said
 
 

@@ -50,6 +50,6 @@ def test_the_java_of_the_extra_runs_a_job_where_there_is_no_other(tmp_path: Path
         (tmp_path / tool).symlink_to(str(shutil.which(tool)))
     ran = subprocess.run(
         [sys.executable, "-c", COUNTS], env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )
     assert (ran.returncode, ran.stdout) == (0, "9\n"), ran.stderr

@@ -133,7 +133,7 @@ def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path, mixed: list
     for number, events in enumerate(parts[4:], 4):
         appear(watched.inbox, number, events)
     with watching(tmp_path) as last:
-        assert last.wait(180) == 0, (tmp_path / "watcher.log").read_text()
+        assert last.wait(400) == 0, (tmp_path / "watcher.log").read_text()
     told = collected(spark, watched)
     assert added(told, *TOLD) == folded(mixed)
     assert not [row for row in told if row["what"] in (follow.LATE, follow.MISSING)]
@@ -151,7 +151,7 @@ def watching(folder: Path) -> subprocess.Popen[bytes]:
 
 def begun(watched: Stream, process: subprocess.Popen[bytes], batches: int) -> None:
     """Comes back when so many batches have been written, and others have not."""
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 400
     while len(list(watched.judgements.glob("batch=*/_SUCCESS"))) < batches:
         assert process.poll() is None, "it ended before it was killed"
         assert time.monotonic() < deadline, "nothing was written"

@@ -41,7 +41,7 @@ def capturing(path: Path, port: int) -> Iterator[None]:
         process.wait()
 
 
-def _until_ended(path: Path, port: int, most: float = 60.0) -> None:
+def _until_ended(path: Path, port: int, most: float = 240.0) -> None:
     """A datagram that no AMQP reader looks at goes behind all the traffic: once it is in the file, so is the rest."""
     last = uuid4().bytes
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as behind:

@@ -19,7 +19,7 @@ import pika
 EVERY = 0.01
 """Seconds between two looks of a producer at what it may send, and of a consumer at whether all is done."""
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 """Seconds in which a pattern must be over."""
 
 

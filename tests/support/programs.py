@@ -80,7 +80,7 @@ def with_py_amqp(port: int, count: int) -> None:
         channel.basic_qos(0, 20, False)
         tag = channel.basic_consume(queue, callback=lambda message: held.append(message.delivery_tag))
         while len(held) < min(20, count):
-            connection.drain_events(timeout=30)
+            connection.drain_events(timeout=180)
         for one in held[::2]:
             channel.basic_ack(one)
         channel.basic_cancel(tag)

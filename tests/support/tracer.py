@@ -27,7 +27,7 @@ class Tracer:
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Exit code, and what it printed."""
         self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=30)
+        out, _ = self.process.communicate(timeout=180)
         return self.process.returncode, out
 
     def kill(self) -> None:
