@@ -26,6 +26,11 @@ def name_of(segment: int) -> str:
     return f"{segment:08d}.log"
 
 
+def first_after_gap(numbers: list[int]) -> int:
+    """The place behind the last number that is missing; 0 if none is."""
+    return max((at for at, number in enumerate(numbers) if at and number != numbers[at - 1] + 1), default=0)
+
+
 class Log:
     def __init__(self, disk: Disk, sync: bool = True) -> None:
         self.disk = disk
@@ -44,7 +49,7 @@ class Log:
         numbers = sorted(int(hit[1]) for name in self.disk.names() if (hit := NAME.fullmatch(name)))
         if not numbers:
             return
-        gap = max((at for at, number in enumerate(numbers) if at and number != numbers[at - 1] + 1), default=0)
+        gap = first_after_gap(numbers)
         for number in numbers[:gap]:
             self.notes.append(f"{name_of(number)} was to be deleted")
             self.disk.remove(name_of(number))

@@ -7,16 +7,20 @@ rid of may be back.
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import codec
 from codec import methods as m
 from codec import values
-from tests.support.disks import Crash, FakeDisk
+from reference_broker.store import log, records
+from reference_broker.store.journal import Journal
+from reference_broker.store.segments import Segments
+from tests.support.disks import Crash, FakeDisk, FakeFile
 from tests.support.kept import Host
 
 QUEUES = {"classic": {}, "quorum": {"x-queue-type": "quorum"}}
@@ -194,13 +198,9 @@ def check(host: Host, world: World) -> None:
     assert world.declared <= set(host.broker.vhost.queues)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(
-    schedule=st.lists(steps, max_size=80), fuse=st.integers(1, 200), broken=st.sets(st.integers(1, 200), max_size=4),
-    seed=st.integers(0, 1000),
-)
-def test_what_was_promised_is_kept_wherever_the_machine_ends(schedule, fuse, broken, seed):
-    chance, disk = random.Random(seed), FakeDisk(fuse, broken)
+def play(schedule: list[tuple], fuse: int, broken: set[int], seed: int) -> None:
+    """Everything that may happen, up to the end of the machine, and what is found then."""
+    disk = FakeDisk(fuse, broken)
     world = World(disk)
     try:
         for step in schedule:
@@ -211,12 +211,98 @@ def test_what_was_promised_is_kept_wherever_the_machine_ends(schedule, fuse, bro
         world.write()
     except Crash:
         pass
-    host = Host(disk.crash(chance), SEGMENT)
+    host = Host(disk.crash(random.Random(seed)), SEGMENT)
     check(host, world)
     there = {queue: host.bodies(queue) for queue in QUEUES}
     host.settle()
     again = host.after_crash(seed)
     assert {queue: again.bodies(queue) for queue in QUEUES} == there
+
+
+anything = given(
+    schedule=st.lists(steps, max_size=80), fuse=st.integers(1, 200), broken=st.sets(st.integers(1, 200), max_size=4),
+    seed=st.integers(0, 1000),
+)
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@anything
+def test_what_was_promised_is_kept_wherever_the_machine_ends(schedule, fuse, broken, seed):
+    play(schedule, fuse, broken, seed)
+
+
+# -- the same, with a mistake in it
+
+
+def no_sync(patch):
+    patch.setattr(FakeFile, "sync", lambda self: None)
+
+
+def names_are_not_synced(patch):
+    patch.setattr(FakeDisk, "sync", lambda self: None)
+
+
+def confirmed_when_sealed(patch):
+    honest = Journal.seal
+
+    def seal(self, end=False):
+        block = honest(self, end)
+        if block is not None:
+            self.durable(block)
+        return block
+
+    patch.setattr(Journal, "seal", seal)
+
+
+def a_failed_sync_is_believed(patch):
+    honest = FakeFile.sync
+
+    def sync(self):
+        with contextlib.suppress(OSError):
+            honest(self)
+
+    patch.setattr(FakeFile, "sync", sync)
+
+
+def replies_do_not_wait(patch):
+    patch.setattr(Journal, "behind", lambda self: False)
+
+
+def segments_go_too_early(patch):
+    patch.setattr(Segments, "oldest_needed", lambda self: self.current.number)
+
+
+def a_torn_block_is_read(patch):
+    patch.setattr(records.zlib, "crc32", lambda data: 0)
+
+
+def settlements_are_not_recorded(patch):
+    patch.setattr(records, "gone", lambda queue, positions: b"")
+
+
+def gaps_are_overlooked(patch):
+    patch.setattr(log, "first_after_gap", lambda numbers: 0)
+
+
+@pytest.mark.parametrize("mistake", [
+    no_sync, names_are_not_synced, confirmed_when_sealed, a_failed_sync_is_believed, replies_do_not_wait,
+    segments_go_too_early, a_torn_block_is_read, settlements_are_not_recorded, gaps_are_overlooked,
+], ids=lambda mistake: mistake.__name__)
+def test_a_mistake_is_found(mistake, monkeypatch):
+    """Confirmed and lost, settled and back, or not readable."""
+
+    @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
+              derandomize=True, database=None)
+    @anything
+    def found(schedule, fuse, broken, seed):
+        play(schedule, fuse, broken, seed)
+
+    mistake(monkeypatch)
+    with pytest.raises((AssertionError, KeyError, codec.MalformedFrame, ValueError)):
+        found()
+
+
+# -- one by one
 
 
 def test_nothing_is_confirmed_before_it_is_synced():
