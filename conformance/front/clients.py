@@ -127,7 +127,7 @@ def _plain(account: Account) -> dict[str, Any]:
         "rules": {rule: asdict(account.rule(rule)) for rule in sorted(account.statuses)},
         "methods": {
             name: {"came": method.came, "shown": method.shown, "absent": dict(sorted(method.absent.items())),
-                   "changed": dict(sorted(method.changed.items()))}
+                   "changed": dict(sorted(method.changed.items())), "hidden": dict(sorted(method.hidden.items()))}
             for name, method in sorted(account.methods.items())
         },
         **{name: dict(sorted(getattr(account, name).items())) for name in counts},

@@ -71,13 +71,15 @@ def name_of(library: Library) -> str:
 
 
 def _head(document: Mapping[str, Any]) -> str:
-    names = "; ".join(name_of(library) for library in document["libraries"])
+    names = "\n".join(f"- {name_of(library)}" for library in document["libraries"])
     legend = "\n".join(f"- **{status}**: {words}" for status, words in STATUSES.items())
     return f"""# What client libraries show of each rule
 
-Made by `amqp-conformance clients URL --format markdown` from a run on {document['broker']['name']}
-({names}; suite {document['suite']}, depth {document['depth']}). To examine a library of your own, see
-[Test a client](test-a-client.md).
+Made by `amqp-conformance clients URL --format markdown` from a run on {document['broker']['name']} at depth
+{document['depth']}, by version {document['suite']} of the suite. To examine a library of your own, see
+[Test a client](test-a-client.md). Examined are:
+
+{names}
 
 The directed checks of the suite were played through each library. What passed on the wire is judged as ever, and is all
 that the broker is judged by. Beside it stands what the library showed an application by its callbacks, return values
@@ -142,14 +144,25 @@ def _habits(library: Library) -> str:
             yield f"- {words}: {', '.join(f'`{what}` ({times})' for what, times in found.items())}"
 
     lines = [
+        *(f"- hides: {'the loss of a connection' if name == 'end' else f'`{name}`'} "
+          f"({method['came'] - method['shown']} of {method['came']}), in scenes of {', '.join(method['hidden'])}"
+          for name, method in library["methods"].items() if method["hidden"]),
         *counted("itself", "says unasked"), *counted("unsent", "was asked, and did not send"),
         *counted("altered", "sends with another value than asked"), *counted("refused", "refuses to send"),
         *counted("invented", "shows, though it did not come, or came once and is shown again"),
         *counted("disorder", "shows in another order than it came"),
-        *(f"- cannot: it {why} (`{method}`)" for method, why in library["cannot"].items()),
+        *(f"- cannot: it {why} ({', '.join(methods)})" for why, methods in _incapable(library)),
         *(f"- does not come back: {words}" for words in library["stuck"]),
     ]
-    return f"## What {name_of(library)} does by itself, and cannot\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+    return f"## What {name_of(library)} hides, does by itself, and cannot\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+
+
+def _incapable(library: Library) -> Iterable[tuple[str, list[str]]]:
+    """What it cannot do, with the methods that this concerns."""
+    found: dict[str, list[str]] = {}
+    for method, why in library["cannot"].items():
+        found.setdefault(why, []).append(f"`{method}`")
+    return found.items()
 
 
 def _rules(libraries: Sequence[Library]) -> str:
@@ -159,7 +172,13 @@ def _rules(libraries: Sequence[Library]) -> str:
         if any(seen):
             rows.append([f"[{rule.id}](rules.md#{_anchor(f'{rule.id} · {rule.title}')})", rule.title,
                          *(one["status"] if one else "" for one in seen)])
-    return f"## Rule by rule\n\n{_table(['rule', '', *map(name_of, libraries)], rows)}"
+    counts = [[status, *(_tally(library, status) for library in libraries)] for status in STATUSES]
+    heads = list(map(name_of, libraries))
+    return f"## Rule by rule\n\n{_table(['rules', *heads], counts)}\n{_table(['rule', '', *heads], rows)}"
+
+
+def _tally(library: Library, status: str) -> str:
+    return str(sum(one["status"] == status for one in library["rules"].values()))
 
 
 def _anchor(heading: str) -> str:

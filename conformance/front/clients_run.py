@@ -33,6 +33,8 @@ class Method:
     shown: int = 0
     absent: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
+    hidden: Counter[str] = field(default_factory=Counter)
+    """By rule, in whose scenes it was not shown."""
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     history = list(stage.events)
     said = sent(history, [one for link in stage.links.values() for one in link.asked], CREW)
     compared = came(history, stage.client.shown, said.hidden, CREW)
-    _count(account, compared)
+    _count(account, compared, play.check.rules)
     _own(account, said)
     refused = [
         f"{method} ({error.partition(':')[0]})" for link in stage.links.values() for method, error in link.refused
@@ -171,7 +173,7 @@ def _note(account: Account, play: Play, found: dict[str, Seen]) -> None:
         account.statuses.setdefault(rule, []).append(one)
 
 
-def _count(account: Account, compared: Comparison) -> None:
+def _count(account: Account, compared: Comparison, scene: Sequence[str]) -> None:
     for match in compared.matches:
         method = _of(account, match.event)
         method.came += 1
@@ -179,7 +181,9 @@ def _count(account: Account, compared: Comparison) -> None:
         method.absent.update(match.absent)
         method.changed.update(match.changed.keys())
     for event in compared.hidden:
-        _of(account, event).came += 1
+        method = _of(account, event)
+        method.came += 1
+        method.hidden.update(scene)
     account.invented.update(shown.method for shown in compared.invented)
     account.disorder.update(f"{a.event.method} before {b.event.method}" for a, b in compared.disorder())
 

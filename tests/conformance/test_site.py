@@ -1,0 +1,97 @@
+"""The documentation: every link leads somewhere, and the site needs nothing from anywhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.front import compatibility, site
+
+
+def test_no_link_is_broken() -> None:
+    found = site.pages()
+    assert len(found) > 10
+    assert not site.problems(found)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    assert site.build(out) == []
+    return out
+
+
+def test_the_site_loads_nothing_from_elsewhere(built: Path) -> None:
+    pages = [path.read_text(encoding="utf-8") for path in built.rglob("*.html")]
+    assert len(pages) > 10
+    for page in pages:
+        assert not re.search(r"<script|<iframe|<link|@import|url\(http|src=\"http", page)
+
+
+def test_every_page_is_reached_from_every_other(built: Path) -> None:
+    for path in (built / "docs").glob("*.html"):
+        for href in re.findall(r'<nav.*?</nav>', path.read_text(encoding="utf-8"), re.DOTALL)[0].split('href="')[1:]:
+            assert (path.parent / href.partition('"')[0]).is_file()
+
+
+def test_links_of_the_built_site_lead_to_files(built: Path) -> None:
+    for path in built.rglob("*.html"):
+        for href in re.findall(r'(?:href|src)="([^"#]+)', path.read_text(encoding="utf-8")):
+            assert "://" in href or href.startswith("mailto:") or (path.parent / href).exists(), f"{path}: {href}"
+
+
+def repository(root: Path, **pages: str) -> Path:
+    (root / "docs").mkdir()
+    for name, text in pages.items():
+        (root / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("[x](nowhere.md)", "docs/index.md:3: nowhere.md: there is no docs/nowhere.md"),
+    ("[x](other.md#gone)", "docs/other.md has no heading with the anchor gone"),
+    ("[x](#gone)", "docs/index.md has no heading with the anchor gone"),
+    ("[x](../../secret)", "there is no ../secret"),
+    ("![x](missing.png)", "there is no docs/missing.png"),
+    ("![](other.md)", "docs/index.md:3: a picture has no words"),
+])
+def test_what_is_broken_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    root = repository(tmp_path, index=f"# Home\n\n{text}\n", other="# Other\n")
+    (problem,) = site.build(tmp_path / "out", root)
+    assert said in problem
+    assert not (tmp_path / "out").exists()
+
+
+def test_headings_have_the_anchors_of_code_hosts(tmp_path: Path) -> None:
+    text = "# A · B\n\n## `run URL`, twice\n\n## Same\n\n## Same\n\n[1](#a--b) [2](#run-url-twice) [3](#same-1)\n"
+    assert site.build(tmp_path / "out", repository(tmp_path, index=text)) == []
+    page = (tmp_path / "out" / "docs" / "index.html").read_text(encoding="utf-8")
+    assert '<h2 id="same-1">Same</h2>' in page
+    assert "<title>A · B · amqp-conformance</title>" in page
+
+
+def test_what_pages_say_stays_text(tmp_path: Path) -> None:
+    root = repository(tmp_path, index="# <b>Home</b>\n\n<script>alert(1)</script>\n")
+    assert site.build(tmp_path / "out", root) == []
+    assert "<script>" not in (tmp_path / "out" / "docs" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_command_fails_on_a_broken_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(site, "build", lambda out: ["docs/x.md:1: gone"])
+    assert site.main(["--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "docs/x.md:1: gone\n"
+
+
+def test_the_page_of_versions_is_fresh() -> None:
+    assert compatibility.PAGE.read_text(encoding="utf-8") == compatibility.page(), "run `make docs`"
+
+
+def test_the_page_of_versions_tells_each_deviation_once() -> None:
+    page = compatibility.page()
+    assert "| [TMO-012](rules.md#tmo-012--settling-what-timed-out-revives-the-consumer)" in page
+    assert page.count("- [TMO-012]") == 1
+    assert "Nobody has looked for deviations yet." in page.partition("### LavinMQ 2")[2][:80]
