@@ -191,13 +191,14 @@ class KeptConnection(Connection):
 
 def gated(handler: Handler, journal: Journal) -> Handler:
     def handle(channel: Channel, method: codec.Method) -> None:
-        outbox: list[Any] = channel.connection.outbox
+        connection = channel.connection
+        outbox: list[Any] = connection.outbox
         place = len(outbox)
         handler(channel, method)
-        if journal.behind() and len(outbox) > place:
-            assert isinstance(channel.connection, KeptConnection)
-            channel.connection.gates += 1
-            outbox.insert(place, journal.gate(channel.connection))
+        waits = journal.behind() and len(outbox) > place and connection in connection.broker.connections
+        if waits and isinstance(connection, KeptConnection):
+            connection.gates += 1
+            outbox.insert(place, journal.gate(connection))
 
     return handle
 
