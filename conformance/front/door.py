@@ -8,6 +8,7 @@ the exit code changed.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -72,6 +73,11 @@ class Door:
         return self._config.getini(dest) if typed is None else typed
 
     @property
+    def _allure(self) -> str | None:
+        """Where allure-pytest writes in this session, if it does."""
+        return getattr(self._config.option, "allure_report_dir", None)
+
+    @property
     def session(self) -> Session:
         if self._session is None:
             from conformance.front.session import Session
@@ -112,6 +118,10 @@ class Door:
             item.stash[CHECK] = check
             for name in sorted(check.levels()):
                 item.add_marker(name)
+            if self._allure:
+                from conformance.front.allured import mark
+
+                mark(item)
             item.extra_keyword_matches.update(check.rules)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -219,6 +229,11 @@ class Door:
             from conformance.front.deliver import deliver
 
             self.written = deliver(self.results, self.options.report)
+        if self._allure:
+            from conformance.front.allured import replace_checks
+            from conformance.results import to_json
+
+            replace_checks(Path(self._allure), json.loads(to_json(self.results)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.results is None:
