@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance import rules
 from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, SHOWN
+from conformance.front.markdown import link, table
 
 Library = Mapping[str, Any]
 
@@ -91,16 +92,10 @@ application saw it.
 """
 
 
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    heads = list(heads)
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
-
-
 def _glance(libraries: Sequence[Library]) -> str:
     rows = [[words, *(_answer(library["methods"].get(method), field) for library in libraries)]
             for words, method, field in ASKED]
-    return f"## At a glance\n\nDoes an application learn ...\n\n{_table(['', *map(name_of, libraries)], rows)}"
+    return f"## At a glance\n\nDoes an application learn ...\n\n{table(['', *map(name_of, libraries)], rows)}"
 
 
 def _answer(method: Mapping[str, Any] | None, field: str | None) -> str:
@@ -120,7 +115,7 @@ def _methods(libraries: Sequence[Library]) -> str:
     rows = [[f"`{name}`" if name != "end" else "loss of the connection",
              *(_share(library["methods"].get(name)) for library in libraries)] for name in names]
     return (f"## What the broker said, and what was shown of it\n\nOf all scenes together.\n\n"
-            f"{_table(['', *map(name_of, libraries)], rows)}")
+            f"{table(['', *map(name_of, libraries)], rows)}")
 
 
 def _share(method: Mapping[str, Any] | None) -> str:
@@ -170,20 +165,14 @@ def _rules(libraries: Sequence[Library]) -> str:
     for rule in rules.CATALOGUE.values():
         seen = [library["rules"].get(rule.id) for library in libraries]
         if any(seen):
-            rows.append([f"[{rule.id}](rules.md#{_anchor(f'{rule.id} · {rule.title}')})", rule.title,
-                         *(one["status"] if one else "" for one in seen)])
+            rows.append([link(rule), rule.title, *(one["status"] if one else "" for one in seen)])
     counts = [[status, *(_tally(library, status) for library in libraries)] for status in STATUSES]
     heads = list(map(name_of, libraries))
-    return f"## Rule by rule\n\n{_table(['rules', *heads], counts)}\n{_table(['rule', '', *heads], rows)}"
+    return f"## Rule by rule\n\n{table(['rules', *heads], counts)}\n{table(['rule', '', *heads], rows)}"
 
 
 def _tally(library: Library, status: str) -> str:
     return str(sum(one["status"] == status for one in library["rules"].values()))
-
-
-def _anchor(heading: str) -> str:
-    kept = "".join(letter for letter in heading.lower() if letter.isalnum() or letter in " -")
-    return kept.replace(" ", "-")
 
 
 def _reasons(library: Library) -> str:

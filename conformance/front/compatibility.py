@@ -12,6 +12,7 @@ from pathlib import Path
 
 from conformance import deviations, profiles, rules
 from conformance.deviations import Deviation
+from conformance.front.markdown import link, table
 from conformance.profiles import Profile
 from conformance.rules import Rule
 
@@ -45,27 +46,15 @@ def _deviations(profile: Profile) -> Sequence[Deviation]:
     return deviations.load(profile.deviations) if profile.deviations else ()
 
 
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    heads = list(heads)
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def _link(rule: Rule) -> str:
-    heading = f"{rule.id} · {rule.title}".lower()
-    anchor = "".join(letter for letter in heading if letter.isalnum() or letter in " -").replace(" ", "-")
-    return f"[{rule.id}](rules.md#{anchor})"
-
-
 def _broken(ordered: Sequence[Profile], named: dict[str, Sequence[Deviation]]) -> str:
     rows = [
-        [_link(rule), rule.title, rule.level, *cells]
+        [link(rule), rule.title, rule.level, *cells]
         for rule in rules.CATALOGUE.values()
         if any(cells := [_cell(named[profile.name], rule) for profile in ordered])
     ]
-    table = _table(["rule", "", "level", *(profile.title for profile in ordered)], rows)
+    told = table(["rule", "", "level", *(profile.title for profile in ordered)], rows)
     return (f"## Rules that a version is known to break\n\nOn which queues; *a race* where a run may miss it. An empty "
-            f"cell: no deviation is known.\n\n{table}\n")
+            f"cell: no deviation is known.\n\n{told}")
 
 
 def _cell(entries: Iterable[Deviation], rule: Rule) -> str:
@@ -88,7 +77,7 @@ def _told(ordered: Sequence[Profile], named: dict[str, Sequence[Deviation]]) -> 
 
 def _sentence(entry: Deviation) -> str:
     where, note = " and ".join(entry.queue_types), " ".join(entry.note.split())
-    return f"- {_link(rules.get(entry.rule))} ({where}): {note} Evidence: {entry.evidence}."
+    return f"- {link(rules.get(entry.rule))} ({where}): {note} Evidence: {entry.evidence}."
 
 
 def _not_asked(ordered: Sequence[Profile]) -> str:
@@ -96,16 +85,16 @@ def _not_asked(ordered: Sequence[Profile]) -> str:
     for rule in rules.CATALOGUE.values():
         reasons = [rule.ruled_out(profile.choices) for profile in ordered]
         if any(reasons):
-            rows.append([_link(rule), rule.title, *("does not apply" if reason else "" for reason in reasons)])
+            rows.append([link(rule), rule.title, *("does not apply" if reason else "" for reason in reasons)])
     return ("## Rules that a version is not held to\n\nBecause of how it reads a doubt; which, the next table says.\n\n"
-            f"{_table(['rule', '', *(profile.title for profile in ordered)], rows)}\n")
+            f"{table(['rule', '', *(profile.title for profile in ordered)], rows)}")
 
 
 def _readings(ordered: Sequence[Profile]) -> str:
     rows = [[choice.question, *_values(choice.name, ordered)]
             for choice in profiles.CHOICES.values() if not choice.per_queue]
     return ("## How a version reads what the texts leave open\n\n"
-            f"{_table(['', *(profile.title for profile in ordered)], rows)}\n")
+            f"{table(['', *(profile.title for profile in ordered)], rows)}")
 
 
 def _values(choice: str, ordered: Sequence[Profile]) -> Iterator[str]:

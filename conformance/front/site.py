@@ -13,6 +13,7 @@ import html
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from urllib.parse import unquote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from conformance.front.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "docs"
@@ -84,12 +87,6 @@ def _words(tokens: Iterable[Token]) -> str:
     return "".join(token.content for token in tokens if token.type in ("text", "code_inline"))
 
 
-def anchor(heading: str) -> str:
-    """The anchor that code hosts give to a heading."""
-    kept = "".join(letter for letter in heading.lower() if letter.isalnum() or letter in " -_")
-    return kept.replace(" ", "-")
-
-
 def problems(found: Mapping[str, Page], root: Path = ROOT) -> list[str]:
     """Each broken link and each picture without words, with its place."""
     told = []
@@ -136,13 +133,15 @@ def build(out: Path = OUT, root: Path = ROOT) -> list[str]:
         loader=PackageLoader("conformance.front"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     ).get_template("site.html.j2")
+    titles = Counter(page.title for page in found.values())
+    named = {path: page.title if titles[page.title] == 1 else Path(path).stem for path, page in found.items()}
     for page in found.values():
         for file in _relink(page, found):
             _copy(root / file, out / file)
         where = out / page.address
         where.parent.mkdir(parents=True, exist_ok=True)
         body = _TABLE.renderer.render(page.tokens, _TABLE.options, {})
-        menu = [(_relative(page, other.address), other.title, other is page) for other in found.values()]
+        menu = [(_relative(page, other.address), named[other.path], other is page) for other in found.values()]
         where.write_text(template.render(title=page.title, menu=menu, body=body), encoding="utf-8")
     home = html.escape(found[HOME].address)
     (out / "index.html").write_text(
