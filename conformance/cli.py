@@ -351,6 +351,8 @@ def _trace_check(verbs: argparse._SubParsersAction[Parser]) -> None:
                        help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
     added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
+    added.add_argument("--whole", action="store_true",
+                       help="captures and proxy recordings show all clients of their queues, from their declaration on")
     _format(added, "what is printed: a summary, or the results of all runs")
 
 
@@ -359,7 +361,7 @@ def trace_check(options: argparse.Namespace) -> int:
 
     return check(Wishes(
         tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
-        options.deviations, options.format, tuple(options.words),
+        options.deviations, options.format, tuple(options.words), options.whole,
     ))
 
 

@@ -24,6 +24,7 @@ from conformance.ledger import Step
 from conformance.verdicts import Finding
 from reports.pipeline import check, ingest, shard
 from reports.pipeline.job import SILVER, Job
+from reports.pipeline.world import Closed
 
 Placed = tuple[Event, str | None]
 LONG = 20_000
@@ -62,7 +63,7 @@ def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
     names = {run: str(job.header(run)["profile"]) for run in {one.run for one in asked.values()}}
     tasks = [
         (str(number), json.dumps({"finding": asdict(one.finding), "run": one.run, "profile": names[one.run],
-                                  "path": files[number][0], "island": files[number][1]}))
+                                  "path": files[number][0], "island": files[number][1], "whole": job.whole}))
         for number, one in asked.items() if number in files
     ]
     rows = ingest.tasks(job.spark, tasks).mapInArrow(_cut, _DDL).collect() if tasks else []
@@ -124,12 +125,14 @@ def _events(task: Mapping[str, Any], finding: Finding) -> tuple[list[Event], dic
 
 def _history(task: Mapping[str, Any], finding: Finding) -> Iterator[Placed]:
     """The events up to the finding, each with the columns that only its source knows."""
+    world = Closed() if task["whole"] else None
     for batch in check.read(task["path"], task["run"], (*Event._fields, "extra")):
         chosen = batch.filter(pc.and_(
             pc.equal(batch.column("history"), finding.history),
             pc.and_(pc.equal(batch.column("island"), task["island"]), pc.less_equal(batch.column("seq"), finding.at)),
         ))
-        yield from zip(ingest.to_events(chosen), chosen.column("extra").to_pylist(), strict=True)
+        for event, extra in zip(ingest.to_events(chosen), chosen.column("extra").to_pylist(), strict=True):
+            yield from ((said, extra) for said in (world.said(event) if world else (event,)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ class Wishes:
     deviations: str | None = None
     format: str = "text"
     words: tuple[str, ...] = ()
+    whole: bool = False
 
 
 def check(wishes: Wishes) -> int:
@@ -78,10 +79,11 @@ def check(wishes: Wishes) -> int:
             stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
         log = wishes.out / "spark.log"
         with _spark(wishes, log, inputs.octets) as spark:
-            job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile)
+            job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile, wishes.whole)
             runs = job.judged(inputs)
             with watched(spark, "evidence", stages):
-                found = checked(job, runs, Told(wishes.words, [str(path) for path in wishes.paths], known))
+                given = [*map(str, wishes.paths), *(["--whole"] if wishes.whole else [])]
+                found = checked(job, runs, Told(wishes.words, given, known))
                 job.excuse({one.results.run: excused(one.results) for one in found})
             job.tables()
             summary = job.summary()

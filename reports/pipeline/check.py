@@ -29,6 +29,7 @@ from conformance.monitors import Judge
 from conformance.profiles import Profile
 from conformance.verdicts import Judgement
 from reports.pipeline.ingest import to_events
+from reports.pipeline.world import Closed
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -60,15 +61,16 @@ def check(events: DataFrame, profile_of_run: Mapping[str, str], partitions: int 
     return spread.sortWithinPartitions(*key, "seq").mapInArrow(fold, DDL)
 
 
-def gold(shards: DataFrame, profile_of_run: Mapping[str, str]) -> DataFrame:
-    """The same rows, from silver: `shards` names the files, one task each. Nothing is shuffled."""
+def gold(shards: DataFrame, profile_of_run: Mapping[str, str], *, whole: bool = False) -> DataFrame:
+    """The same rows, from silver: `shards` names the files, one task each. Nothing is shuffled. `whole`: what was
+    captured shows all clients of its queues (`world`)."""
     names = dict(profile_of_run)
 
     def fold(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         profiles_by_run = _loaded(names)
         for place in places:
             for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
-                yield from _packed(judged(read(path, run), profiles_by_run))
+                yield from _packed(judged(read(path, run), profiles_by_run, whole=whole))
 
     return shards.mapInArrow(fold, DDL)
 
@@ -103,7 +105,9 @@ def _packed(found: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(pending, schema=ARROW)
 
 
-def judged(batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile]) -> Iterator[list[Row]]:
+def judged(
+    batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile], *, whole: bool = False,
+) -> Iterator[list[Row]]:
     """The rows of each history in sorted batches; a history may span batches."""
     stream = (placed for batch in batches for placed in zip(_islands(batch), to_events(_lean(batch)), strict=True))
     for (run, history, _), placed in groupby(stream, key=_place):
@@ -111,7 +115,7 @@ def judged(batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profi
         if run not in profile_of_run:
             raise BadRecording(f"events of run {run!r}, which no header names")
         with _patient_collector():
-            rows = list(rows_of(run, history, fold_one(events, profile_of_run[run])))
+            rows = list(rows_of(run, history, fold_one(events, profile_of_run[run], whole=whole)))
         if rows:
             yield rows
 
@@ -142,9 +146,10 @@ def _place(placed: tuple[str, Event]) -> tuple[str, str, str]:
     return placed[1].run, placed[1].history, placed[0]
 
 
-def fold_one(events: Iterable[Event], profile: Profile) -> Judgement:
+def fold_one(events: Iterable[Event], profile: Profile, *, whole: bool = False) -> Judgement:
     """The judgement on one history, whose events come in the order of seq."""
     judge = Judge(profile)
+    world = Closed() if whole else None
     alive: set[str] = set()
     last = -1
     for event in events:
@@ -155,7 +160,11 @@ def fold_one(events: Iterable[Event], profile: Profile) -> Judgement:
             alive.add(event.connection)
         elif event.kind == ev.END:
             alive.discard(event.connection)
-        judge.step(event)
+        if world is None:
+            judge.step(event)
+        else:
+            for said in world.said(event):
+                judge.step(said)
     judge.end(not alive)
     return judge.judgement
 

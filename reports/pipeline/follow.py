@@ -28,6 +28,7 @@ from conformance.monitors import Judge, state
 from conformance.profiles import Profile
 from conformance.verdicts import Judgement
 from reports.pipeline.check import rows_of
+from reports.pipeline.world import local
 from reports.recording import to_event, to_row
 
 FORMAT = "amqp-conformance/history/1"
@@ -112,9 +113,9 @@ class History:
     def _skip(self, to: Event) -> None:
         """Says in the place of what is missing that it is."""
         reason = f"{to.seq - self.last - 1} events did not come in time"
-        self.judge.step(_local(to, ev.OBSERVED, "", by="stream", others=True, ordered=True))
+        self.judge.step(local(to, ev.OBSERVED, "", by="stream", others=True, ordered=True))
         for connection in self.alive:
-            self.judge.step(_local(to, ev.GAP, connection, direction=None, octets=None, reason=reason))
+            self.judge.step(local(to, ev.GAP, connection, direction=None, octets=None, reason=reason))
 
     def _row(self, what: str, times: int, observed: str) -> Row:
         return {"run": self.run, "history": self.name, "what": what, "rule": "", "times": times, "observed": observed}
@@ -155,16 +156,6 @@ def decode(data: bytes) -> History:
 @cache
 def loaded(profile: str) -> Profile:
     return profiles.load(profile)
-
-
-def _local(at: Event, kind: str, connection: str, **arguments: object) -> Event:
-    """Something to be said right before this event."""
-    return at._replace(
-        connection=connection, channel=0, direction=ev.LOCAL, kind=kind, class_id=0, method_id=0, method="",
-        delivery_tag=None, multiple=None, consumer_tag=None, queue=None, exchange=None, routing_key=None,
-        message_id=None, flags="", arguments=json.dumps(arguments, sort_keys=True), body_size=None, body_hash=None,
-        raw=b"",
-    )
 
 
 # -- judgements as differences

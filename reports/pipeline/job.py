@@ -24,7 +24,7 @@ from conformance import __version__, rules
 from conformance import events as ev
 from conformance.verdicts import Verdict
 from reports.capture.about import PORTS
-from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts
+from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts, world
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 from reports.pipeline.lake import WHOLE, Entry, Lake
 from reports.pipeline.watch import Tell, watched
@@ -41,12 +41,14 @@ _ROW_GROUP = 16 << 20
 
 @dataclass(frozen=True)
 class Job:
-    """A session, a lake, and who is told how far the work has come. `profile` overrides what a run was held to."""
+    """A session, a lake, and who is told how far the work has come. `profile` overrides what a run was held to;
+    `whole`: captures show all clients of their queues (`world`)."""
 
     spark: SparkSession
     lake: Lake
     tell: Tell
     profile: str | None = None
+    whole: bool = False
 
     def run(self, inputs: Inputs) -> list[str]:
         """Everything for these inputs; the runs they are."""
@@ -97,12 +99,14 @@ class Job:
         """Gold and verdicts for those of these runs that were never judged like this."""
         silver, gold = self.lake.entries(SILVER), self.lake.entries(GOLD)
         profile_of = {run: self._profile(silver[run]) for run in runs}
-        prints = {run: _digest(silver[run].commit, silver[run].fingerprint, profile_of[run], judging()) for run in runs}
+        how = [judging(), *(["whole"] if self.whole else [])]
+        prints = {run: _digest(silver[run].commit, silver[run].fingerprint, profile_of[run], *how) for run in runs}
         missing = [run for run in runs if run not in gold or gold[run].fingerprint != prints[run]]
         if not missing:
             return
         with watched(self.spark, "judging", self.tell):
-            found = self._crossed(check.gold(self.shards(missing), {run: profile_of[run] for run in missing}), missing)
+            held_to = {run: profile_of[run] for run in missing}
+            found = self._crossed(check.gold(self.shards(missing), held_to, whole=self.whole), missing)
             entries = {run: Entry(run, prints[run], (), {"profile": profile_of[run]}) for run in missing}
             self._write(GOLD, found, entries)
             headers = {run: self.header(run) for run in missing}
@@ -239,7 +243,7 @@ def judging() -> str:
     root = Path(ev.__file__).parent
     folders = [root / name for name in ("model", "monitors", "rules", "profiles")]
     files = [root / "events.py", root / "verdicts.py"]
-    files += [Path(str(module.__file__)) for module in (check, cross, verdicts)]
+    files += [Path(str(module.__file__)) for module in (check, cross, verdicts, world)]
     files += [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".toml")]
     return _digest(__version__, *(path.read_text("utf-8") for path in files))
 

@@ -174,4 +174,7 @@ def test_a_changed_profile_is_judged_again_without_reading_again(
         assert {row.rule: row.verdict for row in job.verdicts(["r1"])}["TAG-001"] == verdict
     replace(job, profile="rabbitmq-4.3").judge(["r1"])
     assert lake.entries("silver")["r1"].commit == silver.commit
-    assert lake.entries("gold")["r1"].commit > gold.commit
+    judged = lake.entries("gold")["r1"].commit
+    assert judged > gold.commit
+    replace(job, profile="rabbitmq-4.3", whole=True).judge(["r1"])
+    assert lake.entries("gold")["r1"].commit > judged

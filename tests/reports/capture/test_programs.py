@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -23,6 +23,7 @@ import pika
 import pytest
 
 from conformance import deviations, profiles
+from conformance.events import Event
 from conformance.monitors import judge
 from conformance.profiles import Profile
 from conformance.verdicts import REASONS, Judgement
@@ -30,6 +31,7 @@ from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 from reports.capture import about
 from reports.capture.capture import Capture, NoTraffic
+from reports.pipeline.world import Closed
 from tests.support import pcaps, perf, programs
 from tests.support.tracer import Tracer
 
@@ -108,6 +110,25 @@ def test_capture_and_recording_agree(taken: Taken) -> None:
     assert accused(recorded, taken.profile) == set()
     for rule in ("TAG-001", "TAG-003", "ACK-015", "CNF-003", "CNF-004", "ERR-002", "QOS-001"):
         assert captured.exercised[rule] == recorded.exercised[rule], rule
+
+
+def as_whole(events: Iterable[Event]) -> Iterator[Event]:
+    """With the word of whoever took it that all clients are there."""
+    world = Closed()
+    return (said for event in events for said in world.said(event))
+
+
+def test_taken_as_whole_a_right_broker_is_accused_of_nothing(taken: Taken, tmp_path: Path) -> None:
+    """Neither by the recording, nor by what is left of a capture, nor by all of it."""
+    profile = taken.profile
+    assert accused(judge(as_whole(taken.recording.events()), profile), profile) == set()
+    head, packets = pcaps.split(taken.pcap.read_bytes())
+    for shape in (pcaps.reordered, pcaps.dropped, pcaps.cut):
+        pcap = tmp_path / f"{shape.__name__}.pcap"
+        pcap.write_bytes(head + b"".join(shape(packets, Random(7))))
+        events = Capture([pcap], ports={taken.port}).events()
+        assert accused(judge(as_whole(events), profile), profile) == set(), shape
+    assert accused(judge(as_whole(Capture([taken.pcap], ports={taken.port}).events()), profile), profile) == set()
 
 
 @pytest.mark.parametrize("mutilated", SHAPES, ids=lambda one: one.__name__)
