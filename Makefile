@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline docs clients timeouts crash clean
+.PHONY: screenshots help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -74,6 +74,9 @@ screenshots: setup  ## pictures of the report (of make matrix, else of make conf
 	@.ci/apt.sh chromium=chromium
 	@$(PY) -m conformance.front.screenshots
 
+fuzz: setup  ## a million broken inputs for the reference broker, and a siege of it: build/fuzz.json; INPUTS=100000 for fewer
+	@$(PY) -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS))
+
 timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, measured on the reference broker and on 4.3
 	@$(PY) .ci/brokers.py start rmq43 rmq43-short
 	@$(PY) -m conformance.front.timeouts $$($(PY) .ci/brokers.py nodes rmq43 rmq43-short)
@@ -91,4 +94,4 @@ clients: setup  ## docs/clients.md: what client libraries show of each rule, on 
 	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md
 
 clean:  ## remove what was built (keeps .venv and the brokers)
-	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json build/fuzz.json .mypy_cache .ruff_cache .pytest_cache .hypothesis

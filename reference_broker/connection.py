@@ -38,6 +38,7 @@ from reference_broker.queue import Queue
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
 
+CONTENT = (codec.Header, codec.Body)
 Outbound = codec.Method | codec.Heartbeat | codec.ProtocolHeader | tuple[codec.Method, Message]
 
 
@@ -85,7 +86,8 @@ class Connection:
         try:
             frames = self.reader.feed(data)
         except codec.MalformedFrame as error:
-            frames, self.broken = error.frames, error
+            frames, self.broken = error.frames, error.with_traceback(None)
+            error.__context__ = None
         if self.waiting or self.blocked:
             self.waiting.extend(frames)
         else:
@@ -99,7 +101,7 @@ class Connection:
                 self.waiting.extend(frames)
                 self.broker.dirty[self] = None
         if self.broken is not None and not self.waiting:
-            broken, self.broken = self.broken, None
+            broken, self.broken = self.broken, None  # without its traceback, which would keep what was read
             if not self.finished:
                 self.close(ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(broken.raw))
 
@@ -170,7 +172,7 @@ class Connection:
                 action = channel_step(phase, type(frame))
                 if action is not None:
                     getattr(self, action)(frame)
-        elif isinstance(frame, codec.Heartbeat):
+        elif not isinstance(frame, CONTENT):
             raise ConnectionException(ReplyCode.UNEXPECTED_FRAME, "heartbeat on a channel other than 0")
         elif channel is None or not channel.closing:
             self.on_content(number, frame)
@@ -199,7 +201,8 @@ class Connection:
             )
         if not assembly.add(frame):
             return
-        header, body = assembly.header, b"".join(assembly.bodies)
+        header, bodies = assembly.header, assembly.bodies
+        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
         assert header is not None
         if isinstance(assembly.method, m.BasicPublish):
             if self.restricted is not None:
@@ -392,10 +395,12 @@ class Connection:
         self.broker.clock.at(self.broker.clock.now + PATIENCE, type(self).finish, self)
 
     def lost(self) -> None:
-        """The transport is gone."""
+        """The transport is gone. What was to be said or read is let go at once, not only by a collector of garbage."""
         self.end_channels()
         self.finish()
         self.broker.forget(self)
+        self.outbox.clear()
+        self.reader = codec.FrameReader()
 
     def end_channels(self) -> None:
         """Requeue everything; none of it may go to a consumer of this same connection."""
