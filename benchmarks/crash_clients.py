@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 import select
+import socket
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import codec
-from benchmarks.broker_load import Line
 from codec import methods as m
 from codec import values
 
@@ -25,6 +26,8 @@ QUEUES = {
 }
 WINDOW, PREFETCH, MOST_HELD = 200, 100, 40
 LOOK = 0.005
+PATIENCE = 60.0
+"""Seconds for one answer."""
 
 
 @dataclass
@@ -42,9 +45,32 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
 
 
-class Wire(Line):
+class Wire:
+    """A logged-in connection with channel 1 open."""
+
+    def __init__(self, url: str) -> None:
+        port = urlsplit(url).port
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self.reader = codec.FrameReader()
+        self.call(codec.ProtocolHeader().encode())
+        self.call(m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"))
+        self.call(m.ConnectionTuneOk(0, 0, 0), m.ConnectionOpen(0, "/"))
+        self.call(m.ChannelOpen(1))
+
     def send(self, *items: codec.Method | bytes) -> None:
         self.socket.sendall(b"".join([item if isinstance(item, bytes) else item.encode() for item in items]))
+
+    def read(self) -> list[codec.Frame]:
+        data = self.socket.recv(1 << 16)
+        if not data:
+            raise ConnectionError("the broker is gone")
+        return self.reader.feed(data)
+
+    def call(self, *items: codec.Method | bytes) -> None:
+        """Send, and wait for an answer."""
+        self.send(*items)
+        while not self.read():
+            pass
 
     def got(self, queue: str) -> int | None:
         """The number in the first message of the queue, which stays with this channel; None if that is empty."""

@@ -38,7 +38,7 @@ from reference_broker.mutants import parts_with
 from reference_broker.parts import Parts
 from reference_broker.server import ClockKind, Server
 from reference_broker.settings import Policy
-from reference_broker.store.keeper import Store, Sync, Unusable
+from reference_broker.store.keeper import Store, Sync
 from reference_broker.tap import Tap
 from reference_broker.tls import Tls
 
@@ -308,7 +308,7 @@ class ReferenceBroker:
             if self._secure is not None:
                 self.tls_port = await self._server.listen(self.host, self.tls_port, self._secure)
             control = await self._control()
-        except (OSError, Unusable) as error:
+        except Exception as error:
             await self._server.close()
             listening.set_exception(error)
             return

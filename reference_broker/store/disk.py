@@ -6,7 +6,6 @@ A name in a `Disk` lasts only once the disk is synced, content only once its fil
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from pathlib import Path
 from typing import Protocol
@@ -53,7 +52,7 @@ class OpenFile:
         os.ftruncate(self.number, size)
 
     def sync(self) -> None:
-        os.fdatasync(self.number)
+        (getattr(os, "fdatasync", None) or os.fsync)(self.number)
 
     def close(self) -> None:
         os.close(self.number)
@@ -63,6 +62,10 @@ class Directory:
     """A directory that is ours alone, as long as this process lives. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise OSError(errno.ENOSYS, "this needs a POSIX system") from None
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self.number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -11,6 +11,7 @@ not of the machine), `memory` confirms at once and writes behind (it survives an
 from __future__ import annotations
 
 import logging
+import struct
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -62,6 +63,8 @@ class Store:
             return cls(Directory(path), sync, segment_octets)
         except OSError as error:
             raise Unusable(f"cannot keep data in {path}: {reason(error)}") from None
+        except (LookupError, ValueError, struct.error) as error:
+            raise Unusable(f"the log in {path} is not one that this version reads: {error!r}") from None
 
     def parts(self) -> Parts:
         return kept_parts(self.journal)
@@ -76,6 +79,7 @@ class Store:
         try:
             restore(server.broker, journal, self.replay, keep_users)
         except CannotRestore as error:
+            self.close()
             raise Unusable(f"{self.directory.path} holds what this broker cannot have: {error}") from None
         self.replay = Replay()
         commits = Commits(self.log)
@@ -84,6 +88,7 @@ class Store:
         commits.take([first])
         commits.attempt()
         if commits.failing is not None:
+            self.close()
             raise Unusable(f"cannot keep data in {self.directory.path}: {reason(commits.failing)}")
         self._server = server
         self._committer = Committer(commits, self._told)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import codec
@@ -9,6 +11,8 @@ from codec import methods as m
 from codec import values
 from reference_broker.access import Permission
 from reference_broker.settings import Policy
+from tests.support.disks import FakeDisk
+from tests.support.kept import Host
 
 LATER = 100.0
 
@@ -269,3 +273,30 @@ def test_a_second_queue_of_carbon_copies_keeps_the_keys(client, host):
     (entry,) = again.broker.vhost.queues["q"].ready.entries()
     assert entry.message.routing_keys() == ("q", "copy")
     assert isinstance(entry.message.header, codec.Header)
+
+
+def test_reading_costs_the_same_per_message_however_many_there_are(client_on):
+    def steps(messages):
+        """Calls of Python functions and builtins while a log of that many is read and the broker made again."""
+        host = Host(FakeDisk(), segment_octets=2000)
+        client = client_on(host.broker)
+        client.queue(durable=True)
+        for _ in range(messages):
+            kept(client, "x")
+            host.settle()
+        count = 0
+
+        def trace(frame, event, argument):
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        sys.setprofile(trace)
+        try:
+            again = host.after_crash()
+        finally:
+            sys.setprofile(None)
+        assert len(again.bodies("q")) == messages
+        return count
+
+    small, large = steps(40), steps(800)
+    assert large / small < 1.2 * 800 / 40
