@@ -149,7 +149,8 @@ def run(wishes: Wishes, form: str, out: Path | None) -> int:
             out.write_text(text, encoding="utf-8")
         except OSError as problem:
             raise Refused(WRONG_USE, f"{out} cannot be written: {problem.strerror or problem}.") from None
-    return GATE_CLOSED if any(library["broker"] for library in document["libraries"]) else GATE_OPEN
+    against = {found["rule"] for library in document["libraries"] for found in library["broker"]}
+    return GATE_CLOSED if any(rules.get(rule).level == "must" for rule in against) else GATE_OPEN
 
 
 def told(document: Mapping[str, Any], form: str) -> str:

@@ -55,7 +55,7 @@ class Account:
     stuck: list[str] = field(default_factory=list)
     broken_off: list[str] = field(default_factory=list)
     findings: list[tuple[str, Finding]] = field(default_factory=list)
-    """What the wire holds against the broker, and in which scene."""
+    """What the wire holds against the broker, and in which scene: rules that it ought to keep, no known deviations."""
     scenes: int = 0
 
     def rule(self, rule: str) -> Seen:
@@ -129,7 +129,7 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     account.refused.update(refused)
     account.findings += [
         (play.key, finding) for finding in bench.damning(stage.judgement, play.queue_type)
-        if not _excused(finding, play.queue_type, bench.profile)
+        if rules.get(finding.rule).level in ("must", "should") and not _excused(finding, play.queue_type, bench.profile)
     ]
     found = seen(history, compared, bench.profile, play.check.rules)
     missed = [rule for rule in found if found[rule].status == NOT_MET]
