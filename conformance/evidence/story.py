@@ -58,10 +58,10 @@ class _Teller:
     def tell(self, at: int) -> list[Row]:
         before = 0
         for event in self._events:
-            if event.seq == at:
-                self._rows += self._last(event)
-                return [{"n": n, **row} for n, row in enumerate(self._rows, 1)]
             gap = (event.time_ns - before) / 1e9 if before else 0.0
+            if event.seq == at:
+                self._rows += self._last(event, gap)
+                return [{"n": n, **row} for n, row in enumerate(self._rows, 1)]
             if gap > LONG and event.direction == ev.TO_BROKER and not handshake(event):
                 self._add(who="-", method="pause", seconds=round(gap + 0.1, 1))
             self._judge.step(event)
@@ -152,9 +152,9 @@ class _Teller:
 
     # -- where the rule is contradicted
 
-    def _last(self, event: Event) -> Iterator[Row]:
+    def _last(self, event: Event, gap: float) -> Iterator[Row]:
         if event.kind == ev.METHOD and event.direction == ev.TO_CLIENT:
-            yield {**self._received(event, full=True), "decisive": True}
+            yield {**self._received(event, full=True), "decisive": True, **self._soon(event, gap)}
         elif event.kind == ev.END and event.args.get("cause") not in ("closed", "aborted"):
             yield {**self._end(event), "decisive": True}
         elif event.kind == ev.DEADLINE and event.args.get("queue"):
@@ -163,10 +163,31 @@ class _Teller:
             on = next((row["on"] for row in reversed(self._rows) if row["who"] == ">"), "c1")
             yield {"who": "-", "on": on, "method": "drain", "queue": self._names.get(queue, queue),
                    "missing": missing, "about": f"{', '.join(missing)} never comes out of the queue again"}
+        elif event.kind == ev.DEADLINE and event.args.get("for") == "timeouts":
+            yield self._overdue(gap)
         elif event.kind == ev.DEADLINE:
             yield self._silence(event)
         else:
             raise Untellable("the rule is contradicted by nothing that the broker says or leaves unsaid")
+
+    def _soon(self, event: Event, gap: float) -> Row:
+        """How soon it came, where the time is what it is about: later, it would be something else."""
+        ends = event.method in ("basic.cancel", "channel.close", "connection.close")
+        timed = self._rule.startswith("TMO-") and ends and gap > LONG
+        return {"within": round(gap * 1.5 + 0.4, 1)} if timed else {}
+
+    def _overdue(self, gap: float) -> Row:
+        """A delivery stays out for longer than it may, and nothing comes of that."""
+        channels = dict.fromkeys((event.connection, event.channel) for event in self._events if event.channel)
+        awaited = [
+            {"on": on, "channel": number, "methods": ["basic.cancel", "channel.close"]} for on, number in channels
+            if (connection := self._judge.connection(on)) and (view := connection.channel(number)) and view.unacked
+        ]
+        if not awaited:
+            raise Untellable("what did not come is known to the suite alone")
+        about = "; ".join(f"no basic.cancel and no channel.close on {one['on']}.{one['channel']}" for one in awaited)
+        return {"who": "-", "on": "", "method": "silence", "awaited": awaited, "unconfirmed": [], "about": about,
+                "seconds": round(gap + 0.5, 1)}
 
     def _silence(self, event: Event) -> Row:
         awaited: list[Row] = []

@@ -151,7 +151,7 @@ def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
     """The shortest story on which the two differ each time, or why there is none."""
     finding, profile = sighting.finding, sighting.profile
     wait = max(one.wait, other.wait)
-    trial = Trial(one.target, profile, wait, other.target, SEARCH)
+    trial = Trial(one.target, wait, other=other.target, budget=SEARCH)
 
     def differ(rows: Sequence[Row]) -> bool:
         return trial.here(rows) == player.BROKEN and trial.honest(rows) == player.ELSE

@@ -3,7 +3,7 @@
 An exchange that proves a finding need not be enough to provoke it: slicing knows what the judge needs, not what a
 broker needs. So stories are tried, from the shortest to the whole history: on the broker in question, where what was
 seen must be seen again, and on the reference broker, which must do something else: in the same dialect, or, where that
-imitates what was seen, in the one that keeps to the texts. The first that passes both is the one that scripts and
+is known to do it, in the one that keeps to the texts. The first that passes both is the one that scripts and
 `replay` tell; how often it was seen again is counted.
 """
 
@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from conformance import deviations, rules
 from conformance.drivers.target import Target
 from conformance.events import Event
 from conformance.evidence import emit
 from conformance.evidence.scripts import player, raw
 from conformance.evidence.story import Row, Untellable, story
-from conformance.profiles import Profile
+from conformance.gate import excuse
+from conformance.profiles import Profile, load
 from conformance.verdicts import Finding
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
@@ -50,7 +52,7 @@ def tell(
     history: Sequence[Event], kept: Sequence[Event], finding: Finding, profile: Profile, target: Target, wait: float,
 ) -> Told:
     """The shortest story that passes. `kept` is the slice, `history` all that there was; `wait` in seconds."""
-    trial, why, second = Trial(target, profile, wait, budget=BUDGET), "", Told()
+    trial, why, second = Trial(target, wait, right=right(finding, profile), budget=BUDGET), "", Told()
     for events in candidates(history, kept, finding):
         try:
             rows = story(events, finding.at, finding.rule, profile)
@@ -75,6 +77,17 @@ def tell(
     return second if second.story else Told(untold=why)
 
 
+def right(finding: Finding, profile: Profile) -> str:
+    """The dialect in which the reference broker does not do what was found: that of the profile; or, for a known
+    deviation of that, which it imitates, the one that keeps to the texts, if the rule applies there."""
+    dialect = profile.name if profile.name in DIALECTS else DOCUMENTED.name
+    known = deviations.load(profile.deviations) if profile.deviations in deviations.NAMES else ()
+    if excuse(known, finding.rule, finding.observed, "") is None:
+        return dialect
+    applies = rules.get(finding.rule).ruled_out(load(DOCUMENTED.name).choices) is None
+    return DOCUMENTED.name if applies else dialect
+
+
 def candidates(history: Sequence[Event], kept: Sequence[Event], finding: Finding) -> Iterator[list[Event]]:
     """The slice; the slice with all that was said on its channels; everything."""
     yield list(kept)
@@ -86,13 +99,14 @@ def candidates(history: Sequence[Event], kept: Sequence[Event], finding: Finding
 
 
 class Trial:
-    """Plays stories on a broker, and on one that should do otherwise: `other`, or else the reference broker. After
-    `budget` seconds every performance is unclear."""
+    """Plays stories on a broker, and on one that should do otherwise: `other`, or else the reference broker in the
+    dialect `right`. After `budget` seconds every performance is unclear."""
 
     def __init__(
-        self, target: Target, profile: Profile, wait: float, other: Target | None = None, budget: float = BUDGET,
+        self, target: Target, wait: float, *, right: str = DOCUMENTED.name, other: Target | None = None,
+        budget: float = BUDGET,
     ) -> None:
-        self._url, self._profile, self._wait = address(target), profile, wait
+        self._url, self._wait, self._right = address(target), wait, right
         self._other = address(other) if other else None
         self._until = time.monotonic() + budget
 
@@ -107,14 +121,8 @@ class Trial:
     def honest(self, rows: Sequence[Row], library: str = emit.RAW) -> int:
         if self._other is not None:
             return self._play(rows, self._other, library)
-        said = player.UNCLEAR
-        for dialect in dict.fromkeys((self._profile.name, DOCUMENTED.name)):
-            if dialect in DIALECTS:
-                with ReferenceBroker(dialect=dialect) as broker:
-                    said = self._play(rows, broker.url, library)
-            if said == player.ELSE:
-                break
-        return said
+        with ReferenceBroker(dialect=self._right) as broker:
+            return self._play(rows, broker.url, library)
 
     def told(self, rows: Sequence[Row]) -> Told:
         again = 1 + sum(self.here(rows) == player.BROKEN for _ in range(AGAIN - 1))

@@ -51,6 +51,12 @@ def test_when_the_time_is_up_there_is_no_story_and_a_reason(monkeypatch: pytest.
     assert tale.untold == "there was no time left to try it"
 
 
+def test_the_right_broker_speaks_the_dialect_that_was_asked_for() -> None:
+    finding = Finding("TMO-002", "h", 1, "a", "basic.cancel")
+    assert trial.right(finding, load("rabbitmq-4.3")) == "rabbitmq-4.3"
+    assert trial.right(finding, load("lavinmq-2")) == "documented"
+
+
 def test_what_the_dialect_does_as_well_is_compared_with_what_the_texts_say() -> None:
     """The reference broker in the dialect of 4.3 answers a client's cancel-ok with 541, as 4.3 does."""
     profile = load("rabbitmq-4.3")
@@ -58,7 +64,7 @@ def test_what_the_dialect_does_as_well_is_compared_with_what_the_texts_say() -> 
         target = Target.parse(broker.url)
         stage, finding = found(Bench(target, profile, deadline=0.5), ["CAN-017"])
         tale = told(stage, finding, profile, target)
-        made = trial.Trial(target, profile, 1.0)
+        made = trial.Trial(target, 1.0, right=trial.right(finding, profile))
         assert made.here(tale.story) == player.BROKEN
         assert made.honest(tale.story) == player.ELSE
     assert tale.reproduced == "3 of 3"

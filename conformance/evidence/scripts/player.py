@@ -221,12 +221,12 @@ class Player:
     def _wait_for_sight(self, group: list[dict[str, Any]]) -> None:
         """The frame that contradicts the rule: the next of its kind on its channel, to the letter."""
         row = group[-1]
-        until = time.monotonic() + max(self.wait, row.get("seconds", 0))
+        until = time.monotonic() + row.get("within", max(self.wait, row.get("seconds", 0)))
         while True:
             kin = [frame for frame in self.fresh if place(frame) == place(row) and self._akin(row, frame)]
             if kin:
                 fields = [name for name in row if name not in ("n", "who", "on", "channel", "method", "decisive",
-                                                               "seconds")]
+                                                               "seconds", "within")]
                 if self._alike(row, kin[0], fields):
                     self._take(row, kin[0])
                     return

@@ -1,0 +1,58 @@
+"""The player compares what comes with what came then: on a wire that says what it is told to."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
+
+QOS = {"n": 1, "who": ">", "on": "c1", "channel": 1, "method": "basic.qos", "prefetch_size": 1}
+QOS_OK = {"n": 2, "who": "<", "on": "c1", "channel": 1, "method": "basic.qos-ok"}
+DELIVER = {"n": 3, "who": "<", "on": "c1", "channel": 1, "method": "basic.deliver", "message": "m1", "decisive": True}
+
+
+class Wire:
+    """Says these frames after the first that is sent."""
+
+    def __init__(self, *frames: dict[str, Any]) -> None:
+        self._frames = list(frames)
+
+    def connect(self, name: str, capabilities: dict[str, Any]) -> None:
+        raise AssertionError("the story has it")
+
+    def send(self, name: str, rows: list[dict[str, Any]]) -> None:
+        assert rows[0]["method"] == "basic.qos"
+
+    def receive(self, seconds: float) -> list[dict[str, Any]]:
+        time.sleep(min(seconds, 0.005))
+        said, self._frames = self._frames, []
+        return said
+
+
+def said(method: str, **more: object) -> dict[str, Any]:
+    return {"on": "c1", "channel": 1, "method": method, **more}
+
+
+@pytest.mark.parametrize(("frames", "verdict"), [
+    ([said("basic.qos-ok"), said("basic.deliver", message="m1")], BROKEN),
+    ([said("basic.qos-ok"), said("basic.deliver", message="m2")], ELSE),
+    ([said("basic.qos-ok")], ELSE),
+    ([said("connection.close", channel=0, reply_code=540)], ELSE),
+    ([said("connection.close", channel=0, reply_code=541)], UNCLEAR),
+    ([], UNCLEAR),
+])
+def test_what_comes_decides(frames: list[dict[str, Any]], verdict: int) -> None:
+    player = Player([QOS, QOS_OK, DELIVER], Wire(*frames), "p.", wait=0.2)
+    assert player.play() == verdict, player.said
+
+
+def test_what_must_come_soon_is_not_waited_for_longer() -> None:
+    story = [QOS, QOS_OK, {**DELIVER, "within": 0.05}]
+    began = time.monotonic()
+    assert Player(story, Wire(said("basic.qos-ok")), "p.", wait=60).play() == ELSE
+    assert time.monotonic() - began < 30
+    came = [said("basic.qos-ok"), said("basic.deliver", message="m1")]
+    assert Player(story, Wire(*came), "p.", wait=60).play() == BROKEN
