@@ -11,7 +11,8 @@ from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
 
 QOS = {"n": 1, "who": ">", "on": "c1", "channel": 1, "method": "basic.qos", "prefetch_size": 1}
 QOS_OK = {"n": 2, "who": "<", "on": "c1", "channel": 1, "method": "basic.qos-ok"}
-DELIVER = {"n": 3, "who": "<", "on": "c1", "channel": 1, "method": "basic.deliver", "message": "m1", "decisive": True}
+CONSUME = {"n": 3, "who": ">", "on": "c1", "channel": 1, "method": "basic.consume", "queue": "q"}
+DELIVER = {"n": 4, "who": "<", "on": "c1", "channel": 1, "method": "basic.deliver", "message": "m1", "decisive": True}
 
 
 class Wire:
@@ -24,7 +25,7 @@ class Wire:
         raise AssertionError("the story has it")
 
     def send(self, name: str, rows: list[dict[str, Any]]) -> None:
-        assert rows[0]["method"] == "basic.qos"
+        assert rows[0]["method"] in ("basic.qos", "basic.consume")
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:
         time.sleep(min(seconds, 0.005))
@@ -45,12 +46,12 @@ def said(method: str, **more: object) -> dict[str, Any]:
     ([], UNCLEAR),
 ])
 def test_what_comes_decides(frames: list[dict[str, Any]], verdict: int) -> None:
-    player = Player([QOS, QOS_OK, DELIVER], Wire(*frames), "p.", wait=0.2)
+    player = Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*frames), "p.", wait=0.2)
     assert player.play() == verdict, player.said
 
 
 def test_what_must_come_soon_is_not_waited_for_longer() -> None:
-    story = [QOS, QOS_OK, {**DELIVER, "within": 0.05}]
+    story = [QOS, QOS_OK, CONSUME, {**DELIVER, "within": 0.05}]
     began = time.monotonic()
     assert Player(story, Wire(said("basic.qos-ok")), "p.", wait=60).play() == ELSE
     assert time.monotonic() - began < 30
