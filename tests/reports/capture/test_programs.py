@@ -23,7 +23,7 @@ import pika
 import pytest
 
 from conformance import deviations, profiles
-from conformance.events import Event
+from conformance.events import OBSERVED, Event
 from conformance.monitors import judge
 from conformance.profiles import Profile
 from conformance.verdicts import REASONS, Judgement
@@ -212,6 +212,36 @@ def beyond_what_was_seen(port: int) -> None:
         channel.basic_get(queue)
         channel.basic_ack(4711, multiple=True)
         channel.queue_declare(queue, passive=True)
+
+
+def half_settled(port: int) -> None:
+    """Five deliveries settled at once, their channel closed, and what comes again taken from another."""
+    with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port)) as connection:
+        channel = connection.channel()
+        queue = channel.queue_declare("half settled").method.queue
+        for n in range(10):
+            channel.basic_publish("", queue, b"%d" % n, pika.BasicProperties(message_id=f"m{n}"))
+        for _ in range(5):
+            channel.basic_get(queue)
+        channel.basic_ack(5, multiple=True)
+        channel.queue_declare(queue, passive=True)
+        channel.close()
+        channel = connection.channel()
+        while (got := channel.basic_get(queue))[0] is not None:
+            channel.basic_ack(got[0].delivery_tag)
+
+
+def test_what_comes_again_is_a_doubt_and_with_the_word_of_its_user_a_finding(tmp_path: Path) -> None:
+    """In a capture whose clocks were not in order it stays a doubt."""
+    with ReferenceBroker(mutants=["settle.multiple-only-below-tag"]) as broker:
+        found = take(broker.url, tmp_path, half_settled)
+    recorded, captured = found.recording.events(), list(Capture([found.pcap], ports={found.port}).events())
+    for events in (recorded, captured):
+        assert accused(judge(events, found.profile), found.profile) == set()
+    assert accused(judge(as_whole(recorded), found.profile), found.profile) == {"ACK-002"}
+    ordered = all(event.args["ordered"] for event in captured if event.kind == OBSERVED)
+    expected = {"ACK-002"} if ordered else set()
+    assert accused(judge(as_whole(captured), found.profile), found.profile) == expected
 
 
 def shared(port: int) -> None:
