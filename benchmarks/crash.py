@@ -1,7 +1,8 @@
 """Kill the broker, again and again, and see what it kept: `python -m benchmarks.crash`, into build/crash.json.
 
-Clients publish, acknowledge, requeue and commit on real sockets; at a random moment the process gets SIGKILL, and the
-next one begins with what is in the directory. After all kills, and now and then between, the queues are read: every
+Clients publish, acknowledge, requeue and commit on real sockets; at a random moment the process gets SIGKILL, now and
+then while it starts, and the next one begins with what is in the directory. The log's segments are small, so that many
+begin and go in each life. After all kills, and now and then between, the queues are read: every
 confirmed message that nobody let go of must be there (else it is `lost`), none whose ack was settled may be
 (`resurrected`), and each start must read its log (`unreadable_logs`). A message that was delivered before a kill
 and comes again has to say so (`unmarked`).
@@ -30,6 +31,11 @@ LOAD = (0.02, 0.5)
 """Seconds between the first client and the kill, at least and at most."""
 AUDIT = 25
 """Kills between two looks at everything."""
+EARLY = 0.1
+"""Share of kills while the broker starts."""
+START = (0.1, 0.8)
+"""Seconds after which those come."""
+SEGMENT = 64 << 10
 PATIENCE = 60.0
 OUT = Path("build/crash.json")
 
@@ -60,10 +66,15 @@ class Process:
     """The broker on a directory; `kill` is SIGKILL."""
 
     def __init__(self, data: Path, sync: str) -> None:
-        command = [sys.executable, "-m", "reference_broker", "--port", "0", "--data", str(data), "--sync", sync]
+        command = [sys.executable, "-m", "reference_broker", "--port", "0", "--data", str(data), "--sync", sync,
+                   "--segment-octets", str(SEGMENT)]
         self.complaints = data.with_suffix(".stderr")
+        self.url = ""
         with self.complaints.open("w") as stderr:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+    def ready(self) -> Self:
+        """When it listens. Raises Unreadable."""
         timer = threading.Timer(PATIENCE, self.process.kill)
         timer.start()
         assert self.process.stdout is not None
@@ -73,6 +84,7 @@ class Process:
             self.kill()
             raise Unreadable(self.complaints.read_text().strip() or "it did not start")
         self.url = line.split()[-1]
+        return self
 
     def __enter__(self) -> Self:
         return self
@@ -99,11 +111,14 @@ class Campaign:
         began = time.monotonic()
         try:
             for number in range(1, kills + 1):
-                self.round(audit=number % AUDIT == 0)
+                if self.chance.random() < EARLY:
+                    self.kill_early()
+                else:
+                    self.life(audit=number % AUDIT == 0)
                 self.outcome.kills = number
                 if number % AUDIT == 0:
                     print(f"{number} kills, {len(self.tally.confirmed):,} confirmed", file=sys.stderr, flush=True)
-            with Process(self.data, self.outcome.sync) as broker:
+            with Process(self.data, self.outcome.sync).ready() as broker:
                 self.audit(broker.url)
         except Unreadable as error:
             print(f"after {self.outcome.kills} kills: {error}", file=sys.stderr)
@@ -114,9 +129,14 @@ class Campaign:
         self.outcome.seconds = round(time.monotonic() - began, 1)
         return self.outcome
 
-    def round(self, audit: bool) -> None:
-        """One life of the broker."""
-        with Process(self.data, self.outcome.sync) as broker:
+    def kill_early(self) -> None:
+        """It may be reading its log, or already listen."""
+        with Process(self.data, self.outcome.sync):
+            time.sleep(self.chance.uniform(*START))
+
+    def life(self, audit: bool) -> None:
+        """Of the broker, from its start to the kill."""
+        with Process(self.data, self.outcome.sync).ready() as broker:
             if audit:
                 self.audit(broker.url)
             prepare(broker.url)

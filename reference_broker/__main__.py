@@ -19,6 +19,7 @@ from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.origin import is_loopback
 from reference_broker.server import Server
 from reference_broker.store.keeper import SYNCS, Store, Unusable
+from reference_broker.store.segments import SEGMENT_OCTETS
 from reference_broker.tls import VERIFY, BadTls, Tls
 
 CANNOT_LISTEN = 2
@@ -47,6 +48,10 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser.add_argument(
         "--sync", default="fsync", choices=SYNCS,
         help="confirm what is on disk, what is written, or what is in memory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--segment-octets", type=number(1 << 10, 1 << 40), default=SEGMENT_OCTETS, metavar="N",
+        help="begin another file of the log after as much (default: %(default)s)",
     )
     security(parser)
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
@@ -98,7 +103,7 @@ async def serve(options: argparse.Namespace) -> None:
     """Until SIGINT or SIGTERM. Raises OSError where it cannot listen, BadTls and UnknownMutant."""
     secure = Tls(options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify).context() \
         if options.tls_cert else None
-    store = Store.open(options.data, options.sync) if options.data is not None else None
+    store = Store.open(options.data, options.sync, options.segment_octets) if options.data is not None else None
     core = make_core(
         mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
         users=dict(options.user), limits=Limits(

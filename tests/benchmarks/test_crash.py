@@ -16,6 +16,7 @@ def test_what_was_confirmed_is_there_after_each_kill(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["crash", "--kills", "5", "--seed", "7"])
     monkeypatch.setattr(crash, "AUDIT", 2)
+    monkeypatch.setattr(crash, "EARLY", 0.3)
     assert crash.main() == 0
     figures = json.loads((tmp_path / "build" / "crash.json").read_text())
     assert figures["kills"] == 5
@@ -56,13 +57,12 @@ def test_a_message_that_comes_again_has_to_say_so(made):
 
 def test_a_log_that_is_not_readable_is_counted(tmp_path):
     data = tmp_path / "data"
-    with Process(data, "fsync"):
-        pass
-    with Process(data, "fsync"):
-        pass
+    for _ in range(2):
+        with Process(data, "fsync").ready():
+            pass
     (data / "00000001.log").write_bytes(b"AMQPLOG1" + Random(1).randbytes(100))
     with pytest.raises(Unreadable, match="damaged"):
-        Process(data, "fsync")
+        Process(data, "fsync").ready()
     campaign = Campaign(data, 1, "fsync")
     (data / "00000002.log").write_bytes(b"AMQPLOG1" + Random(1).randbytes(100))
     (data / "00000003.log").touch()
