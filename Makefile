@@ -41,7 +41,10 @@ brokers-stop: setup  ## stop them
 	@$(PY) .ci/brokers.py stop
 
 bench: setup  ## ratios side by side with our peers, into build/bench.json
+	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	@$(PY) -m benchmarks.codec_bench
+	@AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m benchmarks.broker_load
+	@$(PY) -m benchmarks.broker_size
 	@$(PY) -m benchmarks.broker_growth
 	@$(PY) -m benchmarks.suite_steps
 

@@ -1,143 +1,94 @@
-"""The reference broker beside real ones under one load: `python -m benchmarks.broker_load [AMQP_URL...]`
+"""The reference broker beside a real RabbitMQ under one load: `python -m benchmarks.broker_load [AMQP_URL]`.
 
-One producer in confirm mode, one consumer with prefetch 200 that acknowledges each message, 1 KiB bodies, transient.
-The loop is closed, the producer never runs further ahead than 1000 messages, so one rate describes both. Rounds are
-interleaved, and only the ratio within a round is a result. The reference broker runs as a process of its own.
+The load of `broker_wire`, with 1 KiB bodies: transient, and persistent with an fsync before each confirm. Rounds are
+interleaved, and only the ratio within a round is a result: messages a second, and CPU of the broker's process for each.
+The reference broker runs as a process of its own, as the other one does. Into build/bench.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import selectors
-import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-import codec
-from codec import methods as m
+from benchmarks.broker_wire import listener, name_of, one_round
+from benchmarks.codec_bench import RESULTS, Result, merge
 
-AHEAD = 1000
-BATCH = 16
-BODY = b"x" * 1024
-TICKS = os.sysconf("SC_CLK_TCK")
+MODES = {"transient": False, "persistent": True}
+GOALS = {
+    "broker.rate.transient": 2.0, "broker.rate.persistent": 2.5, "broker.cpu": 0.4, "broker.cpu.persistent": 0.4,
+}
 
-
-class Line:
-    """A logged-in connection with channel 1 open."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        login = f"\0{unquote(parts.username or 'guest')}\0{unquote(parts.password or 'guest')}".encode()
-        self.socket = socket.create_connection((parts.hostname, parts.port or 5672))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.reader = codec.FrameReader()
-        self.call(codec.ProtocolHeader())
-        self.call(m.ConnectionStartOk(0, [], "PLAIN", login, "en_US"))
-        self.call(m.ConnectionTuneOk(0, 2047, 131072), m.ConnectionOpen(0, unquote(parts.path[1:]) or "/"))
-        self.call(m.ChannelOpen(1))
-
-    def call(self, *items: codec.Method | codec.ProtocolHeader) -> codec.Frame:
-        """Send, and wait for the one frame that answers."""
-        self.socket.sendall(b"".join(item.encode() for item in items))
-        while not (frames := self.read()):
-            pass
-        return frames[0]
-
-    def read(self) -> list[codec.Frame]:
-        data = self.socket.recv(1 << 18)
-        if not data:
-            raise ConnectionError("the broker hung up")
-        return self.reader.feed(data)
+Round = tuple[float, float]
 
 
-class Load:
-    """One producer and one consumer on a queue of their own."""
-
-    def __init__(self, url: str) -> None:
-        self.producer, self.consumer = Line(url), Line(url)
-        self.queue = f"amqp-conformance.bench.{os.getpid()}.{id(self)}"
-        self.consumer.call(m.QueueDeclare(1, 0, self.queue, exclusive=True))
-        self.consumer.call(m.BasicQos(1, 0, 200))
-        self.consumer.call(m.BasicConsume(1, 0, self.queue, "c"))
-        self.producer.call(m.ConfirmSelect(1))
-        self.publishes = BATCH * codec.content(m.BasicPublish(1, 0, "", self.queue), BODY, delivery_mode=1)
-        self.sent = self.received = self.confirmed = 0
-
-    def run(self, seconds: float) -> float:
-        """Messages per second that went all the way through."""
-        before, start = self.received, perf_counter()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.producer.socket, selectors.EVENT_READ, self.read_confirms)
-            selector.register(self.consumer.socket, selectors.EVENT_READ, self.read_deliveries)
-            while (now := perf_counter()) - start < seconds:
-                if self.sent - min(self.received, self.confirmed) <= AHEAD - BATCH:
-                    self.producer.socket.sendall(self.publishes)
-                    self.sent += BATCH
-                    timeout = 0.0
-                else:
-                    timeout = 1.0
-                for key, _ in selector.select(timeout):
-                    key.data()
-        return (self.received - before) / (now - start)
-
-    def read_confirms(self) -> None:
-        for frame in self.producer.read():
-            if isinstance(frame, m.BasicAck):
-                self.confirmed = max(self.confirmed, frame.delivery_tag)
-
-    def read_deliveries(self) -> None:
-        tags = [frame.delivery_tag for frame in self.consumer.read() if isinstance(frame, m.BasicDeliver)]
-        self.received += len(tags)
-        self.consumer.socket.sendall(b"".join(m.BasicAck(1, tag).encode() for tag in tags))
-
-    def close(self) -> None:
-        for line in (self.producer, self.consumer):
-            line.socket.close()
+@contextmanager
+def reference(data: Path | None) -> Iterator[tuple[str, int]]:
+    """The URL and process of a broker; with a directory, one that keeps what is durable."""
+    command = [sys.executable, "-m", "reference_broker", "--port", "0", *(["--data", str(data)] if data else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[-1], process.pid
+        finally:
+            process.terminate()
 
 
-def cpu_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def measure(peer: str | None, rounds: int, seconds: float) -> dict[str, list[tuple[Round, Round | None]]]:
+    """By mode: what each round measured of us, and of the peer."""
+    theirs = listener(urlsplit(peer).port or 5672) if peer is not None else 0
+    found: dict[str, list[tuple[Round, Round | None]]] = {mode: [] for mode in MODES}
+    with tempfile.TemporaryDirectory() as folder, reference(None) as transient, reference(Path(folder)) as persistent:
+        for number in range(rounds):
+            for mode, lasting in MODES.items():
+                url, process = persistent if lasting else transient
+                turns = {"ours": (url, process), **({"theirs": (peer, theirs)} if peer is not None else {})}
+                names = list(turns) if number % 2 else list(reversed(turns))
+                pair = {name: one_round(*turns[name], seconds, lasting) for name in names}
+                found[mode].append((pair["ours"], pair.get("theirs")))
+    return found
 
 
-def one_round(url: str, seconds: float) -> float:
-    load = Load(url)
-    try:
-        load.run(seconds / 4)
-        return load.run(seconds)
-    finally:
-        load.close()
+def results(found: dict[str, list[tuple[Round, Round | None]]], peer: str) -> list[Result]:
+    rows = []
+    for mode, rounds in found.items():
+        suffix = "" if mode == "transient" else f".{mode}"
+        for name, which, better in ((f"broker.rate.{mode}", 0, "higher"), (f"broker.cpu{suffix}", 1, "lower")):
+            ours = median(one[which] for one, _ in rounds)
+            pairs = [(one[which], other[which]) for one, other in rounds if other is not None]
+            theirs = median(other for _, other in pairs) if pairs else 0.0
+            ratio = median(one / other for one, other in pairs) if pairs else ours
+            rows.append(Result(name, peer, ours, theirs, ratio, better))
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("urls", nargs="*", metavar="AMQP_URL", help="brokers to compare with")
-    parser.add_argument("--rounds", type=int, default=3)
+def show(rows: Sequence[Result]) -> None:
+    for row in rows:
+        unit, goal = ("messages/s" if row.better == "higher" else "us CPU"), GOALS[row.name]
+        met = row.ratio >= goal if row.better == "higher" else row.ratio <= goal
+        peer = f"{row.peer} {row.theirs:,.0f}   x {row.ratio:.2f} (goal {goal}{'' if met else ', missed'})"
+        print(f"{row.name:<24} {row.ours:10,.0f} {unit:<11} {peer if row.theirs else '(no RabbitMQ beside it)'}")
+
+
+def main(arguments: Sequence[str] | None = None, path: Path = RESULTS) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url", nargs="?", metavar="AMQP_URL", default=os.environ.get("AMQP_RABBITMQ_URL"),
+                        help="a RabbitMQ on this machine, of this user [AMQP_RABBITMQ_URL]")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
-    options = parser.parse_args()
-    command = [sys.executable, "-m", "reference_broker", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reference:
-        assert reference.stdout is not None
-        ours = reference.stdout.readline().split()[-1]
-        rates: dict[str, list[float]] = {url: [] for url in (ours, *options.urls)}
-        used = 0.0
-        for _ in range(options.rounds):
-            for url, found in rates.items():
-                before = cpu_seconds(reference.pid)
-                found.append(one_round(url, options.seconds))
-                used += cpu_seconds(reference.pid) - before
-        reference.terminate()
-    messages = sum(rates[ours]) * options.seconds * 1.25
-    print(f"reference broker: {median(rates[ours]):,.0f} messages/s, {used / messages * 1e6:.0f} us CPU per message")
-    for url in options.urls:
-        ratio = median(mine / theirs for mine, theirs in zip(rates[ours], rates[url], strict=True))
-        peer = urlsplit(url)
-        print(f"{peer.hostname}:{peer.port}: {median(rates[url]):,.0f} messages/s, ours x {ratio:.2f}")
+    options = parser.parse_args(arguments)
+    rows = results(
+        measure(options.url, options.rounds, options.seconds), name_of(options.url) if options.url else ""
+    )
+    merge(rows, path)
+    show(rows)
 
 
 if __name__ == "__main__":

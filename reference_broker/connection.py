@@ -60,6 +60,8 @@ class Connection:
         self.outgoing = Outgoing(broker.limits.outgoing)
         self.waiting: deque[codec.Frame] = deque()
         self.broken: codec.MalformedFrame | None = None
+        self.last_size = 0
+        """Of a body. Most are like the one before: the same number takes no place of its own in each message."""
         self.blocked = False
         """It has published during an alarm: the rest of what it sends waits until that is over."""
         self.unread = 0
@@ -202,8 +204,11 @@ class Connection:
         if not assembly.add(frame):
             return
         header, bodies = assembly.header, assembly.bodies
-        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
         assert header is not None
+        if header.body_size == self.last_size:
+            header.body_size = self.last_size
+        self.last_size = header.body_size
+        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
         if isinstance(assembly.method, m.BasicPublish):
             if self.restricted is not None:
                 needs.check(self.restricted, self.channels[number], assembly.method)

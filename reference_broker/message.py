@@ -18,22 +18,17 @@ if TYPE_CHECKING:
     from reference_broker.store.segments import Segment
 
 FRAME_OVERHEAD = 8
+FRAME_END = b"\xce"
 
 
 class Message:
-    __slots__ = ("_raw_header", "body", "exchange", "header", "more_keys", "routing_key")
+    __slots__ = ("_raw_header", "body", "exchange", "header", "routing_key")
 
-    def __init__(
-        self,
-        exchange: str,
-        routing_key: str,
-        header: codec.Header,
-        body: bytes,
-        more_keys: tuple[str, ...] = (),
-    ) -> None:
+    more_keys: tuple[str, ...] = ()
+
+    def __init__(self, exchange: str, routing_key: str, header: codec.Header, body: bytes) -> None:
         self.exchange = exchange
         self.routing_key = routing_key
-        self.more_keys = more_keys
         self.header = header
         self.body = body
         self._raw_header: bytes | None = None
@@ -48,12 +43,13 @@ class Message:
     def frames(self, channel: int, frame_max: int) -> bytes:
         """Header and body frames for `channel`. The header is encoded once: only its channel differs."""
         raw = self._raw_header or self.raw_header(True)
-        header = raw[:1] + channel.to_bytes(2, "big") + raw[3:]
-        room = frame_max - FRAME_OVERHEAD
-        if len(self.body) <= room:
-            return header + codec.Body(channel, self.body).encode() if self.body else header
-        parts = (self.body[at : at + room] for at in range(0, len(self.body), room))
-        return header + b"".join([codec.Body(channel, part).encode() for part in parts])
+        number, body, room = channel.to_bytes(2, "big"), self.body, frame_max - FRAME_OVERHEAD
+        if not body:
+            return b"".join((raw[:1], number, raw[3:]))
+        if len(body) <= room:
+            return b"".join((raw[:1], number, raw[3:], b"\x03", number, len(body).to_bytes(4, "big"), body, FRAME_END))
+        parts = (body[at : at + room] for at in range(0, len(body), room))
+        return b"".join([raw[:1], number, raw[3:], *[codec.Body(channel, part).encode() for part in parts]])
 
     def raw_header(self, soon_again: bool) -> bytes:
         """The header's frame, on any channel; kept if it is needed soon again."""
@@ -75,7 +71,7 @@ class Message:
         headers = [field for field in self.headers if field[0] not in names] + more
         properties = {**self.header.properties(), "headers": headers}
         header = codec.header(0, len(self.body), **properties)
-        return Message(self.exchange, self.routing_key, header, self.body, self.more_keys)
+        return copied(self.exchange, self.routing_key, header, self.body, self.more_keys)
 
 
 def addressed(exchange: str, routing_key: str, header: codec.Header, body: bytes) -> Message:
@@ -85,7 +81,27 @@ def addressed(exchange: str, routing_key: str, header: codec.Header, body: bytes
         return Message(exchange, routing_key, header, body)
     more_keys = (*listed(fields, "CC"), *listed(fields, "BCC"))
     properties = {**header.properties(), "headers": [field for field in fields if field[0] != "BCC"]}
-    return Message(exchange, routing_key, codec.header(0, len(body), **properties), body, more_keys)
+    return copied(exchange, routing_key, codec.header(0, len(body), **properties), body, more_keys)
+
+
+class Copied(Message):
+    """A message that has more than one routing key; most have not, and need no place for it."""
+
+    __slots__ = ("more_keys",)
+
+    def __init__(
+        self, exchange: str, routing_key: str, header: codec.Header, body: bytes, more_keys: tuple[str, ...]
+    ) -> None:
+        super().__init__(exchange, routing_key, header, body)
+        self.more_keys = more_keys
+
+
+def copied(
+    exchange: str, routing_key: str, header: codec.Header, body: bytes, more_keys: tuple[str, ...]
+) -> Message:
+    if more_keys:
+        return Copied(exchange, routing_key, header, body, more_keys)
+    return Message(exchange, routing_key, header, body)
 
 
 def listed(fields: FieldTable, wanted: str) -> list[str]:
@@ -98,11 +114,22 @@ def listed(fields: FieldTable, wanted: str) -> list[str]:
 
 
 class Entry:
-    __slots__ = ("expires", "kept_in", "message", "position", "redelivered")
+    __slots__ = ("expires", "message", "position", "redelivered")
+
+    kept_in: Segment | None = None
 
     def __init__(self, position: float, message: Message, expires: float | None) -> None:
         self.position = position
         self.message = message
         self.expires = expires
         self.redelivered = False
-        self.kept_in: Segment | None = None
+
+
+class Kept(Entry):
+    """One that may be in the log."""
+
+    __slots__ = ("kept_in",)
+
+    def __init__(self, position: float, message: Message, expires: float | None) -> None:
+        super().__init__(position, message, expires)
+        self.kept_in = None

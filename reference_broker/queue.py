@@ -119,7 +119,7 @@ class Queue:
 
     def pump(self) -> None:
         ring, ready = self.ring, self.ready
-        while ring and ready:
+        while ring and (ready.fresh or ready.returned):
             consumer = self.next_in_turn()
             obstacle = consumer.obstacle()
             if obstacle is not None:
@@ -182,12 +182,11 @@ class Queue:
     def expiry(self, message: Message) -> float | None:
         """When this message expires here: the smaller of the queue's and its own time to live."""
         own = message.header.expiration
-        lives = [self.settings.message_ttl, int(own) / 1000 if own is not None else None]
-        known = [life for life in lives if life is not None]
-        if not known:
+        if own is None and self.settings.message_ttl is None:
             return None
+        lives = [self.settings.message_ttl, int(own) / 1000 if own is not None else None]
         self.expiring = True
-        return self.vhost.clock.now + min(known)
+        return self.vhost.clock.now + min(life for life in lives if life is not None)
 
     def expire(self) -> None:
         """Drop expired messages, from the head only: one that lives longer shields those behind it."""

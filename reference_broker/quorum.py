@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from codec.values import FieldTable
 from reference_broker.dialects import Dialect, Order
-from reference_broker.message import Entry, Message
+from reference_broker.message import Entry, Kept, Message
 
 UNLIMITED_WINDOW = 2000
 """What a consumer that asked for no limit gets."""
 
 
-class Counted(Entry):
+class Counted(Kept):
     """A message in a quorum queue, how often it came back, and how often because somebody failed."""
 
     __slots__ = ("failures", "returns")

@@ -167,6 +167,10 @@ class VirtualHost:
         """The queues a message goes to, each once."""
         if exchange == "":
             known, addresses = self.queues, self.replies
+            if not message.more_keys:
+                key = message.routing_key
+                only = known.get(key) or addresses.get(key)
+                return () if only is None else (only,)
             named = (known.get(key) or addresses.get(key) for key in dict.fromkeys(message.routing_keys()))
             return [found for found in named if found is not None]
         return self._walk(self.exchanges[exchange], message)

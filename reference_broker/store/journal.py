@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from reference_broker.errors import ConnectionException
-from reference_broker.message import Entry, Message
+from reference_broker.message import Entry, Kept, Message
 from reference_broker.quorum import Counted
 from reference_broker.store import records
 from reference_broker.store.records import ENTRY, NEVER, Key
@@ -82,7 +82,7 @@ class Journal:
 
     # -- messages
 
-    def published(self, queue: KeptQueue, entry: Entry, in_line: bool = False) -> None:
+    def published(self, queue: KeptQueue, entry: Kept, in_line: bool = False) -> None:
         """It is in the queue, or still is."""
         message, segments = entry.message, self.segments
         place = self.place(queue, entry, in_line)
@@ -117,7 +117,7 @@ class Journal:
         self._back.setdefault(queue.number, []).append((entry.position, *counts))
 
     def gone(self, queue: KeptQueue, entry: Entry) -> None:
-        if entry.kept_in is None:
+        if entry.kept_in is None or not isinstance(entry, Kept):
             return
         self.segments.left(entry.message, entry.kept_in)
         entry.kept_in = None
@@ -239,7 +239,7 @@ class Journal:
             queue, entry, in_line = next(self._moving, (None, None, False))
             if queue is None or entry is None:
                 self._moving = None
-            elif entry.kept_in is not None and entry.kept_in.number < self._move_below:
+            elif isinstance(entry, Kept) and entry.kept_in is not None and entry.kept_in.number < self._move_below:
                 octets, entries = octets + weight(entry.message), entries + 1
                 self.segments.left(entry.message, entry.kept_in)
                 self.published(queue, entry, in_line)

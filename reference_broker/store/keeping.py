@@ -21,7 +21,7 @@ from reference_broker import basic, routing
 from reference_broker.broker import Broker
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection, Outbound
-from reference_broker.message import Entry, Message
+from reference_broker.message import Entry, Kept, Message
 from reference_broker.parts import Handler, Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
@@ -63,7 +63,7 @@ class KeptQueue(Queue):
         self.number = self.journal.number(self.key) if self.lasting else 0
         self.doubtful = 0.0
         """Up to here nobody knows which messages were delivered before; all are taken for it."""
-        self.kind: type[Entry] = Entry if self.quorum is None else Counted
+        self.kind: type[Kept] = Kept if self.quorum is None else Counted
         if self.lasting:
             self.entry = self.kept_entry
             self.journal.queues[self.number] = self

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import codec
-from reference_broker.message import Message
+from reference_broker.message import Message, copied
 
 MAGIC = b"AMQPLOG1"
 FRAME = struct.Struct("<II")
@@ -151,7 +151,7 @@ def read_message(content: memoryview) -> Message:
     content = content[NUMBER.size :]
     header = codec.decode(bytes(content[:length]))
     assert isinstance(header, codec.Header)
-    return Message(texts[0], texts[1], header, bytes(content[length:]), more_keys)
+    return copied(texts[0], texts[1], header, bytes(content[length:]), more_keys)
 
 
 def read_gone(content: memoryview) -> tuple[int, Sequence[float]]:
