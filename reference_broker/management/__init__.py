@@ -3,6 +3,7 @@
 from reference_broker.management import (
     bindings,
     clients,
+    events,
     messages,
     ours,
     overview,
@@ -17,7 +18,7 @@ from reference_broker.management.route import Answer, Ask, Refusal, Route, Route
 THEIRS: list[Route] = [
     one for module in (overview, users, policies, topology, bindings, messages, clients) for one in module.ROUTES
 ]
-OURS: list[Route] = ours.ROUTES
+OURS: list[Route] = [*ours.ROUTES, *events.ROUTES]
 
 
 @route(OURS, "GET", "/api/openapi.json", "This description.", need="anybody", shape="Description")

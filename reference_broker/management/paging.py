@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reference_broker.management.route import bad_request
@@ -16,7 +16,8 @@ def listed(found: Any, query: Mapping[str, str]) -> Any:
     if not isinstance(found, list):
         return found
     if "name" in query:
-        found = [one for one in found if fits(str(one.get("name", "")), query)]
+        fits = fitting(query)
+        found = [one for one in found if fits(str(one.get("name", "")))]
     if "sort" in query:
         backwards = query.get("sort_reverse") == "true"
         found = sorted(found, key=lambda one: str(one.get(query["sort"], "")), reverse=backwards)
@@ -35,11 +36,11 @@ def listed(found: Any, query: Mapping[str, str]) -> Any:
     }
 
 
-def fits(name: str, query: Mapping[str, str]) -> bool:
+def fitting(query: Mapping[str, str]) -> Callable[[str], object]:
     if query.get("use_regex") != "true":
-        return query["name"].lower() in name.lower()
+        return lambda name: query["name"].lower() in name.lower()
     try:
-        return re.search(query["name"], name) is not None
+        return re.compile(query["name"]).search
     except re.error as problem:
         raise bad_request(f"name is no regular expression: {problem}") from None
 

@@ -65,6 +65,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "Clock": {"now": "number"},
     "Mutants": {"known": "[object]", "on": "[string]"},
     "Liberties": {"known": "[object]", "taken": "any"},
+    "Events": {"on": "boolean", "count": "integer", "events": "[object]"},
     "Dialect": {"name": "string", "known": "[string]"},
     "Description": {"openapi": "string", "info": "object", "paths": "object", "components": "object"},
     "Error": {"error": "string", "reason": "any"},
