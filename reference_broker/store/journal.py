@@ -66,7 +66,7 @@ class Journal:
         self.durable_count = 0
         """What it was in the last block that is durable."""
         self.refuses = False
-        """Is so much waiting for a disk that fails that no more is taken?"""
+        """Is so much waiting for a disk that fails that what would have to wait for a confirm is not even taken?"""
         self.unacked: Callable[[], Iterable[tuple[KeptQueue, Entry]]] = tuple
         """Where messages are that are not ready, as far as known."""
         self._pending: list[bytes] = []

@@ -75,11 +75,6 @@ class KeptQueue(Queue):
     def keeps(self, message: Message) -> bool:
         return self.lasting and (self.quorum is not None or message.header.delivery_mode == PERSISTENT)
 
-    def publish(self, message: Message) -> bool:
-        if self.journal.refuses and self.keeps(message):
-            return False
-        return super().publish(message)
-
     def kept_entry(self, position: float, message: Message, expires: float | None) -> Entry:
         entry = self.kind(position, message, expires)
         if self.keeps(message):
@@ -205,6 +200,11 @@ def gated(handler: Handler, journal: Journal) -> Handler:
 
 def confirmed_later(journal: Journal) -> Callable[..., None]:
     def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if journal.refuses and channel.confirms is not None and header.delivery_mode == PERSISTENT:
+            basic.check_publish(channel, method, header)
+            channel.confirms.refuse(channel.confirms.next())
+            channel.connection.confirm(channel)
+            return
         before = journal.count
         basic.publish(channel, method, header, body)
         confirms = channel.confirms

@@ -2,7 +2,8 @@
 
 First the definitions, kind by kind, as the client or the operator had made them. Then the messages go back into their
 queues: those that were returned into their line, the others in the order of publication. After a crash nobody knows
-which of them had been delivered, so all are taken for redelivered, as RabbitMQ does; after an orderly end it is known.
+which of them had been delivered, so all are taken for it, as RabbitMQ's classic queues do; after an orderly end that is
+known.
 """
 
 from __future__ import annotations

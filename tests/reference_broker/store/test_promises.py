@@ -351,6 +351,22 @@ def test_a_disk_that_fails_costs_a_nack_and_nothing_else(operation):
     assert Host(disk.crash(random.Random(1))).bodies("classic") == ["10", "20"]
 
 
+def test_with_too_much_waiting_for_the_disk_who_waits_for_confirms_is_refused_at_once():
+    world = World(FakeDisk())
+    world.tick()
+    world.write()
+    world.host.journal.refuses = True
+    world.publish(0, CONFIRMS)
+    assert not world.unconfirmed
+    assert not world.confirmed
+    assert world.host.bodies("classic") == []
+    world.host.journal.refuses = False
+    world.publish(0, CONFIRMS)
+    world.tick()
+    world.write()
+    assert world.confirmed == {20}
+
+
 def test_a_transaction_that_cannot_be_kept_costs_the_connection():
     world = World(FakeDisk())
     world.tick()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import codec
-from reference_broker.message import Message
+from reference_broker.message import copied
 from reference_broker.store import records
 from reference_broker.store.records import Damaged, Place
 
@@ -31,7 +31,7 @@ def packed(place):
        kind=texts, delivery_mode=st.sampled_from([1, 2]))
 def test_a_publish(place, exchange, key, more, body, kind, delivery_mode):
     header = codec.header(0, len(body), content_type=kind, delivery_mode=delivery_mode)
-    message = Message(exchange, key, header, body, tuple(more))
+    message = copied(exchange, key, header, body, tuple(more))
     raw = b"".join(records.publish(packed(place), records.address(message), header.encode(), body))
     ((found, content),) = records.records(memoryview(raw))
     assert found == records.PUBLISH
