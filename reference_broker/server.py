@@ -248,6 +248,7 @@ class Server:
         assert peer.transport is not None
         connection = self.broker.connect(origin_of(peer.transport))
         self.peers[connection] = peer
+        self.schedule_flush()
         return connection
 
     def left(self, connection: Connection) -> None:
