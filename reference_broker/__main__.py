@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -80,6 +81,8 @@ def security(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--channel-max", type=number(1, 65535), default=limits.channel_max, metavar="N")
     group.add_argument("--max-message-size", type=number(1, 1 << 40), metavar="OCTETS",
                        help="of a message's body, beyond which it costs its channel (default: the dialect's)")
+    group.add_argument("--memory", type=number(1, 1 << 40), metavar="OCTETS",
+                       help="of message bodies, from which on publishers are blocked (default: 40 %% of the machine's)")
     group.add_argument("--heartbeat", type=number(0, 65535), default=limits.heartbeat, metavar="SECONDS")
 
 
@@ -108,7 +111,7 @@ async def serve(options: argparse.Namespace) -> None:
         mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
         users=dict(options.user), limits=Limits(
             frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat,
-            max_message=options.max_message_size,
+            max_message=options.max_message_size, memory=options.memory or int(0.4 * installed_memory()),
         ), store=store, product=options.product, version=options.version,
     )
     server = Server(core, "elastic" if options.http is not None else "real")
@@ -136,6 +139,11 @@ async def serve(options: argparse.Namespace) -> None:
     if control is not None:
         await control.close()
     await server.close()
+
+
+def installed_memory() -> int:
+    """Octets."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def address(host: str, port: int) -> str:

@@ -17,7 +17,7 @@ from reference_broker.clock import Clock
 from reference_broker.connection import Connection
 from reference_broker.dialects import DOCUMENTED, Dialect
 from reference_broker.errors import ConnectionException
-from reference_broker.limits import Limits, Newcomers
+from reference_broker.limits import Limits, Memory, Newcomers
 from reference_broker.origin import Origin
 from reference_broker.parts import Parts
 from reference_broker.vhost import VirtualHost
@@ -74,6 +74,7 @@ class Broker:
         self.vhost = self.add_vhost(DEFAULT_VHOST)
         self.newcomers = Newcomers(self.clock, self.limits.handshake, Connection.finish)
         self.max_message = self.limits.max_message or dialect.max_message
+        self.memory = Memory(self, self.limits.memory) if self.limits.memory is not None else None
         self.alarm: str | None = None
         """Why nobody may publish for now."""
         self.connections: dict[Connection, None] = {}

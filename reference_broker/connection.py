@@ -90,6 +90,8 @@ class Connection:
         except codec.MalformedFrame as error:
             frames, self.broken = error.frames, error.with_traceback(None)
             error.__context__ = None
+        if self.broker.memory is not None:
+            self.broker.memory.heard(len(data))
         if self.waiting or self.blocked:
             self.waiting.extend(frames)
         else:
@@ -280,6 +282,12 @@ class Connection:
             self.unread = 0
             self.outgoing.wake()
             self.broker.dirty[self] = None
+
+    def keeps(self) -> int:
+        """Octets of bodies that are unacked here, or have arrived in part."""
+        unacked = (one.entry.message for channel in self.channels.values() for one in channel.unacked.by_tag.values())
+        arriving = (len(part) for assembly in self.assemblies.values() for part in assembly.bodies)
+        return sum(len(message.body) for message in unacked) + sum(arriving)
 
     def block(self, reason: str) -> None:
         self.blocked = True

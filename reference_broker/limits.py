@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reference_broker.broker import Broker
     from reference_broker.clock import Clock
     from reference_broker.connection import Connection
 
@@ -25,6 +26,8 @@ class Limits:
     """Seconds, offered in connection.tune; 0 for none."""
     max_message: int | None = None
     """Octets of a body; None: as many as the dialect allows."""
+    memory: int | None = None
+    """Octets of message bodies, ready, unacked or still arriving, from which on publishers are blocked."""
     handshake: float = 10.0
     """Seconds from the connection to connection.open."""
     outgoing: int = 1 << 20
@@ -40,6 +43,52 @@ STALL = 15.0
 """Seconds in which a peer has to take at least something of what waits for it."""
 PATIENCE = 10.0
 """Seconds that a peer has to answer connection.close."""
+
+
+class Memory:
+    """The watch over message bodies. To count them costs, so it is done once per so many octets that arrive, and, while
+    there are too many, some times a second. Publishers go on when a tenth is free again."""
+
+    AGAIN = 0.2
+    """Seconds."""
+
+    def __init__(self, broker: Broker, limit: int) -> None:
+        self.broker, self.limit = broker, limit
+        self.arrived = 0
+        self.low = self.watching = False
+
+    def heard(self, octets: int) -> None:
+        self.arrived += octets
+        if self.arrived * 32 > self.limit:
+            self.look()
+
+    def used(self) -> int:
+        ready = sum(queue.ready.octets for vhost in self.broker.vhosts.values() for queue in vhost.queues.values())
+        return ready + sum(connection.keeps() for connection in self.broker.connections)
+
+    def look(self) -> None:
+        self.arrived = 0
+        used, broker = self.used(), self.broker
+        if not self.low and used > self.limit and broker.alarm is None:
+            self.low = True
+            broker.raise_alarm("low on memory")
+        elif self.low and used < 0.9 * self.limit:
+            self.low = False
+            broker.clear_alarm()
+        if self.low:
+            for connection in broker.connections:
+                if connection.assemblies and not connection.blocked:
+                    connection.block("low on memory")
+            self.watch()
+
+    def watch(self) -> None:
+        if not self.watching:
+            self.watching = True
+            self.broker.clock.at(self.broker.clock.now + self.AGAIN, self.look_again)
+
+    def look_again(self) -> None:
+        self.watching = False
+        self.look()
 
 
 class Newcomers:

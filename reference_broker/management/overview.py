@@ -41,7 +41,8 @@ def overview(ask: Ask) -> Answer:
 def nodes(ask: Ask) -> Answer:
     mechanisms = [{"name": name, "enabled": True, "description": f"SASL {name}"} for name in (*BY_PASSWORD, EXTERNAL)]
     return Answer([{
-        "name": ask.node.name, "type": "disc", "running": True, "partitions": [], "mem_alarm": False,
+        "name": ask.node.name, "type": "disc", "running": True, "partitions": [],
+        "mem_alarm": ask.node.broker.alarm is not None,
         "disk_free_alarm": False, "exchange_types": KINDS, "auth_mechanisms": mechanisms,
     }])
 
@@ -74,6 +75,13 @@ def well(ask: Ask) -> Answer:
     return Answer(OK)
 
 
+def no_alarm(ask: Ask) -> Answer:
+    alarm = ask.node.broker.alarm
+    if alarm is None:
+        return Answer(OK)
+    return Answer({"status": "failed", "reason": f"alarm in force: {alarm}"}, 503)
+
+
 for _path, _says in {
     "/api/healthchecks/node": "Is the node well?",
     "/api/health/checks/alarms": "Is no alarm in force?",
@@ -81,4 +89,4 @@ for _path, _says in {
     "/api/health/checks/virtual-hosts": "Do all virtual hosts run?",
     "/api/health/checks/node-is-quorum-critical": "Could the node be stopped?",
 }.items():
-    route(ROUTES, "GET", _path, _says, shape="Status")(well)
+    route(ROUTES, "GET", _path, _says, shape="Status")(no_alarm if "alarm" in _path else well)

@@ -123,3 +123,28 @@ def test_http_is_not_read_without_end(impatient: ReferenceBroker) -> None:
     with socket.create_connection((impatient.host, impatient.http_port), timeout=DEADLINE) as connection:
         connection.sendall(b"PUT /api/queues/%2F/q HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+def test_publishers_wait_while_memory_is_low() -> None:
+    with ReferenceBroker(limits=Limits(memory=400_000), http_port=0) as broker:
+        with connected(broker, HELLO) as publisher, connected(broker, HELLO) as half:
+            half.sendall(m.BasicPublish(1, 0, "", "q").encode() + codec.header(1, 10_000_000).encode())
+            publisher.sendall(codec.content(m.BasicPublish(1, 0, "", "q"), bytes(30_000), frame_max=8192) * 20)
+            publisher.sendall(m.ConfirmSelect(1).encode())
+            half.sendall(codec.Body(1, bytes(8000)).encode() * 5)
+            core = broker._server.broker
+            held = until(lambda: core.alarm and core.memory.used())
+            assert 400_000 < held < 450_000
+            until(lambda: sum(one.blocked for one in core.connections) == 2)
+            with connected(broker, HELLO + m.QueuePurge(1, 0, "q").encode()):
+                until(lambda: core.alarm is None and not any(one.blocked for one in core.connections))
+                until(lambda: core.vhost.queues["q"].count() > 0)
+
+
+def until(true) -> object:
+    """What it gives, once that is true."""
+    deadline = time.monotonic() + DEADLINE
+    while not (found := true()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
