@@ -8,7 +8,6 @@ files is allure-pytest's own; their names are made from the run and the rule, so
 
 from __future__ import annotations
 
-import datetime
 import json
 import uuid
 from collections.abc import Iterator, Mapping
@@ -29,7 +28,7 @@ from allure_commons.utils import md5
 from attr import asdict
 
 from conformance.rules import FAMILIES
-from reports.exports.words import evidence, observed, why
+from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
 
 ALLURE = "allure-results"
@@ -69,13 +68,13 @@ def _files(rule: Mapping[str, Any], results: Mapping[str, Any], place: int) -> I
 def _test(rule: Mapping[str, Any], results: Mapping[str, Any], name: str, place: int) -> TestResult:
     """A rule is exercised by many checks and has no duration of its own; its time keeps the order of the catalogue."""
     broker, identity = str(results["broker"]["name"]), f"amqp-conformance.{rule['family']}.{rule['id']}"
-    began = int(datetime.datetime.fromisoformat(results["started"]).timestamp() * 1000) + place
+    moment = began(results) + place
     return TestResult(
         uuid=name, fullName=identity, testCaseId=md5(identity), historyId=md5(identity, broker),
         name=f"{rule['id']} {rule['title']}", titlePath=["AMQP 0-9-1", _family(rule)], stage="finished",
         status=STATUS.get(rule["verdict"], Status.SKIPPED), statusDetails=_details(rule), description=rule["clause"],
-        labels=list(_labels(rule, broker)), links=list(_links(rule)), start=began,
-        stop=began,
+        labels=list(_labels(rule, broker)), links=list(_links(rule)), start=moment,
+        stop=moment,
         parameters=[Parameter(name="broker", value=broker), Parameter(name="profile", value=results["profile"])],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,14 @@ SKIPPED = {
     "inconclusive": "contradicted in a way that the text or a race may excuse", "deviates": "known deviation",
 }
 """Verdicts that are neither a pass nor a failure, in words."""
+
+
+def began(results: Mapping[str, Any]) -> int:
+    """When the run began, in milliseconds since 1970; 0 where nobody knows, as with some captures."""
+    try:
+        return int(datetime.datetime.fromisoformat(results["started"]).timestamp() * 1000)
+    except ValueError:
+        return 0
 
 
 def why(rule: Mapping[str, Any]) -> str:

@@ -115,6 +115,14 @@ def test_a_rule_has_one_history_for_each_broker_and_one_case_for_all(results: di
     assert other["testCaseId"] == first["testCaseId"]
 
 
+def test_a_run_of_which_nobody_knows_when_it_began_is_exported_all_the_same(results: dict[str, Any]) -> None:
+    results.update(started="", seconds=0.0)
+    document = json.loads(files(results)["ctrf.json"])
+    assert document["results"]["summary"]["start"] == 0
+    assert "timestamp" not in document
+    assert list(CTRF.iter_errors(document)) == []
+
+
 def test_equal_results_give_equal_files(results: dict[str, Any]) -> None:
     assert files(results) == files(results)
 
