@@ -173,6 +173,11 @@ class KeptConnection(Connection):
     def count_gates(self) -> None:
         self.gates = sum(isinstance(item, Gate) for item in self.outbox)
 
+    def go_on(self) -> None:
+        """Not while it waits for the log: the gate that opens calls again."""
+        if not (self.gates and self.outbox):
+            super().go_on()
+
     def leaving(self) -> list[Outbound]:
         """Up to the first gate that is closed."""
         if not self.gates:

@@ -330,6 +330,23 @@ def test_a_reply_waits_for_what_it_promises_and_what_follows_waits_behind_it():
     assert world.confirmed == {10}
 
 
+def test_who_waits_for_the_log_costs_nothing_meanwhile_and_goes_on_then():
+    world = World(FakeDisk())
+    world.connection.feed(m.QueueDeclare(CONFIRMS, 0, "more", durable=True).encode()
+                          + m.BasicQos(CONFIRMS, 0, 1, False).encode() * 2000)
+    world.connection.take()
+    world.host.broker.take_dirty()
+    world.connection.take()
+    assert world.connection.waiting
+    assert not world.host.broker.dirty, "it would be asked again and again"
+    world.awaited.append(("declared", "more"))
+    for _ in range(20):
+        world.tick()
+        world.write()
+    assert world.declared == {*QUEUES, "more"}
+    assert not world.connection.waiting
+
+
 @pytest.mark.parametrize("operation", ["write", "sync"])
 def test_a_disk_that_fails_costs_a_nack_and_nothing_else(operation):
     world = World(FakeDisk())
