@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from conformance import __version__, brokers, profiles, rules
@@ -78,8 +79,15 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
             if not scenes:
                 raise Refused(WRONG_USE, f"No check matches --rules {wishes.rules!r}. See: amqp-conformance list.")
             together = 1 if broker.embedded is not None else len(commands)
+            stop = Event()
             with ThreadPoolExecutor(together) as pool:
-                accounts = list(pool.map(lambda one: _account(one[0], one[1], scenes, bench, say), commands.items()))
+                work = [pool.submit(_account, name, command, scenes, bench, say, stop)
+                        for name, command in commands.items()]
+                try:
+                    accounts = [one.result() for one in work]
+                except BaseException:
+                    stop.set()
+                    raise
     except BadUrl as bad:
         raise Refused(WRONG_USE, str(bad)) from None
     except profiles.BadProfile as bad:
@@ -102,11 +110,16 @@ def _bench(broker: brokers.BrokerUnderTest, depth: str) -> Bench:
     return Bench(patient(broker.target), broker.profile, around, broker.deadline, depth=depth)
 
 
-def _account(name: str, command: Sequence[str], scenes: Sequence[Play], bench: Bench, say: Say) -> dict[str, Any]:
+def _account(
+    name: str, command: Sequence[str], scenes: Sequence[Play], bench: Bench, say: Say, stop: Event,
+) -> dict[str, Any]:
+    """One library's part of the document. Once it is to stop, no further scene begins."""
     library = Library(command)
     done: list[Play] = []
 
     def tell(play: Play) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
         done.append(play)
         if len(done) % 50 == 1:
             say(f"{name}: scene {len(done)} of {len(scenes)}")

@@ -24,6 +24,7 @@ import base64
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from typing import IO, Any
@@ -68,6 +69,7 @@ class Adapter:
 
     def serve(self) -> None:
         """Obeys standard input until it ends. What libraries print goes to standard error, what they log nowhere."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         logging.getLogger().addHandler(logging.NullHandler())
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
