@@ -71,22 +71,38 @@ class Shown:
 def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dict[str, Any]:
     """The document of all disagreements on these rules; see `reports.compatibility`."""
     found: Disagreements = {}
-    scenes = 0
-    for profile in {side.profile.name: side.profile for side in (after, before)}.values():
+    scenes, own = 0, set[tuple[str, Kind]]()
+    ordered = {side.profile.name: side.profile for side in (after, before)}.values()
+    for profile in ordered:
         with ThreadPoolExecutor(2) as pool:
             old, new = pool.map(_sightings, (before, after), repeat(profile), repeat(wanted), repeat(say))
         scenes += old[0] + new[0]
         for one, other, here, there in ((before, after, old[1], new[1]), (after, before, new[1], old[1])):
+            by_itself = one.profile.name == profile.name
+            own |= {(one.name, kind) for kind in here if by_itself}
             for kind in here:
                 if kind not in there:
-                    own = one.name if one.profile.name == profile.name else ""
-                    found.setdefault((kind[0], own), []).append((one, other, here[kind]))
+                    found.setdefault((kind[0], one.name if by_itself else ""), []).append((one, other, here[kind]))
+    found = _without_echoes(found, own)
     told, untold = _told(found, say)
     return {
         "schema": SCHEMA, "before": _about(before), "after": _about(after), "scenes": scenes, "played": AGAIN,
         "disagreements": told, "untold": untold,
         "choices": [asdict(choice) for choice in between(before.profile, after.profile, wanted)],
     }
+
+
+def _without_echoes(found: Disagreements, own: Collection[tuple[str, Kind]]) -> Disagreements:
+    """What a broker contradicts by its own profile it contradicts by that of the other as well: told once."""
+    kept = {
+        (rule, name): [each for each in seen if name or (each[0].name, _kind(each[2])) not in own]
+        for (rule, name), seen in found.items()
+    }
+    return {key: seen for key, seen in kept.items() if seen}
+
+
+def _kind(sighting: Sighting) -> Kind:
+    return sighting.finding.rule, gist(sighting.finding.observed), sighting.queue_type
 
 
 def _about(side: Side) -> dict[str, str]:
@@ -102,7 +118,7 @@ def _sightings(
               and one.suits(profile, "smoke")]
     for one in chosen:
         for sighting in _seen(one, side.held_to(profile)):
-            kind = sighting.finding.rule, gist(sighting.finding.observed), sighting.queue_type
+            kind = _kind(sighting)
             if kind[0] in wanted and (kind not in found or len(sighting.events) < len(found[kind].events)):
                 found[kind] = sighting
     say(f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes, "
