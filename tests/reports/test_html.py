@@ -186,15 +186,20 @@ def test_evidence_that_is_no_web_address_is_no_link(results: dict[str, Any], par
 HOSTILE = '</style></script><img src=x onerror=alert(1)>"\'--><svg onload=alert(1)> {{ 7*7 }} \x1b[31m\u202e'
 
 
-def test_hostile_strings_stay_text(results: dict[str, Any], parse: Callable[[str], Any]) -> None:
+def test_hostile_strings_stay_text(
+    results: dict[str, Any], before: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
     results["broker"]["name"] = HOSTILE
     results["gate"]["reasons"] = [HOSTILE]
+    results["broker"]["server_properties"]["capabilities"] = {HOSTILE: True}
+    results["rules"][0]["reports"] = {HOSTILE: 1}
     for rule in results["rules"]:
         for case in rule["cases"]:
             case.update(observed=HOSTILE, allowed=HOSTILE, scene=HOSTILE, history=HOSTILE, rerun=HOSTILE)
             for step in case["steps"]:
                 step.update(text=HOSTILE, connection=HOSTILE)
-    page = render(results)
+    before["broker"]["name"] = HOSTILE
+    page = render(results, before=before)
     tree = parse(page)
     assert not tree.all("img")
     assert not [name for _, found in tree.elements for name in found if name.startswith("on")]
