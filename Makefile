@@ -56,7 +56,7 @@ equality: setup  ## thousands of traces judged live, by the plain fold and on Sp
 	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
 
 test-cluster: setup  ## the same job here, on a standalone cluster and through Spark Connect, at length
-	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py -q
+	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py tests/reports/test_lake.py -q
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump

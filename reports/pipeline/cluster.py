@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reports.pipeline.session import LOOPBACK, QUICK, Unreachable, defaults, environment, java
+from reports.pipeline.session import LOOPBACK, QUICK, Unreachable, defaults, environment, java, placed
 
 _PATIENCE = 240.0
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
@@ -56,7 +56,7 @@ def connect(folder: Path, master: str = "local[2]") -> Iterator[str]:
     """The address of a Spark Connect server over this master."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    settings = {**defaults(tempfile.gettempdir()), "spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK,
+    settings = {**defaults(tempfile.gettempdir()), **placed(master),
                 "spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": LOOPBACK}
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     log = folder / "connect.log"

@@ -1,7 +1,8 @@
 """The same command here, on a standalone cluster and through Spark Connect: the same verdicts and evidence.
 
-`make test` leaves out the run here, whose verdicts are those of the plain fold in other tests; `make test-cluster`
-(CLUSTER_LONG) has all three, and a recording ten times as long.
+`make test` has one run, through a Connect server whose workers are a standalone cluster; the verdicts of a run here are
+those of the plain fold in other tests. `make test-cluster` (CLUSTER_LONG) has all three, and a recording ten times as
+long.
 """
 
 from __future__ import annotations
@@ -44,10 +45,8 @@ def checked(recorded: Path, out: Path, *where: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def traffic(recorded: Path, tmp_path: Path, mixed: list[Event]) -> Path:
-    """The recording; at length with nine more runs of the same."""
-    if not LONG:
-        return recorded
+def traffic(tmp_path: Path, mixed: list[Event]) -> Path:
+    """Ten runs of the same."""
     for number in range(10):
         run = f"r{number}"
         events = [event._replace(run=run) for event in mixed]
@@ -55,17 +54,27 @@ def traffic(recorded: Path, tmp_path: Path, mixed: list[Event]) -> Path:
     return tmp_path / "long"
 
 
+def held(document: dict[str, Any], table_of: dict[str, str], folder: Path) -> None:
+    for run in document["runs"]:
+        assert {rule["id"]: rule["verdict"] for rule in run["rules"]} == table_of
+    assert "broken" in table_of.values()
+    assert len(list(folder.glob("work*/app-*"))) == 2, "both workers took part"
+
+
+@pytest.mark.skipif(LONG, reason="the longer test has it")
+def test_through_connect_on_a_cluster(recorded: Path, tmp_path: Path, table_of: dict[str, str]) -> None:
+    with cluster.standalone(tmp_path / "cluster") as master, cluster.connect(tmp_path / "connect", master) as server:
+        held(checked(recorded, tmp_path / "beyond", "--remote", server), table_of, tmp_path / "cluster")
+
+
+@pytest.mark.skipif(not LONG, reason="make test-cluster")
 def test_everywhere_the_same(traffic: Path, tmp_path: Path, table_of: dict[str, str]) -> None:
     with ExitStack() as running, ThreadPoolExecutor(3) as pool:
         server = pool.submit(lambda: running.enter_context(cluster.connect(tmp_path / "connect")))
         master = pool.submit(lambda: running.enter_context(cluster.standalone(tmp_path / "cluster")))
-        jobs = [pool.submit(checked, traffic, tmp_path / "here", "--master", "local[2]")] if LONG else []
+        jobs = [pool.submit(checked, traffic, tmp_path / "here", "--master", "local[2]")]
         jobs.append(pool.submit(checked, traffic, tmp_path / "there", "--master", master.result()))
         jobs.append(pool.submit(checked, traffic, tmp_path / "beyond", "--remote", server.result()))
         first, *others = [job.result() for job in jobs]
     assert all(one == first for one in others)
-    for run in first["runs"]:
-        assert {rule["id"]: rule["verdict"] for rule in run["rules"]} == table_of
-    assert "broken" in table_of.values()
-    workers = list((tmp_path / "cluster").glob("work*/app-*"))
-    assert len(workers) == 2, "both workers took part"
+    held(first, table_of, tmp_path / "cluster")
