@@ -113,6 +113,8 @@ class Store:
             self._write(end)
             self._committer.stop()
             self._committer = None
+            if self.failing:
+                logger.error("%s: still cannot be written; what waited for that is not kept", self.directory.path)
         self.log.close()
         self.directory.close()
 

@@ -109,6 +109,16 @@ def test_a_full_disk_is_a_nack_and_one_line_and_what_was_confirmed_before_stays(
     assert len(taken(alone().channel(), "q")) >= confirmed
 
 
+def test_an_end_while_the_disk_is_full_says_what_that_means(alone):
+    broker = alone(most_octets=5_000)
+    channel = broker.channel()
+    channel.queue_declare("q", durable=True)
+    with pytest.raises(pika.exceptions.NackError):
+        channel.basic_publish("", "q", "x" * 10_000, PERSISTENT)
+    assert broker.end(signal.SIGTERM).endswith("data: still cannot be written; what waited for that is not kept\n")
+    assert taken(alone().channel(), "q") == []
+
+
 def test_a_directory_has_one_broker(tmp_path):
     with ReferenceBroker(data=tmp_path / "data") as broker:
         second = ReferenceBroker(data=tmp_path / "data")
