@@ -29,6 +29,7 @@ from conformance.front import clients_page
 from conformance.front.clients_run import Account, perform
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused
 from conformance.front.plays import Bench, Play, plays_for
+from conformance.front.running import terminable
 from conformance.front.session import patient
 
 SCHEMA = "amqp-conformance/clients/1"
@@ -152,7 +153,8 @@ def _plain(account: Account) -> dict[str, Any]:
 
 def run(wishes: Wishes, form: str, out: Path | None) -> int:
     """Examines, prints or writes, and tells the exit code."""
-    document = examine(wishes, lambda words: print(words, file=sys.stderr, flush=True))
+    with terminable():
+        document = examine(wishes, lambda words: print(words, file=sys.stderr, flush=True))
     text = told(document, form)
     if out is None:
         print(text, end="")

@@ -43,7 +43,7 @@ def run(arguments: Sequence[str], words: Sequence[str], workers: str | None = No
     """Run the suite with these options of the plugin."""
     follower = Follower(list(words), sys.stderr)
     output = io.StringIO()
-    with contextlib.redirect_stdout(output), _terminable(), _deaf():
+    with contextlib.redirect_stdout(output), terminable(), _deaf():
         code = int(pytest.main([*_frame(workers), *arguments, str(SUITE)], plugins=[follower]))
     door = door_of(follower.config) if follower.config is not None else None
     return Outcome(_ours(code, door, follower), door, output.getvalue())
@@ -83,7 +83,7 @@ def _ours(code: int, door: Door | None, follower: Follower) -> int:
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """Being terminated is being interrupted: what is recorded is kept and the broker is left clean."""
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

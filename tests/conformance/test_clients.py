@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -236,6 +238,23 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert cli.main(["clients"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "pika is not installed. Install what is needed with: pip install 'amqp-conformance[clients]'" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_after_the_scene_under_way(number: int) -> None:
+    words = [sys.executable, "-m", "conformance.cli", "clients", "--library", "py-amqp"]
+    # a shell may have told its background jobs to ignore interrupts, and they their children
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert process.stderr is not None
+    assert "scene 1 of" in process.stderr.readline()
+    process.send_signal(number)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "Interrupted." in said
 
 
 def test_the_page_says_what_the_document_says(tmp_path: Path) -> None:
