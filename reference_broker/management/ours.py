@@ -1,4 +1,4 @@
-"""What RabbitMQ has not: the clock, wrong behaviours, liberties, the dialect, and settings that it reads once."""
+"""What RabbitMQ has not: the clock, alarms, wrong behaviours, liberties, the dialect, and settings that it reads once."""
 
 from __future__ import annotations
 
@@ -40,6 +40,21 @@ def advance(ask: Ask) -> Answer:
         raise bad_request(f"seconds is a number from 0 to {LONGEST}")
     ask.node.advance(float(seconds))
     return clock(ask)
+
+
+@route(ROUTES, "GET", "/x/alarm", "Why publishers are blocked, if they are.", shape="Alarm")
+def alarm(ask: Ask) -> Answer:
+    return Answer({"reason": ask.node.broker.alarm})
+
+
+@route(ROUTES, "PUT", "/x/alarm", "Block who publishes from now on (connection.blocked), or nobody any more.",
+       need="administrator", statuses=(204,), fields={"reason": Field("string|null", "null: the alarm is over")})
+def put_alarm(ask: Ask) -> Answer:
+    if ask.given["reason"] is None:
+        ask.node.broker.clear_alarm()
+    else:
+        ask.node.broker.raise_alarm(ask.given["reason"])
+    return Answer(status=204)
 
 
 @route(ROUTES, "GET", "/x/mutants", "Wrong behaviours: which there are, and which are on.", shape="Mutants")

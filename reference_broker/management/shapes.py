@@ -63,6 +63,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "Status": {"status": "string"},
     "Settings": {"consumer_timeout": "integer?"},
     "Clock": {"now": "number"},
+    "Alarm": {"reason": "any"},
     "Mutants": {"known": "[object]", "on": "[string]"},
     "Liberties": {"known": "[object]", "taken": "any"},
     "Events": {"on": "boolean", "count": "integer", "events": "[object]"},

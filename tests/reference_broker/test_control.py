@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pika
 import pytest
 
 from reference_broker import ReferenceBroker
+from reference_broker.control import LARGEST
 
 Ask = Callable[..., Any]
 
 
 def asking(broker: ReferenceBroker) -> Ask:
+    """Asks this broker; `ask.place` is where it is."""
     base, login = broker.admin_url.replace("guest:guest@", ""), "Basic " + base64.b64encode(b"guest:guest").decode()
 
     def ask(method: str, path: str, content: object = None) -> Any:
@@ -26,6 +31,7 @@ def asking(broker: ReferenceBroker) -> Ask:
             text = answer.read()
         return json.loads(text) if text else None
 
+    ask.place = base.removeprefix("http://")
     return ask
 
 
@@ -55,6 +61,12 @@ def test_settings_and_the_clock_are_ours(ask: Ask) -> None:
     assert ask("POST", "/x/clock", {"seconds": 1800})["now"] >= before + 1800
 
 
+def test_an_alarm_is_raised_and_cleared(ask: Ask) -> None:
+    for reason in ("low on memory", None):
+        ask("PUT", "/x/alarm", {"reason": reason})
+        assert ask("GET", "/x/alarm") == {"reason": reason}
+
+
 @pytest.mark.parametrize(("method", "path", "content", "status"), [
     ("GET", "/api/nothing", None, 404), ("GET", "/api/queues/%2F/none", None, 404),
     ("DELETE", "/api/policies/%2F/none", None, 404), ("PUT", "/api/policies/%2F/p", {"pattern": "x"}, 400),
@@ -75,3 +87,72 @@ def test_an_imitation_offers_what_the_imitated_does() -> None:
             with pytest.raises(urllib.error.HTTPError) as refused:
                 ask("GET", path)
             assert refused.value.code == 404
+
+
+def one_message(broker: ReferenceBroker) -> object:
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.queue_declare("q")
+        channel.basic_publish("", "q", b"body", pika.BasicProperties(headers={"h": 1}))
+        return channel.basic_get("q")[2]
+
+
+def test_what_passes_is_kept_for_those_who_asked() -> None:
+    with ReferenceBroker(http_port=0) as broker:
+        ask = asking(broker)
+        one_message(broker)
+        assert ask("GET", "/x/events") == {"on": False, "count": 0, "events": []}
+        ask("PUT", "/x/events", {"on": True})
+        one_message(broker)
+        found = ask("GET", "/x/events")
+        publish = next(one for one in found["events"] if one.get("method") == "basic.publish")
+        assert (publish["to"], publish["channel"], publish["arguments"]["routing_key"]) == ("broker", 1, "q")
+        header = next(one for one in found["events"] if one["kind"] == "header")
+        assert (header["body_size"], header["properties"]["headers"]) == (4, {"h": 1})
+        assert [one["kind"] for one in found["events"][:2]] == ["protocol header", "method"]
+        assert len(ask("GET", f"/x/events?from={found['count'] - 1}")["events"]) == 1
+        ask("DELETE", "/x/events")
+        assert ask("GET", "/x/events")["count"] == 0
+
+
+def test_mutants_and_liberties_by_http() -> None:
+    with ReferenceBroker(http_port=0) as broker:
+        ask = asking(broker)
+        known = [one["name"] for one in ask("GET", "/x/mutants")["known"]]
+        assert "errors.ack-after-nack-accepted" in known
+        ask("PUT", "/x/mutants", {"on": ["errors.ack-after-nack-accepted"]})
+        ask("PUT", "/x/liberties", {"taken": 7})
+        assert ask("GET", "/x/mutants")["on"] == ["errors.ack-after-nack-accepted"]
+        assert ask("GET", "/x/liberties")["taken"] == 7
+        assert one_message(broker) in (b"body", None)
+        for path, content in (("/x/mutants", {"on": ["none"]}), ("/x/liberties", {"taken": ["none"]})):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                ask("PUT", path, content)
+            assert refused.value.code == 400
+            assert "none" in json.loads(refused.value.read())["reason"]
+
+
+def test_a_connection_serves_many_requests(ask: Ask) -> None:
+    client = http.client.HTTPConnection(ask.place, timeout=5)
+    login = {"Authorization": "Basic " + base64.b64encode(b"guest:guest").decode()}
+    for _ in range(3):
+        client.request("HEAD", "/api/overview", headers=login)
+        answer = client.getresponse()
+        assert (answer.status, answer.read()) == (200, b"")
+        client.request("GET", "/api/whoami", headers=login)
+        assert json.loads(client.getresponse().read())["name"] == "guest"
+    client.close()
+
+
+@pytest.mark.parametrize(("head", "status"), [
+    ("nonsense", 400), ("GET / HTTP/2", 400), (f"PUT / HTTP/1.1\r\nContent-Length: {LARGEST + 1}", 413),
+    ("PUT / HTTP/1.1\r\nContent-Length: x", 400), ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked", 411),
+    ("GET /api/overview HTTP/1.1", 401), ("GET /api/overview HTTP/1.1\r\nAuthorization: Basic !!", 401),
+    ("GET /api/overview HTTP/1.1\r\nAuthorization: Bearer x", 401), ("GET /api/openapi.json HTTP/1.1", 200),
+])
+def test_http_itself(ask: Ask, head: str, status: int) -> None:
+    host, _, port = ask.place.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(f"{head}\r\n\r\n".encode())
+        assert connection.recv(64).startswith(f"HTTP/1.1 {status} ".encode())
