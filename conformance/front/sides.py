@@ -31,7 +31,7 @@ from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
 from reference_broker.mutants import MUTANTS
 
-IMPATIENCE = 0.4
+WAIT, IMPATIENCE = 3.0, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def opened(one: Named) -> Iterator[Side]:
     with ReferenceBroker(clock="elastic", http_port=0, dialect=one.dialect, mutants=one.mutants) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
         bench = Bench(Target.parse(broker.url), profiles.load(one.dialect), around, DEADLINE, depth="smoke")
-        yield Side(about, bench, DEADLINE / 2)
+        yield Side(about, bench, WAIT)
 
 
 def _met(url: str) -> Side:
@@ -113,4 +113,4 @@ def _met(url: str) -> Side:
     except (Unreachable, ConnectionLost) as gone:
         raise Refused(UNREACHABLE, f"The broker at {Target.parse(url)} cannot be used: {gone}") from None
     bench = Bench(broker.target, broker.profile, Around(), broker.deadline * IMPATIENCE, depth="smoke")
-    return Side(broker.name, bench, min(broker.deadline, 3.0))
+    return Side(broker.name, bench, min(broker.deadline, WAIT))

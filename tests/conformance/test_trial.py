@@ -35,7 +35,7 @@ def found(bench: Bench, rules: Sequence[str]) -> tuple[Stage, Finding]:
 
 
 def told(stage: Stage, finding: Finding, profile: Profile, target: Target) -> trial.Told:
-    return trial.tell(stage.events, checks.cut(stage.events, finding, profile), finding, profile, target, 1.0)
+    return trial.tell(stage.events, checks.cut(stage.events, finding, profile), finding, profile, target, 3.0)
 
 
 def test_when_the_time_is_up_there_is_no_story_and_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_what_the_dialect_does_as_well_is_compared_with_what_the_texts_say() -> 
         target = Target.parse(broker.url)
         stage, finding = found(Bench(target, profile, deadline=0.5), ["CAN-017"])
         tale = told(stage, finding, profile, target)
-        made = trial.Trial(target, 1.0, right=trial.right(finding, profile))
+        made = trial.Trial(target, 3.0, right=trial.right(finding, profile))
         assert made.here(tale.story) == player.BROKEN
         assert made.honest(tale.story) == player.ELSE
     assert tale.reproduced == "3 of 3"
