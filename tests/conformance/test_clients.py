@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from conformance.front import clients
 from conformance.front.clients_compare import Comparison, came, sent
 from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, PARTLY, SHOWN, seen
 from conformance.front.clients_run import Account, perform
+from conformance.front.fixture import EmbeddedBroker
 from conformance.front.hunt import embedded
 from conformance.front.plays import Bench, plays_for
 from conformance.profiles import load
@@ -204,10 +206,15 @@ def test_a_rule_depends_on_what_is_hidden_where_the_verdict_could_be_another(wir
 # -- the front door
 
 
+def example(name: str) -> str:
+    """This example of the guide."""
+    text = GUIDE.read_text(encoding="utf-8").partition(f"<!-- example: {name} -->\n```python\n")[2]
+    return text.partition("```")[0]
+
+
 def test_an_adapter_of_ones_own_as_in_the_guide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    example = GUIDE.read_text(encoding="utf-8").partition("<!-- example: adapter -->\n```python\n")[2]
     adapter = tmp_path / "my_adapter.py"
-    adapter.write_text(example.partition("```")[0], encoding="utf-8")
+    adapter.write_text(example("adapter"), encoding="utf-8")
     words = ["clients", "--adapter", f"{sys.executable} {adapter}", "--rules", "ACK-001,ACK-011", "--format", "json"]
     assert cli.main(words) == 0
     (mine,) = json.loads(capsys.readouterr().out)["libraries"]
@@ -215,6 +222,16 @@ def test_an_adapter_of_ones_own_as_in_the_guide(tmp_path: Path, capsys: pytest.C
     assert mine["rules"]["ACK-001"]["status"] == SHOWN
     assert mine["rules"]["ACK-011"] == {"status": CANNOT, "why": ["the library has no basic.nack"]}
     assert mine["methods"]["basic.get-ok"]["absent"]["redelivered"] == mine["methods"]["basic.get-ok"]["came"]
+
+
+def test_an_adapter_in_a_test_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference_broker: EmbeddedBroker,
+) -> None:
+    (tmp_path / "my_adapter.py").write_text(example("adapter"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    theirs: dict[str, Any] = {}
+    exec(example("fixture"), theirs)
+    theirs["test_my_library_invents_nothing"](reference_broker)
 
 
 @pytest.mark.parametrize(("words", "code", "said"), [
