@@ -40,8 +40,8 @@ _RECORDED = ingest.ARROW.with_metadata({KEY: json.dumps([_HEADER]).encode()})
 
 
 class Row(NamedTuple):
-    """One line of build/bench-pipeline.json. `ratio` is ours to theirs, and the number itself where that is a plain size;
-    `goal` what it should be at least or at most; against a goal alone, theirs is the goal."""
+    """One line of build/bench-pipeline.json. `ratio` is ours to theirs, and for a plain size the number itself; `goal`
+    is what it should be at least or at most; against a goal alone, theirs is the goal."""
 
     name: str
     peer: str

@@ -19,7 +19,7 @@ from reports.pipeline.cross import Fact, judged, told
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.reports.conftest import Wire
+    from tests.support.simulated import Wire
 
 Wires = Iterator["Wire"]
 
