@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+import axe_core_python
+import pytest
 
 from conformance.front.differences import compare
 from reports import diff
@@ -56,3 +60,15 @@ def test_the_page_escapes_too_and_draws_the_exchange() -> None:
 def test_rules_in_a_row_are_told_as_a_range() -> None:
     assert diff.named(["QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-012", "TMO-001"]) == (
         "QOS-006 to QOS-008, QOS-011, QOS-012, TMO-001")
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_the_page_is_accessible_and_fits_a_phone(width: int, tmp_path: Path, chrome: Any) -> None:
+    path = tmp_path / "diff.html"
+    path.write_text(render(document()), encoding="utf-8")
+    chrome.open(f"file://{path}", width=width)
+    chrome.js(f"{(Path(axe_core_python.__file__).parent / 'axe.min.js').read_text('utf-8')};0")
+    wrong = chrome.js("""axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
+        .filter(one => ['serious', 'critical'].includes(one.impact)).map(one => one.id + one.nodes[0].html))""")
+    assert wrong == []
+    assert chrome.js("document.documentElement.scrollWidth") <= width
