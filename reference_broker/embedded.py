@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +50,7 @@ Liberties = int | Sequence[str] | None
 """The seed by which liberties are drawn, or the names of some, or none."""
 
 
+@cache
 def installed_version() -> str:
     try:
         return metadata.version("amqp-conformance")
