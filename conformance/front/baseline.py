@@ -24,6 +24,7 @@ from tomlkit.items import String
 from conformance import deviations, profiles, rules
 from conformance.deviations import BadDeviations, Deviation
 from conformance.front.diff import results_in, write
+from conformance.front.differences import renamed
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from conformance.gate import excuse, over_broad, pattern
 from conformance.results import Case, Results, RuleResult
@@ -183,7 +184,8 @@ def _new(
         if _now_and_then(name, runs):
             table["intermittent"] = True
         table["reason"] = _literal(reason)
-        table["note"] = f"Seen on {run.broker.name}: {case.observed}. Allowed is: {case.allowed}."
+        observed, allowed = renamed([case.observed, case.allowed])
+        table["note"] = f"Seen on {run.broker.name}: {observed}. Allowed is: {allowed}."
         table["evidence"] = f"cases/{case.id}.json of run {run.run}, {run.started[:10]}"
         table["owner"] = wishes.owner
         if wishes.expires:

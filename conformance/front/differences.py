@@ -233,7 +233,7 @@ class _Pair:
             if rule is not None and _contradicted(rule):
                 case = next((case for case in rule.cases if case.certain and case.steps), None)
                 if case is not None:
-                    yield {"broker": name, **_renamed(asdict(case))}
+                    yield {"broker": name, **renamed(asdict(case))}
 
 
 def _contradicted(rule: RuleResult) -> bool:
@@ -248,18 +248,18 @@ def _same_words(before: RuleResult, after: RuleResult) -> bool:
     return old == new or not old or not new
 
 
-def _renamed(value: Any, names: dict[str, str] | None = None) -> Any:
+def renamed(value: Any, names: dict[str, str] | None = None) -> Any:
     """A case with names that are read easily, q1 and so on, in place of the run's own."""
     known = {} if names is None else names
     if isinstance(value, str):
         return _PRIVATE.sub(lambda found: known.setdefault(found[0], f"q{len(known) + 1}"), value)
     if isinstance(value, Mapping):
-        return {name: _renamed(inner, known) for name, inner in value.items()}
-    return [_renamed(inner, known) for inner in value] if isinstance(value, list | tuple) else value
+        return {name: renamed(inner, known) for name, inner in value.items()}
+    return [renamed(inner, known) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _told(name: str, verb: str, case: Case) -> str:
-    observed, allowed = _renamed([case.observed, case.allowed])
+    observed, allowed = renamed([case.observed, case.allowed])
     queue = f" on {case.queue_type} queues" if case.queue_type else ""
     return f"{name} {verb} it{queue}: {observed}. Allowed is: {allowed}."
 
