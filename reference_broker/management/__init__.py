@@ -3,6 +3,7 @@
 from reference_broker.management import (
     bindings,
     clients,
+    definitions,
     events,
     messages,
     ours,
@@ -15,9 +16,8 @@ from reference_broker.management.node import Node
 from reference_broker.management.openapi import description
 from reference_broker.management.route import Answer, Ask, Refusal, Route, Router, route
 
-THEIRS: list[Route] = [
-    one for module in (overview, users, policies, topology, bindings, messages, clients) for one in module.ROUTES
-]
+ROOMS = (overview, users, policies, topology, bindings, messages, clients, definitions)
+THEIRS: list[Route] = [one for room in ROOMS for one in room.ROUTES]
 OURS: list[Route] = [*ours.ROUTES, *events.ROUTES]
 
 

@@ -1,4 +1,4 @@
-"""What RabbitMQ has not: the clock, alarms, wrong behaviours, liberties, the dialect, and settings that it reads once."""
+"""What RabbitMQ has not: clock, alarms, wrong behaviours, liberties, dialect, and settings that it reads once."""
 
 from __future__ import annotations
 

@@ -59,6 +59,15 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "Node": {"name": "string", "type": "string", "running": "boolean", "partitions": "[string]",
              "mem_alarm": "boolean", "disk_free_alarm": "boolean", "exchange_types": "[object]",
              "auth_mechanisms": "[object]"},
+    "Definitions": {
+        "product_name": "string", "product_version": "string", "rabbitmq_version": "string", "users": "[User]",
+        "vhosts": "[Named]", "permissions": "[Permission]", "policies": "[Policy]", "queues": "[object]",
+        "exchanges": "[object]", "bindings": "[object]",
+    },
+    "VirtualHostDefinitions": {
+        "product_name": "string", "product_version": "string", "rabbitmq_version": "string", "policies": "[object]",
+        "queues": "[object]", "exchanges": "[object]", "bindings": "[object]",
+    },
     "Named": {"name": "string"},
     "Status": {"status": "string"},
     "Settings": {"consumer_timeout": "integer?"},

@@ -204,3 +204,25 @@ def test_a_permission_holds_for_both_doors(both: Both) -> None:
     assert both.do("DELETE", "/api/permissions/{v}/{u}") == (204, None)
     with pytest.raises(pika.exceptions.ProbableAccessDeniedError, match="530"):
         both.connect()
+
+
+def test_definitions_go_out_and_come_in(both: Both) -> None:
+    both.do("PUT", "/api/queues/{v}/q", {"durable": True, "arguments": {"x-max-length": 5}})
+    both.do("PUT", "/api/exchanges/{v}/ex", {"type": "topic"})
+    both.do("POST", "/api/bindings/{v}/e/ex/q/q", {"routing_key": "a.#"})
+    both.do("PUT", "/api/policies/{v}/p", {"pattern": "^q", "definition": {"max-length": 7}})
+    status, found = both.do("GET", "/api/definitions/{v}")
+    assert status == 200
+    assert [one["name"] for one in found["queues"]] == ["q"]
+    assert both.do("DELETE", "/api/vhosts/{v}") == (204, None)
+    assert both.do("PUT", "/api/vhosts/{v}") == (201, None)
+    assert both.do("POST", "/api/definitions/{v}", found) == (204, None)
+    again = both.do("GET", "/api/definitions/{v}")[1]
+    for kind in ("queues", "exchanges", "bindings", "policies"):
+        assert again[kind] == found[kind]
+    assert any(one["name"] == both.user for one in both.do("GET", "/api/definitions")[1]["users"])
+
+
+def test_a_wrong_definition_is_refused(both: Both) -> None:
+    wrong = {"queues": [{"name": "q", "durable": True, "auto_delete": False, "arguments": {"x-max-length": -1}}]}
+    assert both.do("POST", "/api/definitions/{v}", wrong)[0] == 400
