@@ -65,9 +65,9 @@ class Unreadable(Exception):
 class Process:
     """The broker on a directory; `kill` is SIGKILL."""
 
-    def __init__(self, data: Path, sync: str) -> None:
+    def __init__(self, data: Path, sync: str, *options: str) -> None:
         command = [sys.executable, "-m", "reference_broker", "--port", "0", "--data", str(data), "--sync", sync,
-                   "--segment-octets", str(SEGMENT)]
+                   "--segment-octets", str(SEGMENT), *options]
         self.complaints = data.with_suffix(".stderr")
         self.url = ""
         with self.complaints.open("w") as stderr:
@@ -98,8 +98,11 @@ class Process:
 
 
 class Campaign:
-    def __init__(self, data: Path, seed: int, sync: str) -> None:
+    """`liberties`: each life of the broker takes others; an ack may then take effect late, and none counts as settled."""
+
+    def __init__(self, data: Path, seed: int, sync: str, liberties: bool = False) -> None:
         self.data = data
+        self.liberties = liberties
         self.chance = random.Random(seed)
         self.outcome = Outcome(seed, sync)
         self.tally = Tally()
@@ -118,7 +121,7 @@ class Campaign:
                 self.outcome.kills = number
                 if number % AUDIT == 0:
                     print(f"{number} kills, {len(self.tally.confirmed):,} confirmed", file=sys.stderr, flush=True)
-            with Process(self.data, self.outcome.sync).ready() as broker:
+            with self.process().ready() as broker:
                 self.audit(broker.url)
         except Unreadable as error:
             print(f"after {self.outcome.kills} kills: {error}", file=sys.stderr)
@@ -129,14 +132,18 @@ class Campaign:
         self.outcome.seconds = round(time.monotonic() - began, 1)
         return self.outcome
 
+    def process(self) -> Process:
+        options = ["--liberties", str(self.chance.randrange(10**6))] if self.liberties else []
+        return Process(self.data, self.outcome.sync, *options)
+
     def kill_early(self) -> None:
         """It may be reading its log, or already listen."""
-        with Process(self.data, self.outcome.sync):
+        with self.process():
             time.sleep(self.chance.uniform(*START))
 
     def life(self, audit: bool) -> None:
         """Of the broker, from its start to the kill."""
-        with Process(self.data, self.outcome.sync).ready() as broker:
+        with self.process().ready() as broker:
             if audit:
                 self.audit(broker.url)
             prepare(broker.url)
@@ -148,6 +155,8 @@ class Campaign:
         for thread in threads:
             thread.join()
         for client in clients:
+            if self.liberties:
+                client.tally.settled.clear()
             self.judge(client.tally)
         for client in clients:
             self.tally.add(client.tally)
@@ -163,9 +172,9 @@ class Campaign:
         self.resurrected |= there & self.tally.settled
 
 
-def campaign(kills: int, seed: int, sync: str = "fsync") -> Outcome:
+def campaign(kills: int, seed: int, sync: str = "fsync", liberties: bool = False) -> Outcome:
     with tempfile.TemporaryDirectory() as place:
-        return Campaign(Path(place, "data"), seed, sync).run(kills)
+        return Campaign(Path(place, "data"), seed, sync, liberties).run(kills)
 
 
 def main() -> int:
@@ -173,9 +182,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     parser.add_argument("--sync", default="fsync", choices=("fsync", "write"))
+    parser.add_argument("--liberties", action="store_true", help="of a broker in lawful chaos")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    outcome = campaign(options.kills, options.seed, options.sync)
+    outcome = campaign(options.kills, options.seed, options.sync, options.liberties)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(asdict(outcome), indent=2) + "\n")
     print(", ".join(f"{value:,} {name}" for name, value in asdict(outcome).items() if isinstance(value, int)

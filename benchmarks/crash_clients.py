@@ -45,6 +45,24 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
 
 
+class Content:
+    """The content under way, in however many frames it comes."""
+
+    def __init__(self) -> None:
+        self.missing = 0
+        self.body = b""
+
+    def whole(self, frame: codec.Frame) -> bool:
+        """With this frame, is it?"""
+        if isinstance(frame, codec.Header):
+            self.missing, self.body = frame.body_size, b""
+        elif isinstance(frame, codec.Body):
+            self.missing -= len(frame.payload)
+            self.body += frame.payload
+            return self.missing == 0
+        return False
+
+
 class Wire:
     """A logged-in connection with channel 1 open."""
 
@@ -75,12 +93,13 @@ class Wire:
     def got(self, queue: str) -> int | None:
         """The number in the first message of the queue, which stays with this channel; None if that is empty."""
         self.send(m.BasicGet(1, 0, queue, False))
+        content = Content()
         while True:
             for frame in self.read():
                 if isinstance(frame, m.BasicGetEmpty):
                     return None
-                if isinstance(frame, codec.Body):
-                    return int(frame.payload)
+                if content.whole(frame):
+                    return int(content.body)
 
 
 def prepare(url: str) -> None:
@@ -113,6 +132,7 @@ class Client:
         self.tally = Tally()
         self.held: list[tuple[int, int]] = []
         self.incoming: m.BasicDeliver | None = None
+        self.content = Content()
         self.select()
         self.line.send(m.BasicQos(1, 0, PREFETCH), *(m.BasicConsume(1, 0, queue, queue) for queue in QUEUES))
 
@@ -146,8 +166,8 @@ class Client:
     def take(self, frame: codec.Frame) -> None:
         if isinstance(frame, m.BasicDeliver):
             self.incoming = frame
-        elif isinstance(frame, codec.Body) and self.incoming is not None:
-            self.delivered(self.incoming, int(frame.payload))
+        elif self.content.whole(frame) and self.incoming is not None:
+            self.delivered(self.incoming, int(self.content.body))
         else:
             self.told(frame)
 

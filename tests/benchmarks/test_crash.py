@@ -7,9 +7,10 @@ from random import Random
 
 import pytest
 
+import codec
 from benchmarks import crash
 from benchmarks.crash import Campaign, Process, Unreadable
-from benchmarks.crash_clients import Tally
+from benchmarks.crash_clients import Content, Tally
 
 
 def test_what_was_confirmed_is_there_after_each_kill(tmp_path, monkeypatch, capsys):
@@ -17,6 +18,7 @@ def test_what_was_confirmed_is_there_after_each_kill(tmp_path, monkeypatch, caps
     monkeypatch.setattr("sys.argv", ["crash", "--kills", "5", "--seed", "7"])
     monkeypatch.setattr(crash, "AUDIT", 2)
     monkeypatch.setattr(crash, "EARLY", 0.3)
+    monkeypatch.setattr(crash, "LOAD", (0.2, 0.8))
     assert crash.main() == 0
     figures = json.loads((tmp_path / "build" / "crash.json").read_text())
     assert figures["kills"] == 5
@@ -53,6 +55,13 @@ def test_a_message_that_comes_again_has_to_say_so(made):
     campaign.judge(Tally(delivered={1, 2, 3}, unmarked={1, 3}))
     assert campaign.outcome.unmarked == 1
     assert campaign.resurrected == {2}
+
+
+def test_a_body_may_come_in_pieces():
+    content = Content()
+    frames = [codec.header(1, 4), codec.Body(1, b"12"), codec.Body(1, b"34")]
+    assert [content.whole(frame) for frame in frames] == [False, False, True]
+    assert content.body == b"1234"
 
 
 def test_a_log_that_is_not_readable_is_counted(tmp_path):
