@@ -98,7 +98,7 @@ class Process:
 
 
 class Campaign:
-    """`liberties`: each life of the broker takes others; an ack may then take effect late, and none counts as settled."""
+    """`liberties`: each life of the broker takes others. An ack may then take effect late: none counts as settled."""
 
     def __init__(self, data: Path, seed: int, sync: str, liberties: bool = False) -> None:
         self.data = data
