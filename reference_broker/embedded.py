@@ -4,10 +4,10 @@
         connect(broker.url)
 
 Every instance is its own world, on a free port of the loopback interface. With `clock="virtual"`
-time stands still until `advance` is called. The same seed gives the same server-made names.
-`liberties` makes it do what the text leaves open differently each time, see `freedom`; the number says
-which liberties, and `charter` tells them. A
-`dialect` other than "documented" does as that RabbitMQ does, and introduces itself as it.
+time stands still until `advance` is called. The same seed gives the same server-made names, except
+with a data directory: there may be some of an earlier life. `liberties` makes it do what the text
+leaves open differently each time, see `freedom`; the number says which liberties, and `charter`
+tells them. A `dialect` other than "documented" does as that RabbitMQ does, and introduces itself as it.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class ReferenceBroker:
         self._login = next(iter((users or GUEST).items()))
         self._core = partial(
             make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
-            seed=seed, limits=replace(limits, heartbeat=0) if clock == "virtual" else limits, users=users,
-            consumer_timeout=consumer_timeout, tap=tap,
+            seed=seed if data is None else None, users=users,
+            limits=replace(limits, heartbeat=0) if clock == "virtual" else limits, consumer_timeout=consumer_timeout, tap=tap,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -160,3 +160,13 @@ def test_in_a_process_it_keeps_what_it_kept(tmp_path):
             assert taken(channel, "q") == expected
             channel.basic_publish("", "q", "a", PERSISTENT)
             channel.connection.close()
+
+
+def test_names_made_by_the_broker_are_not_made_again_in_its_next_life(tmp_path):
+    names = []
+    for _ in range(2):
+        with ReferenceBroker(data=tmp_path / "data") as broker:
+            channel = pika.BlockingConnection(pika.URLParameters(broker.url)).channel()
+            names.append(channel.queue_declare("", durable=True).method.queue)
+            channel.connection.close()
+    assert names[0] != names[1]
