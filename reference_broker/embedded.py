@@ -166,7 +166,8 @@ class ReferenceBroker:
         self._core = partial(
             make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
             seed=seed if data is None else None, users=users,
-            limits=replace(limits, heartbeat=0) if clock == "virtual" else limits, consumer_timeout=consumer_timeout, tap=tap,
+            limits=replace(limits, heartbeat=0) if clock == "virtual" else limits,
+            consumer_timeout=consumer_timeout, tap=tap,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
