@@ -133,12 +133,16 @@ class Route:
         missing = [name for name, one in fields.items() if one.required and name not in given]
         if missing:
             raise bad_request("[" + ",".join(f"{{key_missing,{name}}}" for name in missing) + "]")
+        sent = {name: value for name, value in given.items() if not self.left_out(name, value)}
         for name, one in fields.items():
-            if given.get(name) is not None:
-                one.check(name, given[name])
-        return {name: given.get(name, one.default) for name, one in fields.items()} | {
-            name: value for name, value in given.items() if name not in fields
-        }
+            if name in sent:
+                one.check(name, sent[name])
+        return {**{name: one.default for name, one in fields.items()}, **sent}
+
+    def left_out(self, name: str, value: Any) -> bool:
+        """A null where there can be none is as if nothing had been said, unless something must be."""
+        one = (self.fields or {}).get(name)
+        return value is None and one is not None and not one.required and "null" not in one.types
 
 
 Work = Callable[[Ask], Answer]
