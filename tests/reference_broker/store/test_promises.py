@@ -129,7 +129,7 @@ def gaps_are_overlooked(patch):
 def test_a_mistake_is_found(mistake, monkeypatch):
     """Confirmed and lost, settled and back, or not readable."""
 
-    @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
+    @settings(max_examples=6000, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
               derandomize=True, database=None)
     @anything
     def found(schedule, fuse, broken, seed):
