@@ -5,5 +5,7 @@ A pure core (`broker.py` and what it uses: no sockets, no clock, no chance), an 
 """
 
 from reference_broker.embedded import ReferenceBroker
+from reference_broker.limits import Limits
+from reference_broker.tls import Tls
 
-__all__ = ["ReferenceBroker"]
+__all__ = ["Limits", "ReferenceBroker", "Tls"]

@@ -107,14 +107,15 @@ def _login(link: Link, properties: Mapping[str, object]) -> None:
     link.send(codec.ProtocolHeader().encode())
     start = _expect(link, m.ConnectionStart, "header")
     link.server_properties = values.plain(start.server_properties)
-    if b"PLAIN" not in start.mechanisms.split():
+    if target.mechanism.encode() not in start.mechanisms.split():
         raise Unreachable("login", (
-            f"{target.address} offers the login mechanisms {start.mechanisms.decode('utf-8', 'replace')!r}; PLAIN, "
-            "the only one spoken here, is not among them. Enable it in the broker's configuration."
+            f"{target.address} offers the login mechanisms {start.mechanisms.decode('utf-8', 'replace')!r}; "
+            f"{target.mechanism} is not among them. Enable it in the broker's configuration, or choose another with "
+            "?auth_mechanism=plain or external, the two that are spoken here."
         ))
     about = values.table({"product": "amqp-conformance", "platform": "Python", **properties})
-    response = f"\0{target.user}\0{target.password}".encode()
-    link.send(m.ConnectionStartOk(0, about, "PLAIN", response, "en_US"))
+    response = f"\0{target.user}\0{target.password}".encode() if target.mechanism == "PLAIN" else b""
+    link.send(m.ConnectionStartOk(0, about, target.mechanism, response, "en_US"))
 
 
 def _enter(link: Link, heartbeat: int) -> None:

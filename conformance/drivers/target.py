@@ -13,7 +13,10 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 PORTS = {"amqp": 5672, "amqps": 5671}
 EXAMPLE = "amqp://guest:guest@localhost:5672/%2F"
-OPTIONS = ("cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "connection_timeout")
+OPTIONS = (
+    "cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "connection_timeout", "auth_mechanism",
+)
+MECHANISMS = ("plain", "external")
 
 
 class BadUrl(ValueError):
@@ -53,6 +56,11 @@ class Target:
     def timeout(self) -> float:
         """Seconds that one step of the handshake may take."""
         return float(self.options.get("connection_timeout", 10000)) / 1000
+
+    @property
+    def mechanism(self) -> str:
+        """How to log in: PLAIN, or EXTERNAL by client certificate."""
+        return self.options.get("auth_mechanism", "plain").upper()
 
     @property
     def address(self) -> str:
@@ -109,6 +117,8 @@ def _options(query: str) -> dict[str, str]:
             raise BadUrl(f"the query parameter {name!r} is not known; known are {', '.join(OPTIONS)}")
         if name == "verify" and value not in ("verify_peer", "verify_none"):
             raise BadUrl(f"verify={value} is not known; use verify_peer or verify_none")
+        if name == "auth_mechanism" and value.lower() not in MECHANISMS:
+            raise BadUrl(f"auth_mechanism={value} is not known; use {' or '.join(MECHANISMS)}")
         if name == "connection_timeout" and not (value.isdigit() and int(value) > 0):
             raise BadUrl(f"connection_timeout={value} is not a number of milliseconds above 0")
     return options

@@ -91,6 +91,18 @@ def test_the_suite_passes_over_tls(folder: Path, tmp_path: Path) -> None:
     assert "GATE OPEN" in done.stdout
 
 
+def test_the_doctor_by_certificate(mutual: ReferenceBroker, folder: Path) -> None:
+    files = f"cacertfile={folder}/ca.pem&certfile={folder}/client.pem&keyfile={folder}/client.key"
+    url = f"amqps://nobody:wrong@127.0.0.1:{mutual.tls_port}/%2F?{files}"
+    assert conformance("doctor", f"{url}&auth_mechanism=external").returncode == 0
+    assert "login" in conformance("doctor", url).stdout
+
+
+def conformance(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "conformance.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(("files", "says"), [
     (("none.pem", None), "no certificate and key in"), (("server.pem", "client.key"), "no certificate and key in"),
     (("server.pem", "server.key", "none.pem"), "no authorities in"),
