@@ -179,10 +179,19 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
         return
     doom = fact.doomed[0].doom
     assert doom is not None
+    if _by_another(fact, doom.settlement.method_id):
+        return
     seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
     for rule in dict.fromkeys((doom.rule, "ERR-004")):
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}; the connection lives",
                    f"connection: {seen}", doom.seq)
+
+
+def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
+    """Does the end not name the mistake, while something else was under way that may have brought it about?"""
+    named = fact.event.kind == METHOD and ids_of(fact.event) == (60, method_id)
+    living = [channel for channel in fact.connection.channels.values() if not channel.close_seen]
+    return not named and any(channel.pending() or (channel.unproven and channel.doom is None) for channel in living)
 
 
 @judges(ConnectionFailed, "ERR-004")

@@ -220,3 +220,21 @@ def test_a_slot_that_a_race_has_freed_lets_a_delivery_be_under_way(play) -> None
     """ACK-011: a multiple with tag 0 takes what is under way, to a consumer too that seems to have its fill."""
     assert play(UNDER_WAY.format("1 > ack 0 multiple")).broken == []
     assert play(UNDER_WAY.format("")).broken == ["ACK-011"]
+
+
+MISTAKEN = """
+    @queue q quorum
+    @open 1
+    @open 2
+    {}
+    2 > ack 2
+    0 < kicked {}
+"""
+
+
+def test_a_connection_that_fails_without_naming_a_mistake_may_fail_for_something_else(play) -> None:
+    """ERR-002, ERR-004: RabbitMQ loses connections over a consume and a cancel of another channel that met."""
+    crossing = "1 > consume q c1 \n 1 > cancel c1"
+    assert play(MISTAKEN.format(crossing, "541 0 0 INTERNAL_ERROR")).broken == []
+    assert play(MISTAKEN.format("", "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
+    assert play(MISTAKEN.format(crossing, "406 60 80 unknown delivery tag 2")).broken == ["ERR-002", "ERR-004"]
