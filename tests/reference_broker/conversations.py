@@ -212,7 +212,7 @@ QUEUES = {
     "queue, an argument of another type": [typed("x-expires", "I", 9000), typed("x-expires", "l", 9000)],
     "queue, another unknown argument": [queue(x={"odd": 1}), queue(x={"odd": 2}), queue()],
     "delete what is in use": [queue(), consume(), m.QueueDelete(1, 0, Q, if_unused=True)],
-    "delete what is neither": [queue(), consume(), put("1"), m.QueueDelete(1, 0, Q, True, True)],
+    "delete what is neither": [queue(), consume(), put("1"), Await(m.BasicDeliver), m.QueueDelete(1, 0, Q, True, True)],
     "delete what is idle": [queue(), m.QueueDelete(1, 0, Q, True, True)],
     "delete a missing queue": [m.QueueDelete(1, 0, Q, True, True)],
     "purge a missing queue": [m.QueuePurge(1, 0, Q)],
