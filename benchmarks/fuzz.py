@@ -24,8 +24,8 @@ from benchmarks.fuzz_core import Tally, work
 from benchmarks.fuzz_sockets import Report, siege
 
 INPUTS = 1_000_000
-OVER_SOCKETS = 4000
-CORE_SECONDS = 420.0
+OVER_SOCKETS = 3000
+CORE_SECONDS = 360.0
 SIEGE_SECONDS = 30.0
 LEAK_MB = 20.0
 """What the memory of a process may move by without any leak: arenas that are only partly free again."""
