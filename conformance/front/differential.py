@@ -10,12 +10,14 @@ no story passes is listed with the reason, and nothing is claimed of it.
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from itertools import repeat
+from functools import partial
 from typing import Any
 
 from conformance import rules
@@ -76,8 +78,7 @@ def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dic
     scenes, own = 0, set[tuple[str, Kind]]()
     ordered = {side.profile.name: side.profile for side in (after, before)}.values()
     for profile in ordered:
-        with ThreadPoolExecutor(2) as pool:
-            old, new = pool.map(_sightings, (before, after), repeat(profile), repeat(wanted), repeat(say))
+        old, new = _side_by_side((before, after), profile, wanted, say)
         scenes += old[0] + new[0]
         for one, other, here, there in ((before, after, old[1], new[1]), (after, before, new[1], old[1])):
             by_itself = one.profile.name == profile.name
@@ -111,18 +112,34 @@ def _about(side: Side) -> dict[str, str]:
     return {"name": side.name, "profile": side.profile.name, "title": side.profile.title}
 
 
+def _side_by_side(
+    sides: Sequence[Side], profile: Profile, wanted: Collection[str], say: Say,
+) -> list[tuple[int, dict[Kind, Sighting]]]:
+    """The sightings of all sides, which are played at the same time. An interrupt ends them after the scene they are
+    in."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(len(sides)) as pool:
+        try:
+            return list(pool.map(partial(_sightings, profile=profile, wanted=wanted, say=say, stop=stop), sides))
+        except BaseException:
+            stop.set()
+            raise
+
+
 def _sightings(
-    side: Side, profile: Profile, wanted: Collection[str], say: Say,
+    side: Side, profile: Profile, wanted: Collection[str], say: Say, stop: threading.Event,
 ) -> tuple[int, dict[Kind, Sighting]]:
     """How many scenes were played, and what contradicts these rules in them, by rule, words and queue type."""
     found: dict[Kind, Sighting] = {}
     chosen = [one for one in plays() if not one.machine and set(one.check.rules) & set(wanted)
               and one.suits(profile, "smoke")]
-    for one in chosen:
+    for one in itertools.takewhile(lambda _: not stop.is_set(), chosen):
         for sighting in _seen(one, side.held_to(profile)):
             kind = _kind(sighting)
             if kind[0] in wanted and (kind not in found or len(sighting.events) < len(found[kind].events)):
                 found[kind] = sighting
+    if stop.is_set():
+        return 0, {}
     say(f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes, "
         f"{len({rule for rule, *_ in found})} rules contradicted")
     return len(chosen), found
