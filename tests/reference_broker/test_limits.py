@@ -125,20 +125,25 @@ def test_http_is_not_read_without_end(impatient: ReferenceBroker) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
-def test_publishers_wait_while_memory_is_low() -> None:
+@pytest.fixture
+def small() -> Iterator[ReferenceBroker]:
     with ReferenceBroker(limits=Limits(memory=400_000), http_port=0) as broker:
-        with connected(broker, HELLO) as publisher, connected(broker, HELLO) as half:
-            half.sendall(m.BasicPublish(1, 0, "", "q").encode() + codec.header(1, 10_000_000).encode())
-            publisher.sendall(codec.content(m.BasicPublish(1, 0, "", "q"), bytes(30_000), frame_max=8192) * 20)
-            publisher.sendall(m.ConfirmSelect(1).encode())
-            half.sendall(codec.Body(1, bytes(8000)).encode() * 5)
-            core = broker._server.broker
-            held = until(lambda: core.alarm and core.memory.used())
-            assert 400_000 < held < 450_000
-            until(lambda: sum(one.blocked for one in core.connections) == 2)
-            with connected(broker, HELLO + m.QueuePurge(1, 0, "q").encode()):
-                until(lambda: core.alarm is None and not any(one.blocked for one in core.connections))
-                until(lambda: core.vhost.queues["q"].count() > 0)
+        yield broker
+
+
+def test_publishers_wait_while_memory_is_low(small: ReferenceBroker) -> None:
+    with connected(small, HELLO) as publisher, connected(small, HELLO) as half:
+        half.sendall(m.BasicPublish(1, 0, "", "q").encode() + codec.header(1, 10_000_000).encode())
+        publisher.sendall(codec.content(m.BasicPublish(1, 0, "", "q"), bytes(30_000), frame_max=8192) * 20)
+        publisher.sendall(m.ConfirmSelect(1).encode())
+        half.sendall(codec.Body(1, bytes(8000)).encode() * 5)
+        core = small._server.broker
+        held = until(lambda: core.alarm and core.memory.used())
+        assert 400_000 < held < 450_000
+        until(lambda: sum(one.blocked for one in core.connections) == 2)
+        with connected(small, HELLO + m.QueuePurge(1, 0, "q").encode()):
+            until(lambda: core.alarm is None and not any(one.blocked for one in core.connections))
+            until(lambda: core.vhost.queues["q"].count() > 0)
 
 
 def until(true) -> object:
