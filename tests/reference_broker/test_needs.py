@@ -127,7 +127,7 @@ def test_dialects_differ_in_passive_declarations_and_words(connect: Callable[...
         core = Broker(dialect=dialects.dialect(name))
         core.permit("guest", "/", Permission("^$", "", ""))
         client = type(connect())(core).open()
-        code, text = told(client.send(m.QueueDeclare(1, 0, "q", passive=True)))
+        code, _ = told(client.send(m.QueueDeclare(1, 0, "q", passive=True)))
         assert code == (403 if passive else 404)
         client.reopen()
         assert told(client.send(m.QueueDeclare(1, 0, "q")))[1].startswith(f"ACCESS_REFUSED - {words} queue 'q'")
