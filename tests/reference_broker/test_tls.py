@@ -71,11 +71,11 @@ def test_pika_without_one_where_it_is_required(mutual: ReferenceBroker, folder: 
 
 
 def test_plain_and_secure_ports_lead_to_the_same_queues(folder: Path) -> None:
-    with ReferenceBroker(tls=tls(folder, "optional")) as broker:
-        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-            connection.channel().queue_declare("q")
-            with pika.BlockingConnection(parameters(broker, folder, False)) as secure:
-                assert secure.channel().queue_declare("q", passive=True).method.queue == "q"
+    opened = pika.BlockingConnection
+    with ReferenceBroker(tls=tls(folder, "optional")) as broker, opened(pika.URLParameters(broker.url)) as connection:
+        connection.channel().queue_declare("q")
+        with opened(parameters(broker, folder, False)) as secure:
+            assert secure.channel().queue_declare("q", passive=True).method.queue == "q"
 
 
 def test_the_suite_passes_over_tls(folder: Path, tmp_path: Path) -> None:
