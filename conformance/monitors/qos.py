@@ -17,7 +17,8 @@ from conformance.model.facts import (
     FoundEmpty,
     Unrequested,
 )
-from conformance.model.records import DEAD, WAITING, HardDoom
+from conformance.model.queues import Queue
+from conformance.model.records import DEAD, OUT, WAITING, Delivery, HardDoom
 from conformance.monitors import slots
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -140,7 +141,7 @@ def unhindered(fact: Delivered, notes: Notes) -> None:
 def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody has room to take it."""
     queue, others = fact.queue, [taker for taker in fact.queue.takers if taker is not fact.taker]
-    if not others or not all(_stopped(taker.consumer, fact.since) for taker in others):
+    if not others or not all(_stopped(queue, taker.consumer, fact.since) for taker in others):
         return
     for copy in queue.waiting():
         if copy.entry != DEAD and 0 < copy.proof <= fact.since:
@@ -149,9 +150,17 @@ def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
             return
 
 
-def _stopped(consumer: Consumer | None, since: int) -> bool:
-    """Could this consumer take nothing since then?"""
-    return consumer is not None and not consumer.limit_moved and 0 < consumer.window.full_at <= since
+def _stopped(queue: Queue, consumer: Consumer | None, since: int) -> bool:
+    """Could this consumer take nothing since then? What a race may have settled fills no slot for certain."""
+    if consumer is None or consumer.limit_moved or not 0 < consumer.window.full_at <= since:
+        return False
+    held = (copy.holder for copy in queue.copies.values() if copy.place == OUT and not copy.shaky)
+    return sum(one is not None and one.consumer is consumer and _surely(one) for one in held) >= consumer.limit
+
+
+def _surely(delivery: Delivery) -> bool:
+    channel = delivery.channel
+    return not delivery.shaky and not channel.vague and channel.unacked.get(delivery.tag) is delivery
 
 
 @judges(Answered, "QOS-024", "QOS-023")

@@ -238,3 +238,25 @@ def test_a_connection_that_fails_without_naming_a_mistake_may_fail_for_something
     assert play(MISTAKEN.format(crossing, "541 0 0 INTERNAL_ERROR")).broken == []
     assert play(MISTAKEN.format("", "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
     assert play(MISTAKEN.format(crossing, "406 60 80 unknown delivery tag 2")).broken == ["ERR-002", "ERR-004"]
+
+
+SHARED = """
+    @queue q
+    @open 1
+    1 > qos 2
+    1 < qos-ok
+    @consume 1 q c1
+    {}
+    @stock q m1 m2 m3
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    {}
+    1 > get q
+    1 < get-empty               # m3 is under way to c1
+"""
+
+
+def test_a_limit_is_reached_for_certain_only_by_what_no_race_has_settled(play) -> None:
+    """QOS-014: the nack of all may have met both deliveries; so the next one is a mistake, or frees a slot."""
+    assert play(SHARED.format("1 > nack 0 multiple requeue", "1 > nack 1 requeue")).broken == []
+    assert play(SHARED.format("", "")).broken == ["QOS-014"]
