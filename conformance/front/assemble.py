@@ -119,7 +119,8 @@ class _Scope:
         )
         if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
             return Verdict.DEVIATES, None
-        if verdict is Verdict.HELD and self._frame.known.race(rule.id, self._queue_types):
+        unmet = verdict is Verdict.HELD or (verdict is Verdict.UNDER_TESTED and self._frame.complete)
+        if unmet and self._frame.known.race(rule.id, self._queue_types):
             return Verdict.DEVIATES, UNMET
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
             return Verdict.HARNESS_ERROR, "a check of this rule failed through a fault of the suite"

@@ -145,6 +145,9 @@ def test_a_known_race_that_was_not_met_is_no_reason_to_say_that_a_rule_holds() -
     assert unmet.deviation is not None
     assert unmet.deviation["note"] == "a race"
     assert unmet.reason == "a known race, which this run did not meet"
+    rarely = ledger(entry("a", exercised={"ACK-002": 0}))
+    for known, verdict in ((gate.Known((race,)), "deviates"), (gate.Known(), "under-tested")):
+        assert rule_of(build(rarely, replace(FRAME, known=known)), "ACK-002").verdict == verdict
 
 
 def test_a_machine_makes_every_judged_rule_part_of_the_run() -> None:
