@@ -20,6 +20,7 @@ from conformance import brokers
 from conformance.brokers import BrokerUnderTest
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.raw import BadUrl, Item
+from conformance.drivers.sweep import sweep
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
 from conformance.evidence.story import heard
 from conformance.front.cases import SCHEMA
@@ -36,6 +37,7 @@ class StageWire:
 
     def __init__(self, stage: Stage) -> None:
         self._stage, self._seen = stage, 0
+        self._queues, self._exchanges = set[str](), set[str]()
 
     def connect(self, name: str, capabilities: Mapping[str, object]) -> None:
         self._stage.connect(name, capabilities)
@@ -43,7 +45,13 @@ class StageWire:
     def hang_up(self, name: str) -> None:
         self._stage.connections[name].hang_up()
 
+    def clean(self) -> None:
+        """Removes what the story declared, from outside."""
+        sweep(self._stage.target, filter(None, self._queues), filter(None, self._exchanges), self._stage.deadline)
+
     def send(self, name: str, rows: list[dict[str, Any]]) -> None:
+        self._queues |= {row.get("queue", "") for row in rows if row["method"] == "queue.declare"}
+        self._exchanges |= {row.get("exchange", "") for row in rows if row["method"] == "exchange.declare"}
         connection = self._stage.connections[name]
         if connection.alive:
             connection.holding = True
@@ -52,6 +60,7 @@ class StageWire:
     def receive(self, seconds: float) -> list[dict[str, Any]]:
         self._stage.pump(seconds)
         new, self._seen = self._stage.events[self._seen:], len(self._stage.events)
+        self._queues |= {event.queue or "" for event in new if event.method == "queue.declare-ok"}
         return [frame for event in new if (frame := heard(event)) is not None]
 
 
@@ -110,7 +119,8 @@ def _perform(case: Mapping[str, Any], broker: BrokerUnderTest, number: int) -> t
     stage = Stage(broker.target, broker.profile, recorder, "replay", (case["rule"],), case["queue_type"],
                   broker.deadline)
     prefix = f"{recorder.private_name()}.{id(stage):x}.{number}."
-    player = Player(list(case["story"]), StageWire(stage), prefix, max(1.0, min(broker.deadline, 3.0)))
+    wire = StageWire(stage)
+    player = Player(list(case["story"]), wire, prefix, max(1.0, min(broker.deadline, 3.0)))
     try:
         verdict = player.play()
         if verdict != UNCLEAR:
@@ -121,6 +131,7 @@ def _perform(case: Mapping[str, Any], broker: BrokerUnderTest, number: int) -> t
         verdict, player.said = UNCLEAR, f"The exchange cannot be repeated: {end}."
     finally:
         stage.cleanup()
+        wire.clean()
     found = [one for one in stage.judgement.findings if one.rule == case["rule"] and one.certain]
     if found:
         return BROKEN, f"allowed   {found[0].allowed}\nobserved  {found[0].observed}"

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pika
 import pytest
+from pika.exceptions import ChannelClosedByBroker
 
 from codec import wire
 from codec.methods import BY_NAME
@@ -23,7 +25,7 @@ from conformance.cli import main
 from conformance.drivers.raw import Target
 from conformance.evidence import pcap
 from conformance.evidence.scripts import raw
-from conformance.front import cases, checks, trial
+from conformance.front import cases, checks, replay, trial
 from conformance.front.hunt import held_to
 from conformance.front.plays import Bench, plays_for
 from conformance.ledger import Witness
@@ -138,6 +140,20 @@ def test_replay_tells_a_mended_broker_from_one_that_is_not(
     assert "STILL BROKEN (2 of 2)" in capsys.readouterr().out
     assert main(["replay", str(path), "--times", "2"]) == 0
     assert capsys.readouterr().out.startswith("FIXED")
+
+
+def test_replay_leaves_no_queue_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, declared = tmp_path / "case.json", set[str]()
+    path.write_text(json.dumps(document(SAMPLE[0])))
+    heard = replay.heard
+    monkeypatch.setattr(replay, "heard", lambda event: declared.add(event.queue or "") or heard(event))
+    with ReferenceBroker() as broker:
+        assert main(["replay", str(path), broker.url, "--times", "1"]) == 0
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as client:
+            for name in declared - {""}:
+                with pytest.raises(ChannelClosedByBroker, match="404"):
+                    client.channel().queue_declare(name, passive=True)
+    assert declared - {""}
 
 
 def test_a_case_follows_its_schema() -> None:
