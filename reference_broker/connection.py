@@ -38,7 +38,6 @@ from reference_broker.queue import Queue
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
 
-CONTENT = (codec.Header, codec.Body)
 Outbound = codec.Method | codec.Heartbeat | codec.ProtocolHeader | tuple[codec.Method, Message]
 
 
@@ -100,7 +99,15 @@ class Connection:
     def work(self, frames: Iterator[codec.Frame]) -> None:
         """Take these frames, as far as there is room for what they have us say."""
         for frame in frames:
-            self.receive(frame)
+            try:
+                if frame.channel and self.phase is Phase.RUNNING:
+                    self.on_channel(frame.channel, frame)
+                else:
+                    self.beside_channels(frame)
+            except ChannelException as error:
+                self.close_channel(self.channels[frame.channel], error, self.offender(frame))
+            except ConnectionException as error:
+                self.close(error, self.offender(frame))
             if len(self.outbox) > UNSAID or self.outgoing.held > self.outgoing.count or self.blocked:
                 self.waiting.extend(frames)
                 self.broker.dirty[self] = None
@@ -135,19 +142,12 @@ class Connection:
 
     # -- frames in
 
-    def receive(self, frame: codec.Frame) -> None:
-        number = frame.channel
-        try:
-            if number == 0:
-                self.control(frame)
-            elif self.phase is Phase.RUNNING:
-                self.on_channel(number, frame)
-            elif self.phase not in (Phase.CLOSING, Phase.CLOSED):
-                raise ConnectionException(ReplyCode.CHANNEL_ERROR, "connection is not open yet")
-        except ChannelException as error:
-            self.close_channel(self.channels[number], error, self.offender(frame))
-        except ConnectionException as error:
-            self.close(error, self.offender(frame))
+    def beside_channels(self, frame: codec.Frame) -> None:
+        """On channel 0, or on another while the connection is not open."""
+        if frame.channel == 0:
+            self.control(frame)
+        elif self.phase not in (Phase.CLOSING, Phase.CLOSED):
+            raise ConnectionException(ReplyCode.CHANNEL_ERROR, "connection is not open yet")
 
     def offender(self, frame: codec.Frame) -> tuple[int, int]:
         """The method to blame: the one whose content is under way, else the frame itself."""
@@ -176,7 +176,7 @@ class Connection:
                 action = channel_step(phase, type(frame))
                 if action is not None:
                     getattr(self, action)(frame)
-        elif not isinstance(frame, CONTENT):
+        elif isinstance(frame, codec.Heartbeat):
             raise ConnectionException(ReplyCode.UNEXPECTED_FRAME, "heartbeat on a channel other than 0")
         elif channel is None or not channel.closing:
             self.on_content(number, frame)

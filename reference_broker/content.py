@@ -29,7 +29,11 @@ class Assembly:
         elif isinstance(frame, codec.Header):
             raise unexpected("expected content body, got non content body frame instead")
         else:
-            self._append(frame)
+            self.missing -= len(frame.payload)
+            if self.missing < 0:
+                size = sum(map(len, self.bodies)) + len(frame.payload)
+                raise ConnectionException(ReplyCode.FRAME_ERROR, f"body of {size} octets is longer than announced")
+            self.bodies.append(frame.payload)
         return self.missing == 0
 
     def interrupted(self) -> ConnectionException:
@@ -49,18 +53,6 @@ class Assembly:
             )
         self.header = frame
         self.missing = frame.body_size
-
-    def _append(self, frame: codec.Body) -> None:
-        if len(frame.payload) > self.missing:
-            raise ConnectionException(
-                ReplyCode.FRAME_ERROR,
-                f"body of {self._size() + len(frame.payload)} octets is longer than announced",
-            )
-        self.missing -= len(frame.payload)
-        self.bodies.append(frame.payload)
-
-    def _size(self) -> int:
-        return sum(map(len, self.bodies))
 
     def _no_header(self, got: str) -> ConnectionException:
         return unexpected(f"expected content header for class {self.method.CLASS_ID}, got {got} instead")

@@ -42,7 +42,9 @@ class Message:
 
     def frames(self, channel: int, frame_max: int) -> bytes:
         """Header and body frames for `channel`. The header is encoded once: only its channel differs."""
-        raw = self._raw_header or self.raw_header(True)
+        raw = self._raw_header
+        if raw is None:
+            raw = self._raw_header = self.header.encode()
         number, body, room = channel.to_bytes(2, "big"), self.body, frame_max - FRAME_OVERHEAD
         if not body:
             return b"".join((raw[:1], number, raw[3:]))
@@ -77,7 +79,7 @@ class Message:
 def addressed(exchange: str, routing_key: str, header: codec.Header, body: bytes) -> Message:
     """A message as published; its headers CC and BCC name more routing keys, and BCC stays behind."""
     fields = header.headers
-    if not fields or not any(name in ("CC", "BCC") for name, _, _ in fields):
+    if fields is None or not any(name in ("CC", "BCC") for name, _, _ in fields):
         return Message(exchange, routing_key, header, body)
     more_keys = (*listed(fields, "CC"), *listed(fields, "BCC"))
     properties = {**header.properties(), "headers": [field for field in fields if field[0] != "BCC"]}

@@ -77,8 +77,9 @@ class Consumer:
 
     def obstacle(self) -> Limit | None:
         """The limit that keeps this consumer from taking one more message, if any."""
-        if self.channel.connection.outgoing.full():
-            return self.channel.connection.outgoing
+        outgoing = self.channel.connection.outgoing
+        if outgoing.stalled or outgoing.held >= outgoing.count:
+            return outgoing
         if self.pause.held:
             return self.pause
         if self.own.full() and not self.no_ack:

@@ -51,6 +51,7 @@ class Queue:
         self.table = table
         self.declared = self.settings = settings
         """As its arguments say, and as they and the policy that holds for it say together."""
+        self.limited = settings.length_limited()
         self.quorum = Quorum(vhost.dialect, settings.delivery_limit) if settings.quorum else None
         self.entry: Callable[[float, Message, float | None], Entry] = Entry if self.quorum is None else Counted
         self.ready = self.nothing()
@@ -89,7 +90,7 @@ class Queue:
             self.pump()
         if self.expiring:
             self.expire()
-        if self.settings.length_limited():
+        if self.limited:
             self.trim()
 
     # -- messages out
@@ -157,6 +158,7 @@ class Queue:
     def heed(self, definition: Mapping[str, Any]) -> None:
         """From now on this is its policy."""
         self.settings = with_policy(self.declared, definition)
+        self.limited = self.settings.length_limited()
         self.expiring = self.expiring or self.settings.message_ttl is not None
         if self.quorum is not None:
             self.quorum.set_limit(self.settings.delivery_limit)

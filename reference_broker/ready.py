@@ -73,7 +73,8 @@ class Ready:
         return self.fresh[0]
 
     def pop(self) -> Entry:
-        entry = heappop(self.returned)[1] if self._returned_first() else self.fresh.popleft()
+        returned_first = self.returned and self._returned_first()
+        entry = heappop(self.returned)[1] if returned_first else self.fresh.popleft()
         self.octets -= len(entry.message.body)
         return entry
 

@@ -50,6 +50,7 @@ class Timeouts:
         self.channel = channel
         self.clock = channel.vhost.clock
         self.lines: dict[Consumer, Line] = {}
+        self.by_channel = channel.vhost.dialect.consumer_timeout == "channel"
         self.ticking = False
         self.began = self.clock.now
 
@@ -66,7 +67,7 @@ class Timeouts:
         return (min(known) if known else settings.general_timeout()) / 1000
 
     def watches(self, queue: Queue) -> bool:
-        return self.channel.vhost.dialect.consumer_timeout == "queue" and queue.quorum is not None
+        return queue.quorum is not None and self.channel.vhost.dialect.consumer_timeout == "queue"
 
     # -- deliveries begin
 
@@ -77,7 +78,7 @@ class Timeouts:
 
     def began_with(self, delivery: Delivery) -> None:
         """A delivery is out."""
-        if self.channel.vhost.dialect.consumer_timeout == "channel":
+        if self.by_channel:
             delivery.since = self.clock.now
             self.tick_later()
         elif self.watches(delivery.queue):
