@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from conformance.events import Event
 from conformance.model.channels import GIVEN_UP, LIVE, OPEN, TIMED, Channel, Consumer
 from conformance.model.facts import Fact, Notified, Overdue, TimedOut
-from conformance.model.records import GONE, OUT, RETURNED_LATE, Delivery, Settlement
+from conformance.model.records import GONE, OUT, RETURNED_LATE, WAITING, Delivery, Settlement
 
 if TYPE_CHECKING:
     from conformance.model.connections import Connection
@@ -212,12 +212,17 @@ def overtaken(model: Model, event: Event, queue: Queue) -> None:
 
 
 def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
-    """A settlement that was under way when the time was over moves nothing, and the message may be back."""
-    settlement, timer, queue = delivery.settlement, delivery.timer, delivery.copy.queue
-    if delivery.copy.place != GONE or settlement is None or timer is None or dialect(model, queue) != "queue":
+    """A settlement that was under way when the time was over moves nothing, and the message may be back; a return
+    has not been counted as one then."""
+    settlement, timer, copy = delivery.settlement, delivery.timer, delivery.copy
+    if settlement is None or timer is None or dialect(model, copy.queue) != "queue":
         return
-    if timer.possible(settlement.accepted_ns or event.time_ns):
-        queue.unsettle(delivery.copy, shaky=True)
+    if not timer.possible(settlement.accepted_ns or event.time_ns):
+        return
+    if copy.place == GONE:
+        copy.queue.unsettle(copy, shaky=True)
+    elif copy.place == WAITING:
+        copy.miscounted = True
 
 
 def _costs_the_channel(delivery: Delivery, now: int) -> bool:

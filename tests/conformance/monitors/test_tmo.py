@@ -258,3 +258,11 @@ def test_what_was_settled_too_late_may_come_again(play) -> None:
     again = ON + HELD + "- wait 0.8\n1 > ack 1\n{}- wait 0.3\n1 < deliver c1 2 m1 q redelivered x-acquired-count=1"
     assert play(again.format("")).broken == []
     assert "MODE-004" in play(again.format("@barrier 1\n")).broken
+
+
+def test_what_was_returned_too_late_was_not_counted(play) -> None:
+    """RQ-012: the message was back already when the reject arrived, and a time-out is no failure."""
+    again = ON + HELD + "- wait 0.8\n1 > reject 1 requeue\n{}- wait 0.3\n1 < deliver c1 2 m1 q redelivered "
+    again += "x-acquired-count=1"
+    assert play(again.format("")).broken == []
+    assert "RQ-012" in play(again.format("@barrier 1\n")).broken
