@@ -1,8 +1,8 @@
 """The same command here, on a standalone cluster and through Spark Connect: the same verdicts and evidence.
 
-`make test` has one run, through a Connect server whose workers are a standalone cluster; the verdicts of a run here are
-those of the plain fold in other tests. `make test-cluster` (CLUSTER_LONG) has all three, and a recording ten times as
-long.
+`make test` judges once, through a Connect server whose workers are a standalone cluster; the verdicts of a run here are
+those of the plain fold in other tests. `make test-cluster` (CLUSTER_LONG) has the whole command on all three, and a
+recording ten times as long.
 """
 
 from __future__ import annotations
@@ -54,17 +54,33 @@ def traffic(tmp_path: Path, mixed: list[Event]) -> Path:
     return tmp_path / "long"
 
 
-def held(document: dict[str, Any], table_of: dict[str, str], folder: Path) -> None:
-    for run in document["runs"]:
-        assert {rule["id"]: rule["verdict"] for rule in run["rules"]} == table_of
-    assert "broken" in table_of.values()
+def took_part(folder: Path) -> None:
     assert len(list(folder.glob("work*/app-*"))) == 2, "both workers took part"
+
+
+JUDGES = """
+import sys
+from pathlib import Path
+from reports.pipeline.inputs import gather
+from reports.pipeline.job import Job
+from reports.pipeline.lake import Lake
+from reports.pipeline.session import session
+job = Job(session(remote=sys.argv[3]), Lake(Path(sys.argv[2])), lambda stage, done, known: None)
+for row in job.verdicts(job.judged(gather([Path(sys.argv[1])]))):
+    print(row.rule, row.verdict)
+"""
 
 
 @pytest.mark.skipif(LONG, reason="the longer test has it")
 def test_through_connect_on_a_cluster(recorded: Path, tmp_path: Path, table_of: dict[str, str]) -> None:
     with cluster.standalone(tmp_path / "cluster") as master, cluster.connect(tmp_path / "connect", master) as server:
-        held(checked(recorded, tmp_path / "beyond", "--remote", server), table_of, tmp_path / "cluster")
+        ran = subprocess.run(
+            [sys.executable, "-c", JUDGES, str(recorded), str(tmp_path / "lake"), server], cwd=ROOT,
+            capture_output=True, text=True, timeout=600, check=False,
+        )
+    assert ran.returncode == 0, ran.stderr
+    assert dict(line.split() for line in ran.stdout.splitlines()) == table_of
+    took_part(tmp_path / "cluster")
 
 
 @pytest.mark.skipif(not LONG, reason="make test-cluster")
@@ -77,4 +93,7 @@ def test_everywhere_the_same(traffic: Path, tmp_path: Path, table_of: dict[str, 
         jobs.append(pool.submit(checked, traffic, tmp_path / "beyond", "--remote", server.result()))
         first, *others = [job.result() for job in jobs]
     assert all(one == first for one in others)
-    held(first, table_of, tmp_path / "cluster")
+    for run in first["runs"]:
+        assert {rule["id"]: rule["verdict"] for rule in run["rules"]} == table_of
+    assert "broken" in table_of.values()
+    took_part(tmp_path / "cluster")
