@@ -68,10 +68,10 @@ def acks() -> bytes:
 
 
 class Load:
-    """One producer and one consumer on a queue of their own, which `close` deletes."""
+    """One producer and one consumer on a queue of their own, which goes with the consumer, or is deleted by `close`."""
 
     def __init__(self, url: str, persistent: bool) -> None:
-        self.url, self.acks = url, acks()
+        self.url, self.persistent, self.acks = url, persistent, acks()
         self.producer, self.consumer = Line(url), Line(url)
         self.queue = f"amqp-conformance.bench.{os.getpid()}.{next(NUMBERS)}"
         self.consumer.call(m.QueueDeclare(1, 0, self.queue, durable=persistent, exclusive=not persistent))
@@ -119,9 +119,10 @@ class Load:
     def close(self) -> None:
         self.consumer.socket.close()
         self.producer.socket.close()
-        sweeper = Line(self.url)
-        sweeper.call(m.QueueDelete(1, 0, self.queue))
-        sweeper.socket.close()
+        if self.persistent:
+            sweeper = Line(self.url)
+            sweeper.call(m.QueueDelete(1, 0, self.queue))
+            sweeper.socket.close()
 
 
 def listener(port: int) -> int:
