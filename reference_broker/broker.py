@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
+from typing import cast
 
 from codec import values
 from codec.errors import ReplyCode
@@ -19,6 +20,7 @@ from reference_broker.dialects import DOCUMENTED, Dialect
 from reference_broker.errors import ConnectionException
 from reference_broker.limits import Limits, Memory, Newcomers
 from reference_broker.origin import Origin
+from reference_broker.outbox import Outbox
 from reference_broker.parts import Parts
 from reference_broker.vhost import VirtualHost
 
@@ -78,7 +80,7 @@ class Broker:
         self.alarm: str | None = None
         """Why nobody may publish for now."""
         self.connections: dict[Connection, None] = {}
-        self.dirty: dict[Connection, None] = {}
+        self.dirty: dict[Outbox, None] = {}
         self.server_properties = values.table(
             {
                 "product": product or dialect.product,
@@ -167,4 +169,4 @@ class Broker:
     def take_dirty(self) -> Iterable[Connection]:
         """The connections that have something to say since the last call."""
         dirty, self.dirty = self.dirty, {}
-        return dirty
+        return cast("Iterable[Connection]", dirty)

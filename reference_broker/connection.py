@@ -1,6 +1,6 @@
 """One connection: bytes in, effects out, the tables of `lifecycle.py` in between.
 
-`feed` takes whatever octets arrived. What is to be said to the peer collects in the outbox and is
+`feed` takes whatever octets arrived. What is to be said to the peer collects in the outbox (`outbox.py`) and is
 encoded by `take`, once per tick, so that many small answers leave as one write. `finished` says that
 the transport is to be closed once the outbox is empty. The connection does not know what carries it.
 
@@ -30,20 +30,17 @@ from reference_broker.content import Assembly
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed
 from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
 from reference_broker.limits import PATIENCE, SMALLEST_FRAME_MAX, UNREAD, UNSAID
-from reference_broker.message import FRAME_OVERHEAD, Message
+from reference_broker.message import FRAME_OVERHEAD
 from reference_broker.origin import Origin
-from reference_broker.prefetch import Outgoing
+from reference_broker.outbox import Outbox
 from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
 
-Outbound = codec.Method | codec.Heartbeat | codec.ProtocolHeader | tuple[codec.Method, Message]
-
-
-class Connection:
+class Connection(Outbox):
     def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+        super().__init__(broker)
         self.parts = broker.parts
         self.vhost = broker.vhost
         self.origin = Origin()
@@ -53,18 +50,13 @@ class Connection:
         self.greeting = b""
         self.channels: dict[int, Channel] = {}
         self.assemblies: dict[int, Assembly] = {}
-        self.confirming: dict[Channel, None] = {}
         self.exclusive: dict[Queue, None] = {}
-        self.outbox: list[Outbound] = []
-        self.outgoing = Outgoing(broker.limits.outgoing)
         self.waiting: deque[codec.Frame] = deque()
         self.broken: codec.MalformedFrame | None = None
         self.last_size = 0
         """Of a body. Most are like the one before: the same number takes no place of its own in each message."""
         self.blocked = False
         """It has published during an alarm: the rest of what it sends waits until that is over."""
-        self.unread = 0
-        """Octets that were written and that the peer has not taken, as far as the driver knows."""
         self.user = ""
         self.mechanism = ""
         self.restricted: Permission | None = None
@@ -72,7 +64,6 @@ class Connection:
         self.client_properties: values.FieldTable = []
         self.capabilities: dict[str, object] = {}
         self.channel_max = broker.limits.channel_max
-        self.frame_max = broker.limits.frame_max
         self.heartbeat = 0
         self.came_at = self.heard_at = self.wrote_at = broker.clock.now
 
@@ -221,32 +212,7 @@ class Connection:
         else:
             raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
 
-    # -- effects out
-
-    def send(self, item: Outbound) -> None:
-        self.outbox.append(item)
-        self.broker.dirty[self] = None
-
-    def send_ahead(self, ok: m.BasicCancelOk) -> None:
-        """Before what is on its way to the consumer."""
-        for place, item in enumerate(self.outbox):
-            method = item[0] if isinstance(item, tuple) else None
-            if isinstance(method, m.BasicDeliver) and (
-                (method.channel, method.consumer_tag) == (ok.channel, ok.consumer_tag)
-            ):
-                self.outbox.insert(place, ok)
-                self.broker.dirty[self] = None
-                return
-        self.send(ok)
-
-    def send_content(self, method: codec.Method, message: Message) -> None:
-        self.outgoing.held += len(message.body)
-        self.outbox.append((method, message))
-        self.broker.dirty[self] = None
-
-    def confirm(self, channel: Channel) -> None:
-        self.confirming[channel] = None
-        self.broker.dirty[self] = None
+    # -- effects out (see `outbox`)
 
     def take(self) -> bytes:
         """End of the tick: everything to be written now, as octets."""
@@ -263,25 +229,6 @@ class Connection:
         if self.waiting:
             self.go_on()
         return data
-
-    def leaving(self) -> list[Outbound]:
-        """What is to be written now, taken out of the outbox."""
-        items, self.outbox = self.outbox, []
-        return items
-
-    def encode(self, item: Outbound) -> bytes:
-        if not isinstance(item, tuple):
-            return item.encode()
-        method, message = item
-        return method.encode() + message.frames(method.channel, self.frame_max)
-
-    def stall(self, stalled: bool) -> None:
-        """The transport cannot take more for now, or can again."""
-        self.outgoing.stalled = stalled
-        if not stalled:
-            self.unread = 0
-            self.outgoing.wake()
-            self.broker.dirty[self] = None
 
     def keeps(self) -> int:
         """Octets of bodies that are unacked here, or have arrived in part."""

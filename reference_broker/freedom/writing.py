@@ -15,7 +15,8 @@ from reference_broker.lifecycle import Phase
 from reference_broker.message import FRAME_OVERHEAD
 
 if TYPE_CHECKING:
-    from reference_broker.connection import Connection, Outbound
+    from reference_broker.connection import Connection
+    from reference_broker.outbox import Outbound
 
 LIBERTIES: list[Liberty] = []
 SPECIFICATION = "AMQP 0-9-1 specification"

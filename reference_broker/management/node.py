@@ -21,7 +21,7 @@ from reference_broker.management.route import NOT_FOUND, Refusal
 from reference_broker.vhost import VirtualHost
 
 if TYPE_CHECKING:
-    from reference_broker.connection import Outbound
+    from reference_broker.outbox import Outbound
 
 
 @dataclass(slots=True)

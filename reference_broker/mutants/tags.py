@@ -6,10 +6,11 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.confirms import Confirms
-from reference_broker.connection import Connection, Outbound
+from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException, precondition
 from reference_broker.message import Entry
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.outbox import Outbound
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue

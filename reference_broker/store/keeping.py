@@ -20,8 +20,9 @@ from codec.values import FieldTable
 from reference_broker import basic, routing
 from reference_broker.broker import Broker
 from reference_broker.channel import Channel
-from reference_broker.connection import Connection, Outbound
+from reference_broker.connection import Connection
 from reference_broker.message import Entry, Kept, Message
+from reference_broker.outbox import Outbound
 from reference_broker.parts import Handler, Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
