@@ -50,11 +50,12 @@ def order(fact: Delivered, notes: Notes) -> None:
 
 
 def _fresh(fact: Delivered, notes: Notes) -> None:
-    """A message that was never delivered comes out."""
+    """A message that was never delivered comes out. Where its publish was not seen, nothing is known to be older."""
     copy, queue = fact.copy, fact.queue
+    known = copy.publisher is not None
     if len(queue.fresh) > 1:
         notes.exercise("RQ-006")
-    for earlier in islice(queue.fresh.values(), WINDOW):
+    for earlier in islice(queue.fresh.values(), WINDOW if known else 0):
         if earlier is copy:
             break
         if earlier.older_than(copy) and not queue.others(earlier.entered, fact.taker):
@@ -64,7 +65,7 @@ def _fresh(fact: Delivered, notes: Notes) -> None:
     if queue.order == "tail":
         return
     for waiting in islice(queue.returned.values(), WINDOW):
-        ranked = queue.order != "original" or waiting.older_than(copy)
+        ranked = queue.order != "original" or (known and waiting.older_than(copy))
         if ranked and _certainly_there(fact, waiting):
             rules = ("RQ-004", "RQ-001" if queue.order == "original" else "RQ-003")
             _passed_over(fact, waiting, rules, notes)

@@ -260,3 +260,26 @@ def test_a_limit_is_reached_for_certain_only_by_what_no_race_has_settled(play) -
     """QOS-014: the nack of all may have met both deliveries; so the next one is a mistake, or frees a slot."""
     assert play(SHARED.format("1 > nack 0 multiple requeue", "1 > nack 1 requeue")).broken == []
     assert play(SHARED.format("", "")).broken == ["QOS-014"]
+
+
+BY_TOPIC = """
+    @confirming 1
+    1 > declare
+    1 < declare-ok q
+    1 > exchange x topic
+    1 < exchange-ok
+    1 > bind q x a.*
+    1 < bind-ok
+    1 > publish {} m1 {}
+    1 < ack 1
+    1 > publish q m2
+    1 < ack 2
+    1 > get q
+    1 < get-ok 1 {} q
+"""
+
+
+def test_what_came_by_ways_that_are_not_known_may_be_older(play) -> None:
+    """RQ-006: of a message that a topic exchange brought to a queue nobody saw declared, no publish is known."""
+    assert play(BY_TOPIC.format("a.b", "exchange=x", "m1")).broken == []
+    assert play(BY_TOPIC.format("q", "", "m2")).broken == ["RQ-006"]
