@@ -221,7 +221,7 @@ def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
         return
     if copy.place == GONE:
         copy.queue.unsettle(copy, shaky=True)
-    elif copy.place == WAITING:
+    elif copy.place == WAITING and copy.settlement is settlement:
         copy.miscounted = True
 
 

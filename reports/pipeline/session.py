@@ -82,13 +82,9 @@ def session(
 
 def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
     """Ctrl-C, in place of Spark's own way with it: that asks Java to end all jobs on a connection which is in the
-    middle of something else, and what it then says on the log is of no use to anybody. Stopping Spark ends the jobs."""
-    logging.getLogger().addFilter(_nothing)
+    middle of something else, and what is then logged is of no use to anybody. Stopping Spark ends the jobs."""
+    logging.disable()
     raise KeyboardInterrupt
-
-
-def _nothing(record: logging.LogRecord) -> bool:
-    return False
 
 
 def _connected(remote: str) -> SparkSession:

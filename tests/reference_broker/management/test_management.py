@@ -34,12 +34,14 @@ class Both:
         login = pika.PlainCredentials(user or self.user, password)
         return pika.BlockingConnection(pika.ConnectionParameters(self.host, self.port, self.vhost, login))
 
-    def eventually(self, path: str) -> Any:
-        """The first content that is not empty."""
+    def eventually(self, path: str, *names: str) -> Any:
+        """The first content that is not empty, and knows this of each thing: RabbitMQ counts every few seconds."""
         until = time.monotonic() + WAIT
-        while not (found := self.do("GET", path)[1]) and time.monotonic() < until:
+        while True:
+            found = self.do("GET", path)[1]
+            if time.monotonic() > until or (found and all(name in one for one in found for name in names)):
+                return found
             time.sleep(0.2)
-        return found
 
     def __enter__(self) -> Both:
         assert self.do("PUT", "/api/vhosts/{v}") == (201, None)
@@ -146,12 +148,12 @@ def test_a_connection_is_seen_and_closed(both: Both) -> None:
     (consumer,) = both.eventually("/api/consumers/{v}")
     assert (consumer["consumer_tag"], consumer["ack_required"], consumer["prefetch_count"]) == ("c", True, 7)
     assert consumer["queue"] == {"name": "q", "vhost": both.vhost}
-    (shown,) = both.eventually("/api/vhosts/{v}/connections")
+    (shown,) = both.eventually("/api/vhosts/{v}/connections", "state")
     assert (shown["user"], shown["vhost"], shown["protocol"], shown["state"]) == (
         both.user, both.vhost, "AMQP 0-9-1", "running",
     )
     assert shown["client_properties"]["product"].startswith("Pika")
-    (number,) = both.eventually("/api/vhosts/{v}/channels")
+    (number,) = both.eventually("/api/vhosts/{v}/channels", "number", "user", "confirm")
     assert (number["number"], number["user"], number["confirm"]) == (1, both.user, False)
     headers = {"X-Reason": "enough"}
     assert both.do("DELETE", f"/api/connections/{quote(shown['name'], safe='')}", **headers) == (204, None)
