@@ -57,9 +57,12 @@ def in_time(fact: TimedOut, notes: Notes) -> None:
 
 
 def _by_another_level(first: Delivery, late: int, fact: TimedOut, notes: Notes) -> None:
-    """It is late by more than load explains, and in time for a level that does not count."""
+    """It is late by more than load explains, and in time for a level that does not count. Of one that may have been
+    told of before nobody waited for the time to come."""
     timer, event = timer_of(first), fact.event
-    if late > SECOND and any(abs(timer.at + one * MS - event.time_ns) < SECOND // 4 for one in timer.levels.others):
+    if timer.announced or late <= SECOND:
+        return
+    if any(abs(timer.at + one * MS - event.time_ns) < SECOND // 4 for one in timer.levels.others):
         notes.find(timer.levels.rule, event, f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
                    f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery", first.seq)
 

@@ -283,3 +283,36 @@ def test_what_came_by_ways_that_are_not_known_may_be_older(play) -> None:
     """RQ-006: of a message that a topic exchange brought to a queue nobody saw declared, no publish is known."""
     assert play(BY_TOPIC.format("a.b", "exchange=x", "m1")).broken == []
     assert play(BY_TOPIC.format("q", "", "m2")).broken == ["RQ-006"]
+
+
+ONE_OF_TWO = """
+    0 < start notify
+    0 > start-ok notify
+    @queue q quorum
+    - setting 4000
+    @stock q m1 m2
+    @open 2
+    2 > consume q c2 x-consumer-timeout=1000
+    2 < consume-ok c2
+    2 < deliver c2 1 m1 q
+    {}
+    @open 1
+    1 > consume q c1 x-consumer-timeout=2500
+    1 < consume-ok c1
+    - wait 0.5
+    {}
+    - wait 0.55
+    2 < cancel c2 no_wait
+    1 < deliver c1 {} m1 q redelivered
+    - wait 2.0
+    {}
+    - wait 2.0
+    1 < cancel c1 no_wait
+"""
+
+
+def test_a_time_out_that_may_have_been_told_of_before_is_not_late(play) -> None:
+    """TMO-002: one notification may be about two deliveries, or about one; the second comes when we look again."""
+    two = ONE_OF_TWO.format("", "1 < deliver c1 1 m2 q", 2, "1 < cancel c1 no_wait")
+    assert play(two).broken == []
+    assert play(ONE_OF_TWO.format("2 < deliver c2 2 m2 q", "", 1, "")).broken == ["TMO-002"]
