@@ -10,8 +10,9 @@ from reference_broker.freedom.kinds import SHARES, TICKS, Free, Liberty, liberty
 from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel
+    from reference_broker.channel import Channel, Fate
     from reference_broker.prefetch import Consumer, Limit
+    from reference_broker.unacked import Delivery
 
 LIBERTIES: list[Liberty] = []
 ACKS = "guide: Consumer Acknowledgements and Publisher Confirms"
@@ -116,7 +117,15 @@ def _(free: Free) -> None:
         apply(channel.limit)
         consume(channel, method)
 
+    settle = free.parts.channel.settle
+
+    def settled(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        """What a settlement makes room for was not in flight: it finds the limit as it was set, too."""
+        apply(self.limit)
+        settle(self, deliveries, fate)
+
     free.parts.override("limit", full=full)
+    free.parts.override("channel", settle=settled)
     free.parts.handlers[m.BasicQos] = changed
     free.parts.handlers[m.BasicConsume] = consumed
 
