@@ -3,7 +3,7 @@
 Both go into the history, so that monitors need nothing else: a change of policy or setting as an event, once it is in
 force; the passing of time in the times of the events. Where the broker's clock is ours (the embedded reference
 broker), time passes in steps up to just before and just after each deadline, and thirty minutes take no time. Else we
-wait for what must come, and only when it is well overdue does an event say so.
+wait for what must come, with round trips all the while, and only when it is well overdue does an event say so.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 MARGIN = SECOND // 20
 """So close to a deadline time is stopped, on either side."""
+LOOK = 0.3
+"""Seconds between two round trips while we wait where the clock is not ours: they prove that we looked, and when."""
+ENOUGH = 900
+"""Thousandths of a deadline: what is later than that is held to be late."""
 SHORTLY = 10.0
 """Deadlines further ahead than so many seconds are nobody's business."""
 
@@ -87,13 +91,9 @@ def expire(stage: Stage, within: float = SHORTLY) -> None:
     """Lets time pass until every delivery whose time ends within so many seconds has timed out, or should have."""
     until = stage.recorder.now() + int(within * SECOND)
     while (due := _next(stage)) <= until:
-        if stage.around.advance is None:
-            left = max(0, due - stage.recorder.now()) / SECOND
-            heard = stage.settles(lambda due=due: _next(stage) > due, left + stage.deadline)  # type: ignore[misc]
-        else:
-            heard = _leap(stage, due)
-        if not heard:
-            stage.give_up("timeouts", **({} if stage.around.advance is None else {"slack_ms": 0}))
+        ours = stage.around.advance is not None
+        if not (_leap(stage, due) if ours else _heard(stage, due)):
+            stage.give_up("timeouts", slack_ms=0 if ours else round(stage.deadline * ENOUGH))
             if _next(stage) <= due:
                 return
     stage.quiesce()
@@ -109,6 +109,17 @@ def elapse(stage: Stage, seconds: float) -> None:
 def _next(stage: Stage) -> int:
     """When the next deadline is over; far away without one."""
     return next(iter(stage.judge.clocks()), 1 << 63)
+
+
+def _heard(stage: Stage, due: int) -> bool:
+    """Waits for the deadline, and for another one in which it should have been acted upon. Has it been?"""
+    until = due + round(stage.deadline * SECOND)
+    while (now := stage.recorder.now()) < until:
+        if stage.settles(lambda: _next(stage) > due, min(LOOK, (until - now) / SECOND)):
+            return True
+        if now > due:
+            stage.rounds()
+    return _next(stage) > due
 
 
 def _leap(stage: Stage, due: int) -> bool:

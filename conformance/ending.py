@@ -66,16 +66,17 @@ def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
 def _take(stage: Stage, channel: Channel, queue: str) -> None:
     """Gets until every message that must be there has been seen, and the queue is empty.
 
-    One at a time: of gets that are under way together, each may hold what the others would explain.
+    One at a time: of gets that are under way together, each may hold what the others would explain. The last one is
+    sent when the time is over: this process may have slept since the one before.
     """
     wanted, surplus, hurry = len(stage.judge.wanted(queue)), 0, Hurry(stage)
     while channel.state == "open" and surplus < SURPLUS:
-        got = stage.get(channel, queue, no_ack=True)
+        late, got = hurry.over, stage.get(channel, queue, no_ack=True)
         left = len(stage.judge.wanted(queue))
         surplus += got is not None and left >= wanted
         if left < wanted:
             hurry.again()
-        elif left and hurry.over:
+        elif left and late:
             stage.give_up("drain", queue=queue)
             return
         elif got is None and not left:

@@ -3,6 +3,8 @@
 Silence is never taken on trust. `quiesce` reads until the judge says that nothing is owed, however long single answers
 take, and only when nothing more has come for a whole deadline does it put a DEADLINE event into the history, from
 which the judge draws its conclusion. A broker that keeps talking and still owes something is given up after several.
+A deadline is over only when a look taken after it has found nothing: this process may have slept meanwhile, and what
+came in the meantime came in time.
 
 A history as a whole has its limits, too, of time and of events: with a broker that answers close-ok with close there
 is no end. Beyond them every wait raises `Endless`. Whoever has reason to wait longer than a deadline says so, and the
@@ -74,11 +76,13 @@ class Waiting:
         while True:
             if done() and (not self.pump() or done()):
                 return True
-            now = time.monotonic()
-            if now - last > deadline or now - begin > deadline * PATIENCE or not self._alive():
+            over = (now := time.monotonic()) - last > deadline
+            if now - begin > deadline * PATIENCE or not self._alive():
                 return done()
-            if any(event.kind != events.HEARTBEAT for event in self.pump(deadline)):
+            if any(event.kind != events.HEARTBEAT for event in self.pump(0 if over else deadline)):
                 last = time.monotonic()
+            elif over:
+                return done()
 
     def quiesce(self, deadline: float | None = None) -> bool:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
@@ -99,7 +103,9 @@ class Waiting:
         self._lasts += patience
         until = time.monotonic() + patience
         while connection.alive and time.monotonic() < until:
-            self.pump(until - time.monotonic())
+            self.pump(max(0.0, until - time.monotonic()))
+        if connection.alive:
+            self.pump()
         if connection.alive:
             self.give_up("end", connection=connection.name)
         return not connection.alive

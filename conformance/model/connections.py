@@ -40,6 +40,10 @@ class Connection:
     """Seconds, as the client agreed to."""
     heard_at: int = 0
     """The time of the client's last frame."""
+    read_at: int = 0
+    """The time of the broker's last frame, where timeouts are the subject."""
+    looked_at: int = 0
+    """The same before those that were read in one go with it: whatever had come by then was read by then."""
 
     def channel(self, number: int) -> Channel | None:
         """The current life of this channel number."""

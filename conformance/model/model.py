@@ -57,6 +57,8 @@ class Model:
             if connection.torn:
                 return ()
         if event.direction != TO_BROKER:
+            if self.settings.timed:
+                timeouts.read(connection, event)
             return self._receive(connection, event)
         if self.settings.timed:
             self.settings.stamps[event.seq] = event.time_ns

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model.channels import GIVEN_UP, LIVE, OPEN, TIMED, Channel, Consumer
+from conformance.model.channels import CANCELLING, GIVEN_UP, LIVE, OPEN, TIMED, Channel, Consumer
 from conformance.model.facts import Fact, Notified, Overdue, TimedOut
 from conformance.model.records import GONE, OUT, RETURNED_LATE, WAITING, Delivery, Settlement
 
@@ -34,6 +34,8 @@ TOLERANCE = 20 * MS
 """The broker counts in milliseconds of its own clock."""
 SLACK = 1000 * MS
 """So much later a deadline has been acted upon for certain, if the broker acts at all."""
+BURST = 50 * MS
+"""What is read within so little time may have come together."""
 TICK = 60_000 * MS
 """So often a channel, or a broker, looks where the queue does not."""
 PRECONDITION_FAILED = 406
@@ -161,6 +163,13 @@ def refusal(model: Model, event: Event, kind: str, arguments: Mapping[str, objec
     return "" if good else "TMO-023"
 
 
+def read(connection: Connection, event: Event) -> None:
+    """The broker was heard: the client was awake before, and read what there was."""
+    if event.time_ns - connection.read_at > BURST:
+        connection.looked_at = connection.read_at
+    connection.read_at = event.time_ns
+
+
 def started(model: Model, channel: Channel, consumer: Consumer, event: Event) -> None:
     """basic.consume was sent: its timeout is fixed."""
     watch = dialect(model, consumer.source)
@@ -227,11 +236,17 @@ def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
 
 def _costs_the_channel(delivery: Delivery, now: int) -> bool:
     """May it have timed out, unannounced, with nobody whom a notification could tell?"""
-    timer, channel, consumer = delivery.timer, delivery.channel, delivery.consumer
+    timer = delivery.timer
     if timer is None or timer.announced or not timer.possible(now):
         return False
-    present = consumer is not None and channel.consumers.get(consumer.tag) is consumer
-    return not (present and channel.connection.notices)
+    return not (present(delivery) and delivery.channel.connection.notices)
+
+
+def present(delivery: Delivery) -> bool:
+    """Is its consumer there, and its client not about to cancel it?"""
+    consumer = delivery.consumer
+    return (consumer is not None and consumer.state != CANCELLING
+            and delivery.channel.consumers.get(consumer.tag) is consumer)
 
 
 def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:

@@ -75,7 +75,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
         rules = ("ERR-004",)
     elif consumer.revived:
-        rules = ("TMO-012", "TMO-006") if copy.entry == RETURNED_LATE else ("TMO-012",)
+        rules = ("TMO-012",)
     elif notified_neighbour(fact.channel, consumer, copy.entered):
         rules = ("CAN-011",)
     elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":

@@ -12,7 +12,7 @@ from conformance.model.channels import LIVE, Consumer
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, ConnectionFailed, Notified, Overdue, TimedOut
 from conformance.model.records import Delivery
-from conformance.model.timeouts import MS, TOLERANCE, Timer
+from conformance.model.timeouts import MS, TOLERANCE, Timer, present
 from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -58,13 +58,15 @@ def in_time(fact: TimedOut, notes: Notes) -> None:
 
 def _by_another_level(first: Delivery, late: int, fact: TimedOut, notes: Notes) -> None:
     """It is late by more than load explains, and in time for a level that does not count. Of one that may have been
-    told of before nobody waited for the time to come."""
+    told of before nobody waited for the time to come; and who did not look in between may have slept."""
     timer, event = timer_of(first), fact.event
+    looked = fact.channel.connection.looked_at - (timer.due() or 0)
     if timer.announced or late <= SECOND:
         return
     if any(abs(timer.at + one * MS - event.time_ns) < SECOND // 4 for one in timer.levels.others):
         notes.find(timer.levels.rule, event, f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
-                   f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery", first.seq)
+                   f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery", first.seq,
+                   certain=looked > SECOND // 2)
 
 
 def _unusual(first: Delivery, fact: TimedOut, notes: Notes) -> None:
@@ -86,7 +88,7 @@ def by_capability(fact: TimedOut, notes: Notes) -> None:
         if fact.consumer is not None:
             notes.find("TMO-024", event, "channel.close 406, by this profile", f"basic.cancel for {fact.consumer.tag}")
         return
-    notified = [one for one in fact.deliveries if one.consumer is not None and _present(one, one.consumer)]
+    notified = [one for one in fact.deliveries if present(one)]
     if channel.connection.notices is None or not notified or len(notified) < len(fact.deliveries):
         return
     rules = ["TMO-007" if channel.connection.notices else "TMO-008"]
@@ -103,10 +105,6 @@ def by_capability(fact: TimedOut, notes: Notes) -> None:
                        f"basic.cancel for {fact.consumer.tag}", notified[0].seq)
     elif fact.consumer is not None and not event.has("no_wait"):
         notes.find("TMO-007", event, "basic.cancel with nowait set", f"basic.cancel for {fact.consumer.tag} without it")
-
-
-def _present(delivery: Delivery, consumer: Consumer) -> bool:
-    return delivery.channel.consumers.get(consumer.tag) is consumer
 
 
 def _otherwise(fact: TimedOut, first: Delivery) -> bool:
@@ -160,7 +158,7 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
     settlement, limit = last.settlement, last.timer.limit
     if settlement is None or limit is None or last.stale:
         return
-    if settlement.accepted and settlement.time_ns + SECOND // 4 < last.timer.earliest + limit:
+    if settlement.accepted and settlement.accepted_ns + SECOND // 4 < last.timer.earliest + limit:
         notes.find("TMO-019", fact.event, f"silence: all deliveries of {consumer.tag} were settled in time",
                    f"basic.cancel for {consumer.tag}", last.seq, settlement.seq)
 
@@ -225,7 +223,7 @@ def never(fact: Overdue, notes: Notes) -> None:
     if not by_queue(notes) or delivery.shaky or channel.vague:
         notes.report("TMO-020", "not while we waited")
         return
-    if delivery.consumer is None or not _present(delivery, delivery.consumer):
+    if not present(delivery):
         rule = "TMO-017" if delivery.consumer is None else "TMO-018"
         notes.exercise(rule)
         notes.report(rule, "nothing")

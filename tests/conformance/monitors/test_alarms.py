@@ -49,6 +49,7 @@ def test_what_came_to_nobody_may_be_settled(play) -> None:
     assert play(STRAY + "@barrier 1").broken == ["CAN-009"]
     assert play(STRAY.replace("nack 1 ", "nack 2 ") + "- deadline replies").broken == ["CAN-009", "ACK-011"]
 
+
 BATCH = """
     @queue q
     @stock q m1 m2
@@ -306,13 +307,57 @@ ONE_OF_TWO = """
     1 < deliver c1 {} m1 q redelivered
     - wait 2.0
     {}
-    - wait 2.0
+    - wait 1.6
+    {}
+    - wait 0.4
     1 < cancel c1 no_wait
 """
 
 
 def test_a_time_out_that_may_have_been_told_of_before_is_not_late(play) -> None:
     """TMO-002: one notification may be about two deliveries, or about one; the second comes when we look again."""
-    two = ONE_OF_TWO.format("", "1 < deliver c1 1 m2 q", 2, "1 < cancel c1 no_wait")
+    two = ONE_OF_TWO.format("", "1 < deliver c1 1 m2 q", 2, "1 < cancel c1 no_wait", "@barrier 1")
     assert play(two).broken == []
-    assert play(ONE_OF_TWO.format("2 < deliver c2 2 m2 q", "", 1, "")).broken == ["TMO-002"]
+    assert play(ONE_OF_TWO.format("2 < deliver c2 2 m2 q", "", 1, "", "@barrier 1")).broken == ["TMO-002"]
+
+
+def test_who_did_not_look_cannot_say_that_it_came_late(play) -> None:
+    """TMO-002: a client that slept reads what came in time at another level's time. It is no verdict."""
+    slept = play(ONE_OF_TWO.format("2 < deliver c2 2 m2 q", "", 1, "", ""))
+    assert slept.broken == []
+    assert [one.rule for one in slept.judge.judgement.findings] == ["TMO-002"]
+
+
+HELD_FOR_A_SECOND = """
+    0 < start notify
+    0 > start-ok notify
+    @queue q quorum
+    @stock q m1
+    @open 1
+    1 > consume q c1 x-consumer-timeout=1000
+    1 < consume-ok c1
+    1 < deliver c1 1 m1 q
+    {}
+    - wait 1.1
+    1 < {}
+"""
+
+
+def test_a_cancel_under_way_leaves_nobody_to_notify(play) -> None:
+    """TMO-007: the cancel came first, and what its consumer had held costs the channel when its time is over."""
+    assert play(HELD_FOR_A_SECOND.format("1 > cancel c1", "closed 406 0 0 timed out")).broken == []
+    assert play(HELD_FOR_A_SECOND.format("", "closed 406 0 0 timed out")).broken == ["TMO-007"]
+
+
+def test_what_is_known_to_be_settled_late_may_have_timed_out(play) -> None:
+    """TMO-019: an ack leaves when this process gets to it; it was in time if an answer to it was read in time."""
+    late = "1 > ack 1 \n 1 > flow \n - wait 0.9 \n 1 < flow-ok"
+    assert play(HELD_FOR_A_SECOND.format(late, "cancel c1 no_wait")).broken == []
+    prompt = "1 > ack 1 \n 1 > flow \n - wait 0.2 \n 1 < flow-ok"
+    assert play(HELD_FOR_A_SECOND.format(prompt, "cancel c1 no_wait")).broken == ["TMO-019"]
+
+
+def test_a_consumer_that_is_not_revived_does_not_take_its_message_along(play) -> None:
+    """TMO-006, TMO-012: what timed out waits in the queue for anybody, though its former consumer gets nothing."""
+    timed_out = HELD_FOR_A_SECOND.format("", "cancel c1 no_wait") + "1 > nack 1 requeue \n - deadline replies"
+    assert play(timed_out + "\n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1").broken == ["TMO-012"]

@@ -93,7 +93,7 @@ BROKEN = {
     "TMO-001": ON + "@queue q classic\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 9\n"
                "1 < cancel c1 no_wait",
     "TMO-002": ON + PRECEDENCE.format(own="x-consumer-timeout=4000", wait=2.1),
-    "TMO-003": ON + PRECEDENCE.format(own="", wait=3.1),
+    "TMO-003": ON + PRECEDENCE.format(own="", wait="2.6\n@barrier 1\n- wait 0.5"),
     "TMO-004": ON + "- setting 700\n@queue q quorum x-consumer-timeout=2000\n@stock q m1\n@consume 1 q c1\n"
                "1 < deliver c1 1 m1 q\n- wait 0.8\n1 < cancel c1 no_wait",
     "TMO-005": ON + "- setting\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 1802\n"
