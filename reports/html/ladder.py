@@ -48,7 +48,7 @@ def ladder(rungs: Sequence[Rung], name: str, about: str) -> Markup:
     lines = [_lifeline(place, title, height - 12) for title, place in places.items()]
     rows = [_row(rung, places, TOP + ROW * row, drawn, width) for row, rung in enumerate(rungs)]
     if beside:
-        lines.append(Markup('<text class="who" x="{x}" y="24">waits and is open</text>').format(x=drawn))
+        lines.append(Markup('<text class="who" x="{x}" y="24">waiting, unacked</text>').format(x=drawn))
     opening = Markup(
         '<svg class="ladder w{lines}" viewBox="0 0 {w} {h}" role="group" aria-labelledby="{n}-t {n}-d">'
         '<title id="{n}-t">Exchange in {count} steps</title><desc id="{n}-d">{about}</desc>'

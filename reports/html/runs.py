@@ -14,10 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from reports.html.words import SIGNS, Share, count, gravity, headline, judged, share
+from reports.html.words import SIGNS, Share, Sign, count, gravity, headline, judged, share
 
 OURS = "The conformance suite's own broker."
 """How the reference broker tells what it is, in whatever dialect, in its server properties."""
+
+LOOK = ("broken", "deviates", "harness-error", "inconclusive", "under-tested")
+"""Verdicts that want a look, worst first."""
 
 _NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
 
@@ -68,9 +71,19 @@ class Run:
         said += [count(seen["deviates"], "known deviation")] if seen["deviates"] else []
         said += [f"{seen[one]} {SIGNS[one].word}" for one in ("harness-error", "inconclusive", "under-tested")
                  if seen[one]]
-        bare = self.results.get("gate_without_deviations")
-        said += ["closed without the deviations file"] if bare and not bare["open"] and self.open else []
         return ", ".join(said)
+
+    @property
+    def marks(self) -> list[tuple[Sign, int]]:
+        """The same where a column is narrow: how often each verdict that wants a look was given, worst first."""
+        seen = Counter(str(rule["verdict"]) for rule in self.results["rules"])
+        return [(SIGNS[one], seen[one]) for one in LOOK if seen[one]]
+
+    @property
+    def excused(self) -> bool:
+        """Is the gate open because of the deviations file alone?"""
+        bare = self.results.get("gate_without_deviations")
+        return bool(bare and not bare["open"] and self.open)
 
     @property
     def broken(self) -> list[Mapping[str, Any]]:
@@ -86,9 +99,15 @@ def columns(documents: Iterable[Mapping[str, Any]]) -> list[Run]:
         used[made.key] += 1
         if used[made.key] > 1:
             again = str(used[made.key])
-            made = replace(made, key=f"{made.key}-{again}", detail=f"{made.detail} ({again})")
+            made = replace(made, key=f"{made.key}-{again}", detail=f"{made.detail} ({_chosen(results) or again})")
         runs.append(made)
     return list(_ordered(runs))
+
+
+def _chosen(results: Mapping[str, Any]) -> str:
+    """The rules that this run was asked for, if not for all: it tells it from another one of the same broker."""
+    rules = str(results.get("selection", {}).get("rules", "*"))
+    return "" if rules == "*" else rules
 
 
 def _run(results: Mapping[str, Any]) -> Run:
@@ -163,7 +182,7 @@ def _passes(real: Sequence[Run], closed: int) -> str:
         known = sum(any(rule["verdict"] == "deviates" for rule in run.results["rules"]) for run in real)
         aside = ", each with known deviations" if known == len(real) else \
             f", {_number(known).lower()} with known deviations" if known else ""
-        return f"All {whole} brokers pass the gate{aside}."
+        return f"{'Both' if len(real) == 2 else f'All {whole}'} brokers pass the gate{aside}."
     return f"{_number(passing)} of {whole} brokers {'passes' if passing < 2 else 'pass'} the gate."
 
 

@@ -185,7 +185,14 @@ class Page:
 
     @property
     def tallies(self) -> list[tuple[Sign, int]]:
-        return tally(side for rule in self.rules for side in rule.own)
+        """How often each verdict stands on the sheet, worst first."""
+        return tally(side for rule in self.rules for side in rule.sides)
+
+    @property
+    def excused(self) -> str:
+        """The brokers whose gate is open because of the deviations file alone, in words."""
+        found = [run for run in self.real if run.excused]
+        return together(found, [run for run in self.real if not run.reference]) if found else ""
 
     @property
     def timed(self) -> list[Timed]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+VOID = frozenset({"meta", "link", "input", "br", "wbr", "img", "hr"})
 
 
 class Tree(HTMLParser):

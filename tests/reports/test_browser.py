@@ -11,12 +11,14 @@ import axe_core_python
 import pytest
 
 from reports.html import render_many
+from reports.html.runs import OURS
 
 PANEL = "[...document.querySelectorAll('.case')].find(p => getComputedStyle(p).display != 'none')?.id ?? ''"
 SIDE = "[...document.querySelectorAll('.side')].filter(s => s.checkVisibility()).map(s => s.id).join()"
 BRIGHT = "new Set([...document.querySelectorAll('.pin:not(.dim)')].map(p => p.hash.split('/')[1])).size"
 ROWS = "[...document.querySelectorAll('.rules .row')].filter(r => r.checkVisibility()).map(r => r.hash.slice(2))"
 TAB = "document.querySelector('.tabs [aria-current]')?.textContent ?? ''"
+AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
 FOCUS = "document.activeElement.getAttribute('href') ?? document.activeElement.id"
 
 
@@ -74,24 +76,52 @@ def test_rules_that_are_new_since_the_last_run_and_those_of_a_family_can_be_pick
     assert page.js("document.querySelectorAll('.rules .family:not(.gone)').length") <= 1
 
 
-SERIOUS = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
+SERIOUS = """axe.run(%s, {resultTypes: ['violations']}).then(found => found.violations
     .filter(one => one.impact === 'serious' || one.impact === 'critical')
     .map(one => `${one.id}: ${one.nodes[0].html.slice(0, 200)} ${one.nodes[0].failureSummary}`))"""
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_axe_finds_nothing_serious(page: Any, theme: str, width: int) -> None:
-    axe = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
     for place in ("", "#/ACK-010/birch-2.9"):
         page.open(f"{page.url}?theme={theme}{place}", width=width)
-        page.js(f"{axe};0")
-        assert page.js(SERIOUS) == []
+        page.js(f"{AXE};0")
+        assert page.js(SERIOUS % "document") == []
+
+
+BROKEN_WORDS = """[...document.querySelectorAll('.matrix thead .bk')].flatMap(head => {
+    const words = document.createTreeWalker(head, NodeFilter.SHOW_TEXT), torn = [];
+    for (let node; node = words.nextNode();) for (const word of node.data.matchAll(/[\\p{L}\\d]+/gu)) {
+        const range = document.createRange();
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        if (range.getClientRects().length > 1) torn.push(word[0]);
+    }
+    return torn; })"""
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+def test_twelve_columns_can_be_read(results: dict[str, Any], tmp_path: Path, chrome: Any, theme: str,
+                                    width: int) -> None:
+    runs = [copy.deepcopy(results) for _ in range(12)]
+    for number, run in enumerate(runs):
+        run["broker"].update(name=f"RabbitMQ 3.{number}.8", product="RabbitMQ", version=f"3.{number}.8")
+    runs[5]["broker"].update(name="amqp-conformance reference 1 with requeue.batch-reversed", version="1",
+                             server_properties={"information": OURS})
+    path = tmp_path / "index.html"
+    path.write_text(render_many(runs), encoding="utf-8")
+    chrome.open(f"file://{path}?theme={theme}", width=width)
+    assert chrome.js("document.documentElement.scrollWidth") <= width
+    assert chrome.js(BROKEN_WORDS) == []
+    assert chrome.js("document.querySelectorAll('.matrix thead th').length") == 13
+    chrome.js(f"{AXE};0")
+    assert chrome.js(SERIOUS % "'.matrix'") == []
 
 
 def test_axe_would_have_found_something(page: Any) -> None:
     page.js("document.body.insertAdjacentHTML('beforeend', '<button></button>')")
-    page.js(f"{(Path(axe_core_python.__file__).parent / 'axe.min.js').read_text('utf-8')};0")
-    assert [line.partition(":")[0] for line in page.js(SERIOUS)] == ["button-name"]
+    page.js(f"{AXE};0")
+    assert [line.partition(":")[0] for line in page.js(SERIOUS % "document")] == ["button-name"]
 
 
 def test_every_picture_has_words(page: Any) -> None:

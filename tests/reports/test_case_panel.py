@@ -33,7 +33,7 @@ def shown(**given: Any) -> Case:
 def test_the_state_stands_beside_its_step_in_the_picture_and_in_the_list() -> None:
     view = case_view(json.loads(json.dumps(document(shown())["rules"][0]["cases"][0])), "b")
     assert "c1.1 unacked 1<title>c1.1 unacked 1</title>" in view.ladder
-    assert "waits and is open" in view.ladder
+    assert "waiting, unacked" in view.ladder
     assert [step.state for step in view.steps] == ["", "c1.1 unacked 1"]
     assert "then c1.1 unacked 1" in html.render(document(shown()))
 
@@ -42,7 +42,7 @@ def test_a_picture_without_states_has_no_column_for_them() -> None:
     rungs = [Rung("1", "c1", ">", "basic.ack 1", "plain")]
     narrow = ladder(rungs, "n", "about")
     wide = ladder([replace(rungs[0], state="1 in q " + "x" * 60)], "n", "about")
-    assert "waits and is open" not in narrow
+    assert "waiting, unacked" not in narrow
     widths = [int(str(picture).split('viewBox="0 0 ')[1].split()[0]) for picture in (narrow, wide)]
     assert widths[1] - widths[0] == STATE
     assert "…<title>1 in q xxx" in wide

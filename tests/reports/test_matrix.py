@@ -70,7 +70,7 @@ def test_the_headline_speaks_of_real_brokers(results: Results, clean_results: Re
     assert verdict(columns([alder, birch])) == (
         "One of two brokers passes the gate.", f"Birch 2 breaks “{broken}”, and 1 other rule is broken.",
     )
-    assert verdict(columns([alder, named(clean_results, "Cedar", "1")])) == ("All two brokers pass the gate.", "")
+    assert verdict(columns([alder, named(clean_results, "Cedar", "1")])) == ("Both brokers pass the gate.", "")
     assert verdict(columns([alder, imitation(results, "documented")])) == (
         "Alder 4 passes the gate.", "The reference broker fails as documented.",
     )
@@ -86,7 +86,7 @@ def test_a_broker_that_is_wrong_on_purpose_stands_last_and_is_counted_nowhere(
     assert [run.key for run in runs][-1] == "mutant-requeue.batch-reversed"
     assert verdict(runs) == ("Alder 4 passes the gate.", "")
     tree = parse(render_many([mutant, alder]))
-    assert "Mutant requeue.batch-reversed 2 rules catch it ✓ fault caught wrong on purpose" in tree.text
+    assert "Mutant requeue. batch-reversed 2 rules catch it ✓ fault caught wrong on purpose" in tree.text
     assert "What is wrong" not in tree.text
     assert not [row for row in tree.all("li") if "data-differs" in row]
     labels = {str(pin["href"]): str(pin["aria-label"]) for pin in tree.all("a", class_="pin")}
@@ -97,7 +97,7 @@ def test_known_deviations_are_part_of_the_verdict(results: Results) -> None:
     results["rules"] = [rule for rule in results["rules"] if rule["verdict"] != "broken"]
     results["gate"] = {"open": True, "reasons": [], "warnings": []}
     runs = columns([named(results, "Alder", "4"), named(results, "Birch", "2")])
-    assert verdict(runs)[0] == "All two brokers pass the gate, each with known deviations."
+    assert verdict(runs)[0] == "Both brokers pass the gate, each with known deviations."
 
 
 def test_each_rule_has_a_square_and_a_side_for_every_broker(four: list[Results], parse: Callable[[str], Any]) -> None:
