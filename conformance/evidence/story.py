@@ -21,6 +21,7 @@ from codec import values
 from conformance import events as ev
 from conformance.events import Event
 from conformance.evidence.narrative import handshake
+from conformance.evidence.scripts.player import counts
 from conformance.monitors import Judge
 from conformance.profiles import Profile
 
@@ -30,6 +31,8 @@ UNTOLD = frozenset({"reply_text", "message_count", "consumer_count", "server_pro
 """What a broker says and nobody compares: words, and counts that depend on what was cut away."""
 COUNTED = frozenset({"queue.declare-ok", "queue.purge-ok", "queue.delete-ok"})
 SETTLED = frozenset({"basic.ack", "basic.nack", "basic.reject"})
+ABOUT_COUNTS = frozenset({"RQ-012"})
+"""Rules about what a delivery's headers count: for these they are part of what was seen."""
 LONG = 0.4
 """Seconds between two events from which on time itself is part of the story."""
 
@@ -132,6 +135,8 @@ class _Teller:
         row |= self._anonymous(kept)
         if content:
             row["message"] = event.message_id or content["body"]
+        if content and full and self._rule in ABOUT_COUNTS:
+            row["counts"] = counts(_headers(event))
         return row
 
     def _tag(self, event: Event) -> int | str:
@@ -279,4 +284,11 @@ def heard(event: Event) -> Row | None:
         return None
     method, content = _decoded(event.raw)
     row: Row = {"on": event.connection, "channel": event.channel, "method": event.method, **_fields(method)}
-    return row | ({"message": event.message_id or content["body"]} if content else {})
+    return row | ({"message": event.message_id or content["body"], **_headers(event)} if content else {})
+
+
+def _headers(event: Event) -> Row:
+    """The headers of a content frame, as a wire tells them."""
+    properties = event.args.get("properties")
+    headers = properties.get("headers") if isinstance(properties, Mapping) else None
+    return {"headers": dict(headers) if isinstance(headers, Mapping) else {}}

@@ -1,20 +1,21 @@
 """For each disagreement of two brokers, the shortest exchange on which they differ, played on both.
 
 Two brokers that are each right by their own profile may still differ, so each is held to what the other is held to as
-well: the scenes of the suite are played on both, by both profiles. What contradicts a rule on the one and not on the
-other is a disagreement. Its history is sliced, told as a story, and tried: the one broker must do again what was seen,
-and the other something else at that place; then the story is made shorter for as long as that stays so. In the end it
-is played three times on both, and what each of them answered to its last step is written down. A disagreement of which
-no story passes is listed with the reason, and nothing is claimed of it.
+well: the scenes and machines of the suite are played on both, by both profiles. What contradicts a rule on the one and
+not on the other is a disagreement. Its history is sliced, told as a story, and tried: the one broker must do again what
+was seen, and the other something else at that place; then the story is made shorter for as long as that stays so. In
+the end it is played three times on both, and what each of them answered to its last step is written down. A
+disagreement of which no story passes is listed with the reason, and nothing is claimed of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -26,14 +27,14 @@ from conformance.events import Event
 from conformance.evidence.scripts import player, raw
 from conformance.evidence.story import Row, Untellable, story
 from conformance.front.checks import cut
-from conformance.front.plays import Bench, Play, plays
+from conformance.front.plays import Bench, Play, plays_for
 from conformance.front.readings import between
 from conformance.front.shrinking import shortest
 from conformance.front.sides import Side
 from conformance.front.trial import AGAIN, LONGEST_PAUSE, MOST_ROWS, Trial, address, candidates, cleaned
 from conformance.ledger import gist
 from conformance.profiles import Profile
-from conformance.verdicts import Finding
+from conformance.verdicts import Finding, Judgement
 
 SCHEMA = "amqp-conformance/differential/1"
 SEARCH, SHRINK = 45.0, 20.0
@@ -50,13 +51,19 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A contradiction on one broker, in the shortest history that shows it."""
+    """A contradiction on one broker, in the shortest history that shows it; a scene's, where there is one, since that
+    is told more plainly than a machine's."""
 
     scene: str
     queue_type: str
     profile: Profile
     events: Sequence[Event]
     finding: Finding
+    machine: bool = False
+
+    @property
+    def length(self) -> tuple[bool, int]:
+        return self.machine, len(self.events)
 
 
 Disagreements = dict[tuple[str, str], list[tuple[Side, Side, Sighting]]]
@@ -131,26 +138,33 @@ def _sightings(
 ) -> tuple[int, dict[Kind, Sighting]]:
     """How many scenes were played, and what contradicts these rules in them, by rule, words and queue type."""
     found: dict[Kind, Sighting] = {}
-    chosen = [one for one in plays() if not one.machine and set(one.check.rules) & set(wanted)
-              and one.suits(profile, "smoke")]
-    for one in itertools.takewhile(lambda _: not stop.is_set(), chosen):
+    chosen = [one for one in plays_for(list(wanted), profile, "smoke") if not one.machine]
+    machines = [one for one in plays_for(list(wanted), profile, "smoke") if one.machine]
+    for one in itertools.takewhile(lambda _: not stop.is_set(), (*chosen, *machines)):
         for sighting in _seen(one, side.held_to(profile)):
             kind = _kind(sighting)
-            if kind[0] in wanted and (kind not in found or len(sighting.events) < len(found[kind].events)):
+            if kind[0] in wanted and (kind not in found or sighting.length < found[kind].length):
                 found[kind] = sighting
     if stop.is_set():
         return 0, {}
-    say(f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes, "
+    say(f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes and {len(machines)} machines, "
         f"{len({rule for rule, *_ in found})} rules contradicted")
     return len(chosen), found
 
 
-def _seen(one: Play, bench: Bench) -> Iterator[Sighting]:
-    stage, _ = one.perform(bench)
-    for finding in stage.judgement.findings:
-        if finding.certain:
-            events = [event for event in stage.events if event.history == finding.history]
-            yield Sighting(one.name, one.queue_type, bench.profile, events, finding)
+def _seen(one: Play, bench: Bench) -> list[Sighting]:
+    """What contradicts a rule in the histories of a scene or a machine; it may end before its time."""
+    seen: list[Sighting] = []
+
+    def witness(judgement: Judgement, history: Sequence[Event]) -> None:
+        for finding in judgement.findings:
+            if finding.certain:
+                events = [event for event in history if event.history == finding.history]
+                seen.append(Sighting(one.name, one.queue_type, bench.profile, events, finding, one.machine))
+
+    with contextlib.suppress(Exception):  # a broker may do anything to a machine; what was seen by then was seen
+        one.observe(bench, witness)
+    return seen
 
 
 def _told(found: Disagreements, say: Say) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -159,7 +173,7 @@ def _told(found: Disagreements, say: Say) -> tuple[list[dict[str, Any]], list[di
     untold: list[dict[str, Any]] = []
     order = list(rules.CATALOGUE)
     for (rule, _), seen in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
-        for one, other, sighting in sorted(seen, key=lambda each: len(each[2].events))[:TRIES]:
+        for one, other, sighting in sorted(seen, key=lambda each: each[2].length)[:TRIES]:
             result = _tried(one, other, sighting)
             if isinstance(result, Shown):
                 break

@@ -34,6 +34,8 @@ from conformance.verdicts import Finding, Judgement
 
 Watch = Callable[[Judgement], None]
 """Is told of every judged history; what it raises ends the play."""
+Witness = Callable[[Judgement, Sequence[Event]], None]
+"""The same, with the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,15 @@ class Play:
 
         `watch` is told of each history as soon as that is judged.
         """
+        return self.observe(bench, lambda judgement, _: watch(judgement))
+
+    def observe(self, bench: Bench, witness: Witness) -> Exception | None:
+        """The same, for who wants to see the histories."""
         if self.machine:
-            self.function(_Machines(bench, self.queue_type, watch), **dict(self.arguments))
+            self.function(_Machines(bench, self.queue_type, witness), **dict(self.arguments))
             return None
         stage, trouble = self.perform(bench)
-        watch(stage.judgement)
+        witness(stage.judgement, stage.events)
         return trouble
 
     def perform(self, bench: Bench) -> tuple[Stage, Exception | None]:
@@ -134,16 +140,16 @@ class _Machines:
 
     bench: Bench
     queue_type: str
-    watch: Watch
+    witness: Witness
 
     def run(self, machine: search.Machine, scheduler: Scheduler) -> None:
         bench = self.bench
 
         def judged(judgement: Judgement, history: Sequence[Event], *, reproduced: str = "") -> None:
-            self.watch(judgement)
+            self.witness(judgement, history)
 
         search.run(
-            machine, bench.target, bench.profile, lambda: Recorder("campaign", bench.target.address), self.queue_type,
+            machine, bench.target, bench.profile, lambda: Recorder(bench.run, bench.target.address), self.queue_type,
             scheduler, EXAMPLES[bench.depth], STEPS[bench.depth], bench.seed, on_judgement=judged,
             deadline=bench.deadline, around=bench.around, known=lambda finding: True,
         )

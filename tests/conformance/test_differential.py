@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.cli import main
+from conformance.front import differential
+from conformance.front.plays import Play, plays_for
+from conformance.profiles import Profile
 from conformance.results import to_json
 from reports.compatibility import markdown
 from tests.support.runs import case, results, rule
@@ -33,6 +37,24 @@ def test_a_wrong_broker_and_a_right_one_answer_differently(tmp_path: Path) -> No
     assert any("basic.get-ok" in line for line in by_wrong)
     assert any("basic.get-empty" in line for line in by_right)
     assert len([row for row in entry["story"] if row["method"] == "basic.publish"]) == 1
+
+
+def test_what_machines_alone_have_seen_is_shown_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def settlement(wanted: Sequence[str], profile: Profile, depth: str) -> list[Play]:
+        return [one for one in plays_for(wanted, profile, depth) if one.key == "settlement[lockstep]-classic"]
+
+    monkeypatch.setattr(differential, "plays_for", settlement)
+    wrong = "documented+requeue.at-tail"
+    found = explained(tmp_path, 1, wrong, "documented", "--rules", "RQ-004")["disagreements"]
+    assert {one["scene"] for entry in found for one in entry["rules"]} == {"settlement[lockstep]"}
+    assert all(len(set(map(tuple, entry["answers"].values()))) == 2 for entry in found)
+
+
+def test_what_the_headers_count_is_part_of_an_answer(tmp_path: Path) -> None:
+    (entry,) = explained(tmp_path, 1, "rabbitmq-3.10", "rabbitmq-4.3", "--rules", "RQ-012")["disagreements"]
+    older, newer = (entry["answers"][f"reference broker as rabbitmq-{one}"][-1] for one in ("3.10", "4.3"))
+    assert "redelivered x-delivery-count=1" in older
+    assert "redelivered x-acquired-count=1" in newer
 
 
 def test_two_dialects_differ_where_their_profiles_do(tmp_path: Path) -> None:

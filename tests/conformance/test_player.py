@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.evidence.scripts import raw
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
 
 QOS = {"n": 1, "who": ">", "on": "c1", "channel": 1, "method": "basic.qos", "prefetch_size": 1}
@@ -48,6 +49,23 @@ def said(method: str, **more: object) -> dict[str, Any]:
 def test_what_comes_decides(frames: list[dict[str, Any]], verdict: int) -> None:
     player = Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*frames), "p.", wait=0.2)
     assert player.play() == verdict, player.said
+
+
+@pytest.mark.parametrize(("headers", "verdict"), [
+    ({"x-delivery-count": 1, "x-death": [{"count": 1}]}, BROKEN), ({"x-acquired-count": 1}, ELSE), ({}, ELSE),
+    (None, ELSE),
+])
+def test_counts_in_headers_are_compared_where_they_are_the_matter(headers: object, verdict: int) -> None:
+    came = [said("basic.qos-ok"), said("basic.deliver", message="m1", headers=headers)]
+    counting = [QOS, QOS_OK, CONSUME, {**DELIVER, "counts": {"x-delivery-count": 1}}]
+    assert Player(counting, Wire(*came), "p.", wait=0.2).play() == verdict
+    assert Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*came), "p.", wait=0.2).play() == BROKEN
+
+
+def test_headers_are_read_from_the_wire() -> None:
+    table = {"a": 1, "x-delivery-count": 2**40, "b": "text", "c": [1, "d"], "x-acquired-count": -3, "e": {"f": None}}
+    header = raw.content({"body": "", "properties": {"headers": table, "message_id": "m1"}}, 1)[7:]
+    assert raw.named(header) == ("m1", {"a": 1, "x-delivery-count": 2**40, "x-acquired-count": -3})
 
 
 def test_what_must_come_soon_is_not_waited_for_longer() -> None:

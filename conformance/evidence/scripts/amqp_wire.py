@@ -187,4 +187,5 @@ def _name(message: Any) -> str:
 
 def _told(message: Any) -> dict[str, Any]:
     names = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    return {name: message.delivery_info[name] for name in names if name in message.delivery_info}
+    told = {name: message.delivery_info[name] for name in names if name in message.delivery_info}
+    return {**told, "headers": message.properties.get("application_headers")}

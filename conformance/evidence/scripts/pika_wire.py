@@ -161,13 +161,13 @@ class Wire:
             self._note(name, number, "basic.get-empty")
         else:
             self._note(name, number, "basic.get-ok", delivery_tag=method.delivery_tag, redelivered=method.redelivered,
-                       exchange=method.exchange, routing_key=method.routing_key,
+                       exchange=method.exchange, routing_key=method.routing_key, headers=properties.headers,
                        message=properties.message_id or body.decode("latin-1"))
 
     def _consume(self, name: str, number: int, row: dict[str, Any]) -> None:
         def delivered(_: Any, method: Any, properties: Any, body: bytes) -> None:
             self._note(name, number, "basic.deliver", consumer_tag=method.consumer_tag, exchange=method.exchange,
-                       delivery_tag=method.delivery_tag, redelivered=method.redelivered,
+                       delivery_tag=method.delivery_tag, redelivered=method.redelivered, headers=properties.headers,
                        routing_key=method.routing_key, message=properties.message_id or body.decode("latin-1"))
 
         tag = self.channels[name, number].basic_consume(

@@ -2,7 +2,8 @@
 
 A wire has four verbs. `connect(name, capabilities)` opens a connection, `send(connection, rows)` sends what the client
 sends, in one write where it can, `receive(seconds)` gives the frames that have come, each a dict with `on`, `channel`,
-`method` and the method's fields (`message` names what a content frame carries), and `hang_up(connection)` ends one.
+`method` and the method's fields (`message` names what a content frame carries, `headers` are its own), and
+`hang_up(connection)` ends one.
 What a wire cannot do it says with Inconclusive.
 
 The story is a list of rows. The client's rows are played in order; before each, what the broker had said by then is
@@ -25,6 +26,8 @@ CONFIRMS = ("basic.ack", "basic.nack")
 NOT_IMPLEMENTED = 540
 """A broker that says so does not offer what it takes to go wrong in this way."""
 ENDS = ("channel.close", "connection.close", "end")
+COUNTERS = ("x-acquired-count", "x-delivery-count")
+"""Headers by which a quorum queue tells how often a message was out before."""
 
 
 class Inconclusive(Exception):
@@ -39,12 +42,19 @@ def place(row: dict[str, Any]) -> tuple[str, int]:
     return row["on"], row.get("channel", 0)
 
 
+def counts(frame: dict[str, Any]) -> dict[str, Any]:
+    """What the headers of a delivery count."""
+    headers = frame.get("headers") or {}
+    return {name: headers[name] for name in COUNTERS if name in headers}
+
+
 def told(row: dict[str, Any]) -> str:
     """A frame in a few words."""
     names = ("delivery_tag", "message", "reply_code", "reply_text", "consumer_tag", "queue")
     words = [str(row[name]) for name in names if row.get(name) not in (None, "")]
     flags = [flag for flag in ("multiple", "redelivered") if row.get(flag)]
-    return " ".join([row["method"], *words, *flags, f"on {row['on']}.{row.get('channel', 0)}"])
+    counted = [f"{name}={count}" for name, count in counts(row).items()]
+    return " ".join([row["method"], *words, *flags, *counted, f"on {row['on']}.{row.get('channel', 0)}"])
 
 
 class Player:
@@ -211,7 +221,8 @@ class Player:
     def _alike(self, row: dict[str, Any], frame: dict[str, Any], fields: Any) -> bool:
         if place(row) != place(frame) or row["method"] != frame["method"]:
             return False
-        return all(self._same(row[name], frame.get(name)) for name in fields if name in row)
+        seen = {**frame, "counts": counts(frame)}
+        return all(self._same(row[name], seen.get(name)) for name in fields if name in row)
 
     def _same(self, wanted: Any, found: Any) -> bool:
         if isinstance(wanted, str) and wanted.startswith("{") and wanted not in self.names:

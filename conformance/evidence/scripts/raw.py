@@ -80,6 +80,9 @@ METHODS: dict[str, tuple[int, int, str]] = {
     "tx.rollback-ok": (90, 31, ""),
 }
 NAMES = {(number, method): name for name, (number, method, _) in METHODS.items()}
+SIZES = {"t": 1, "b": 1, "B": 1, "s": 2, "u": 2, "I": 4, "i": 4, "l": 8, "L": 8, "f": 4, "d": 8, "D": 5, "T": 8, "V": 0}
+"""Octets of a value in a table, by its letter; others tell theirs in four octets in front."""
+WHOLE = "bBsuIilL"
 CONTENT = ("basic.publish", "basic.return", "basic.deliver", "basic.get-ok")
 PROPERTIES = {
     "content_type": "s", "content_encoding": "s", "headers": "F", "delivery_mode": "B", "priority": "B",
@@ -177,15 +180,32 @@ def decode(raw: bytes) -> dict[str, Any]:
     return found
 
 
-def message_id(raw: bytes) -> str | None:
-    """Of a content header."""
+def named(raw: bytes) -> tuple[str | None, dict[str, int]]:
+    """The message id of a content header, and of its headers the whole numbers."""
     flags, at = struct.unpack_from(">H", raw, 12)[0], 14
+    found, headers = None, dict[str, int]()
     for place, (name, kind) in enumerate(PROPERTIES.items()):
         if flags & 0x8000 >> place:
+            begin = at
             value, at = unpack(kind, raw, at)
             if name == "message_id":
-                return str(value)
-    return None
+                found = str(value)
+            elif name == "headers":
+                headers = whole(raw[begin + 4:at])
+    return found, headers
+
+
+def whole(table: bytes) -> dict[str, int]:
+    """The entries of a table that are whole numbers."""
+    found, at = dict[str, int](), 0
+    while at < len(table):
+        name, at = unpack("s", table, at)
+        letter = chr(table[at])
+        size = SIZES[letter] if letter in SIZES else 4 + struct.unpack_from(">I", table, at + 1)[0]
+        if letter in WHOLE:
+            found[name] = int.from_bytes(table[at + 1:at + 1 + size], "big", signed=letter in "bsIl")
+        at += 1 + size
+    return found
 
 
 class Connection:
@@ -263,8 +283,9 @@ class Connection:
                 return found
             self.pending[channel] = found
         elif kind == 2 and channel in self.pending:
-            self.pending[channel] |= {"size": struct.unpack_from(">Q", payload, 4)[0], "body": b"",
-                                      "id": message_id(payload)}
+            name, headers = named(payload)
+            self.pending[channel] |= {"size": struct.unpack_from(">Q", payload, 4)[0], "body": b"", "id": name,
+                                      "headers": headers}
         elif kind == 3 and channel in self.pending:
             self.pending[channel]["body"] += payload
         waiting = self.pending.get(channel, {})
