@@ -1,7 +1,8 @@
 """Who may enter, and what they may do there: users, password hashes, permissions for each virtual host.
 
 A permission is three regular expressions, for what a user may configure, write and read; as in RabbitMQ each is
-searched for in the name of the resource, and an empty one grants nothing. Passwords are kept as RabbitMQ keeps them
+searched for in the name of the resource, and an empty one grants nothing. One for topics is two more, for the routing
+keys of one topic exchange. Passwords are kept as RabbitMQ keeps them
 (four octets of salt, then the SHA-256 of salt and password, in base64), so that hashes can be carried from one to the
 other. A user without a hash cannot log in with a password, but by certificate.
 
@@ -54,6 +55,14 @@ def checked_hash(text: str, algorithm: str) -> str:
     return text
 
 
+def check_pattern(right: str, pattern: str) -> None:
+    """Raises Invalid."""
+    try:
+        re.compile(pattern)
+    except re.error as problem:
+        raise Invalid(f"{right} is no regular expression: {pattern[:100]!r}, {problem}") from None
+
+
 def everywhere(pattern: str) -> bool:
     return pattern in (".*", "^.*$", "^.*", ".*$")
 
@@ -68,11 +77,7 @@ class Permission:
 
     def __post_init__(self) -> None:
         for right in RIGHTS:
-            pattern = getattr(self, right)
-            try:
-                re.compile(pattern)
-            except re.error as problem:
-                raise Invalid(f"{right} is no regular expression: {pattern[:100]!r}, {problem}") from None
+            check_pattern(right, getattr(self, right))
 
     @property
     def unlimited(self) -> bool:
@@ -83,6 +88,41 @@ class Permission:
         return pattern not in ("", "^$") and re.search(pattern, name) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class TopicPermission:
+    """Which routing keys one user may publish with to one topic exchange, and bind to it with.
+
+    In a pattern {username} and {vhost} stand for what they are."""
+
+    write: str = ".*"
+    read: str = ".*"
+
+    def __post_init__(self) -> None:
+        check_pattern("write", self.write)
+        check_pattern("read", self.read)
+
+    def grants(self, right: Right, key: str, user: str, vhost: str) -> bool:
+        pattern: str = getattr(self, right) or "^$"
+        return re.search(pattern.replace("{username}", re.escape(user)).replace("{vhost}", re.escape(vhost)), key) \
+            is not None
+
+
+Topics = Mapping[str, TopicPermission]
+"""By the name of the exchange; one that is not there is for any routing key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """All that one user may do in one virtual host."""
+
+    permission: Permission
+    topics: Topics = field(default_factory=dict)
+
+    @property
+    def unlimited(self) -> bool:
+        return self.permission.unlimited and not self.topics
+
+
 @dataclass(slots=True)
 class User:
     name: str
@@ -91,6 +131,8 @@ class User:
     tags: tuple[str, ...] = ()
     permissions: dict[str, Permission] = field(default_factory=dict)
     """By the name of the virtual host."""
+    topics: dict[str, Topics] = field(default_factory=dict)
+    """Likewise; without any permission they let nobody in."""
 
     def knows(self, password: str) -> bool:
         known = base64.b64decode(self.password_hash)
@@ -129,7 +171,7 @@ class Access:
         known = self.users.get(name)
         user = User(name, found, SHA256 if password is not None else algorithm, tuple(tags))
         if known is not None:
-            user.permissions = known.permissions
+            user.permissions, user.topics = known.permissions, known.topics
         self.users[name] = user
         return known is None
 
@@ -147,6 +189,12 @@ class Access:
         known = self.users.get(user)
         return None if known is None else known.permissions.get(vhost)
 
+    def rights(self, user: str, vhost: str) -> Rights | None:
+        """None: this user may not enter."""
+        permission = self.permission(user, vhost)
+        return None if permission is None else Rights(permission, self.users[user].topics.get(vhost, {}))
+
     def forget_vhost(self, vhost: str) -> None:
         for user in self.users.values():
             user.permissions.pop(vhost, None)
+            user.topics.pop(vhost, None)

@@ -13,7 +13,7 @@ from typing import cast
 
 from codec import values
 from codec.errors import ReplyCode
-from reference_broker.access import SALT, Access, Permission
+from reference_broker.access import SALT, Access, Permission, Rights, Topics
 from reference_broker.clock import Clock
 from reference_broker.connection import Connection
 from reference_broker.dialects import DOCUMENTED, Dialect
@@ -38,7 +38,7 @@ CAPABILITIES = {
 
 
 DEFAULT_VHOST = "/"
-NOTHING = Permission("", "", "")
+NOTHING = Rights(Permission("", "", ""))
 
 
 def counted_salt() -> Callable[[], bytes]:
@@ -141,8 +141,7 @@ class Broker:
         """With everything in it, and everybody."""
         vhost = self.vhosts.pop(name)
         self.close_those(lambda one: one.vhost is vhost, f"vhost '{name}' is deleted")
-        for queue in list(vhost.queues.values()):
-            vhost.delete_queue(queue)
+        vhost.delete_everything()
         self.access.forget_vhost(name)
 
     def delete_user(self, name: str) -> None:
@@ -156,9 +155,20 @@ class Broker:
             known.pop(vhost, None)
         else:
             known[vhost] = permission
+        self.hold_to_rights(user, vhost)
+
+    def permit_topics(self, user: str, vhost: str, topics: Topics) -> None:
+        """Likewise, all of them at once."""
+        if topics:
+            self.access.users[user].topics[vhost] = topics
+        else:
+            self.access.users[user].topics.pop(vhost, None)
+        self.hold_to_rights(user, vhost)
+
+    def hold_to_rights(self, user: str, vhost: str) -> None:
         for connection in self.connections:
             if (connection.user, connection.vhost.name) == (user, vhost):
-                connection.permit(permission or NOTHING)
+                connection.permit(self.access.rights(user, vhost) or NOTHING)
 
     def move_to(self, now: float) -> None:
         self.clock.move_to(now)

@@ -24,12 +24,12 @@ from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
 from reference_broker import needs, sasl
-from reference_broker.access import Permission
+from reference_broker.access import Rights
 from reference_broker.channel import Channel
 from reference_broker.content import Assembly
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed
 from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
-from reference_broker.limits import PATIENCE, SMALLEST_FRAME_MAX, UNREAD, UNSAID
+from reference_broker.limits import PATIENCE, UNREAD, UNSAID
 from reference_broker.message import FRAME_OVERHEAD
 from reference_broker.origin import Origin
 from reference_broker.outbox import Outbox
@@ -59,7 +59,7 @@ class Connection(Outbox):
         """It has published during an alarm: the rest of what it sends waits until that is over."""
         self.user = ""
         self.mechanism = ""
-        self.restricted: Permission | None = None
+        self.restricted: Rights | None = None
         """What this user may do here; None: everything."""
         self.client_properties: values.FieldTable = []
         self.capabilities: dict[str, object] = {}
@@ -204,7 +204,7 @@ class Connection(Outbox):
         body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
         if isinstance(assembly.method, m.BasicPublish):
             if self.restricted is not None:
-                needs.check(self.restricted, self.channels[number], assembly.method)
+                needs.check(self.restricted, self.channels[number], assembly.method, header)
             self.parts.publish(self.channels[number], assembly.method, header, body)
             del self.assemblies[number]
             if self.broker.alarm is not None:
@@ -267,8 +267,17 @@ class Connection(Outbox):
         self.send(m.ConnectionTune(0, self.channel_max, self.frame_max, self.broker.limits.heartbeat))
 
     def tune(self, method: m.ConnectionTuneOk) -> None:
-        self.channel_max = negotiated("channel_max", method.channel_max, self.channel_max, 1)
-        self.frame_max = negotiated("frame_max", method.frame_max, self.frame_max, SMALLEST_FRAME_MAX)
+        """Who wants more than was offered is closed without a word, as the specification has it and RabbitMQ does."""
+        dialect = self.broker.dialect
+        asked = (
+            fits(method.channel_max, self.channel_max, 1, dialect.tune_needs_limits),
+            fits(method.frame_max, self.frame_max, dialect.smallest_frame_max, dialect.tune_needs_limits),
+        )
+        if not all(asked):
+            self.finish()
+            return
+        self.channel_max = method.channel_max or self.channel_max
+        self.frame_max = method.frame_max or self.frame_max
         self.reader.frame_max = self.frame_max + FRAME_OVERHEAD
         self.heartbeat = method.heartbeat
         if self.heartbeat:
@@ -278,17 +287,17 @@ class Connection(Outbox):
         name = method.virtual_host
         if name not in self.broker.vhosts:
             raise not_allowed(f"vhost {name} not found")
-        permission = self.broker.access.permission(self.user, name)
-        if permission is None:
+        rights = self.broker.access.rights(self.user, name)
+        if rights is None:
             raise not_allowed(f"access to vhost '{name}' refused for user '{self.user}'")
         self.vhost = self.broker.vhosts[name]
-        self.permit(permission)
+        self.permit(rights)
         self.broker.newcomers.left(self)
         self.send(m.ConnectionOpenOk(0))
 
-    def permit(self, permission: Permission) -> None:
+    def permit(self, rights: Rights) -> None:
         """From now on this is what the user may do."""
-        self.restricted = None if permission.unlimited else permission
+        self.restricted = None if rights.unlimited else rights
 
     def update_secret(self, method: m.ConnectionUpdateSecret) -> None:
         self.send(m.ConnectionUpdateSecretOk(0))
@@ -401,16 +410,6 @@ def claimed_method(raw: bytes) -> tuple[int, int]:
     return (index >> 16, index & 0xFFFF) if raw[:1] == b"\x01" and index in m.BY_INDEX else (0, 0)
 
 
-def negotiated(name: str, wanted: int, most: int, least: int) -> int:
-    """0 stands for no limit of the client's own."""
-    if wanted == 0:
-        return most
-    if wanted < least:
-        raise not_allowed(
-            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({least})"
-        )
-    if wanted > most:
-        raise not_allowed(
-            f"negotiated {name} = {wanted} is higher than the maximum allowed value ({most})"
-        )
-    return wanted
+def fits(wanted: int, most: int, least: int, needed: bool) -> bool:
+    """Is this a limit that was to be had? 0 stands for none of the client's own."""
+    return least <= wanted <= most or (wanted == 0 and not needed)

@@ -80,11 +80,19 @@ class Dialect:
     # Dead letters.
     tells_last_death: bool = True
 
-    # Permissions.
+    # Policies, permissions, limits.
+    policies: Literal["3.8", "3.10", "4.0", "4.3"] = "4.3"
+    """Whose settings a policy may have: see `policies`."""
     refusal_names_right: bool = True
     """Does a refusal say which of configure, write and read was missing?"""
     passive_needs_configure: bool = False
     """Does a passive declaration need a permission?"""
+    topic_needs_of_all_keys: bool = True
+    """Does a permission for topics hold for the keys in CC and BCC, too?"""
+    smallest_frame_max: int = 4096
+    """The least that a client may want."""
+    tune_needs_limits: bool = False
+    """Is a client refused that wants no limit (0) where there is one?"""
 
     # Consumer timeouts: nobody's, the channel's (by its tick), the quorum queue's own.
     consumer_timeout: Literal["none", "channel", "queue"] = "queue"
@@ -122,6 +130,9 @@ RABBITMQ_3_8 = Dialect(
     timeout_of_queue=False,
     lazy_queues=True,
     tells_last_death=False,
+    policies="3.8",
+    tune_needs_limits=True,
+    topic_needs_of_all_keys=False,
 )
 RABBITMQ_3_10 = replace(
     RABBITMQ_3_8,
@@ -134,6 +145,7 @@ RABBITMQ_3_10 = replace(
     namesake_takes_settlements=True,
     exception_requeues="consuming",
     consumer_timeout="channel",
+    policies="3.10",
 )
 RABBITMQ_4_0 = replace(
     RABBITMQ_3_10,
@@ -150,6 +162,8 @@ RABBITMQ_4_0 = replace(
     timeout_of_queue=True,
     max_message=16 * MEBIBYTE,
     tells_last_death=True,
+    policies="4.0",
+    topic_needs_of_all_keys=True,
 )
 RABBITMQ_4_3 = replace(
     RABBITMQ_4_0,
@@ -165,6 +179,8 @@ RABBITMQ_4_3 = replace(
     stale_requeue_revives=False,
     stale_ack_reaches_successor=True,
     lazy_queues=False,
+    policies="4.3",
+    smallest_frame_max=8192,
 )
 
 DOCUMENTED = Dialect()

@@ -11,6 +11,7 @@
 | basic.publish | | exchange | |
 | basic.get, basic.consume, queue.purge | | | queue |
 
+Who has permissions for the topics of an exchange needs one for each routing key, too, to publish or to bind with it.
 The default exchange goes by the name amq.default. What a method needs is checked before the method is looked at any
 further, but for a few refusals that come even earlier in RabbitMQ; where those apply, nothing is needed here and the
 handler refuses. Needs come one by one: the first that is not granted is the one that is told.
@@ -25,8 +26,9 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker import routing
-from reference_broker.access import Permission, Right
-from reference_broker.errors import refused
+from reference_broker.access import Right, Rights, Topics
+from reference_broker.errors import ChannelException, refused
+from reference_broker.message import listed
 
 if TYPE_CHECKING:
     from reference_broker.channel import Channel
@@ -36,16 +38,55 @@ GENERATED = "amq.gen-"
 DEFAULT = "amq.default"
 
 
-def check(permission: Permission, channel: Channel, method: codec.Method) -> None:
-    """Raises the exception of the first need that is not granted."""
+def check(rights: Rights, channel: Channel, method: codec.Method, header: codec.Header | None = None) -> None:
+    """Raises the exception of the first need that is not granted. `header`: of what is published."""
     found = NEEDS.get(type(method))
     if found is None:
         return
     for right, kind, name in found(channel, method):
-        if not permission.grants(right, name):
-            which = f"{right} access" if channel.vhost.dialect.refusal_names_right else "access"
-            user = channel.connection.user
-            raise refused(f"{which} to {kind} '{name}' in vhost '/' refused for user '{user}'")
+        if not rights.permission.grants(right, name):
+            raise denied(channel, right, f"{kind} '{name}'")
+    if rights.topics:
+        check_topics(rights.topics, channel, method, header)
+
+
+def denied(channel: Channel, right: Right, what: str) -> ChannelException:
+    which = f"{right} access" if channel.vhost.dialect.refusal_names_right else "access"
+    return refused(f"{which} to {what} in vhost '/' refused for user '{channel.connection.user}'")
+
+
+def check_topics(topics: Topics, channel: Channel, method: codec.Method, header: codec.Header | None) -> None:
+    """The routing keys, where they are for an exchange that the user has permissions of its own for."""
+    need = topic_need(channel, method, header)
+    if need is None or need[1] not in topics or not isinstance(channel.vhost.exchanges.get(need[1]), routing.Topic):
+        return
+    right, name, keys = need
+    for key in keys:
+        if not topics[name].grants(right, key, channel.connection.user, channel.vhost.name):
+            raise denied(channel, right, f"topic '{key}' in exchange '{name}'")
+
+
+def topic_need(
+    channel: Channel, method: codec.Method, header: codec.Header | None
+) -> tuple[Right, str, list[str]] | None:
+    """The right, the exchange and the routing keys it is needed for."""
+    match method:
+        case m.BasicPublish():
+            exchange = channel.vhost.exchanges.get(method.exchange)
+            internal = exchange is not None and exchange.internal
+            return None if internal else ("write", method.exchange, published_keys(channel, method, header))
+        case m.QueueBind() | m.QueueUnbind():
+            shortcut = "" if method.queue else channel.last_queue
+            return "read", method.exchange, [method.routing_key or shortcut]
+        case m.ExchangeBind() | m.ExchangeUnbind():
+            return "read", method.source, [method.routing_key]
+    return None
+
+
+def published_keys(channel: Channel, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
+    if header is None or not header.headers or not channel.vhost.dialect.topic_needs_of_all_keys:
+        return [method.routing_key]
+    return [method.routing_key, *listed(header.headers, "CC"), *listed(header.headers, "BCC")]
 
 
 def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> Iterator[Need]:

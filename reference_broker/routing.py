@@ -7,7 +7,7 @@ lead there, and exchange-to-exchange bindings may form circles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -54,9 +54,14 @@ class Exchange:
         self.auto_delete = auto_delete
         self.internal = internal
         self.arguments = arguments or []
-        alternate = values.lookup(self.arguments, "alternate-exchange", "")
-        self.alternate = alternate if isinstance(alternate, str) else ""
+        self.alternate = ""
+        self.heed({})
         self.bindings: dict[Binding, FieldTable] = {}
+
+    def heed(self, definition: Mapping[str, Any]) -> None:
+        """From now on this is what policies set for it: an argument comes first."""
+        alternate = values.lookup(self.arguments, "alternate-exchange", definition.get("alternate-exchange"))
+        self.alternate = alternate if isinstance(alternate, str) else ""
 
     def bind(self, destination: Destination, key: str, arguments: FieldTable) -> Binding:
         binding = Binding(self, destination, key, canonical(arguments))

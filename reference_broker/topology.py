@@ -76,8 +76,8 @@ def create_exchange(channel: Channel, method: m.ExchangeDeclare) -> None:
     kind = exchange_type(method.type, channel.vhost.dialect)
     not_reserved("exchange", method.exchange)
     arguments.check_exchange(method.arguments, method.exchange)
-    channel.vhost.exchanges[method.exchange] = kind(
-        method.exchange, method.durable, method.auto_delete, method.internal, method.arguments
+    channel.vhost.add_exchange(
+        kind(method.exchange, method.durable, method.auto_delete, method.internal, method.arguments)
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from codec.values import FieldTable
-from reference_broker import routing
+from reference_broker import policies, routing
 from reference_broker.arguments import QueueArguments
 from reference_broker.clock import Clock
 from reference_broker.deadletter import dead_letter, goes_in_circles
@@ -88,11 +88,25 @@ class VirtualHost:
             queue.leave(consumer)
         return count, consumers
 
+    def add_exchange(self, exchange: Exchange) -> None:
+        self.exchanges[exchange.name] = exchange
+        exchange.heed(self.settings.definition_of(exchange))
+
     def delete_exchange(self, exchange: Exchange) -> None:
         del self.exchanges[exchange.name]
         for binding in list(exchange.bindings):
             self.drop_binding(binding)
         self.unbind_all(exchange)
+
+    def delete_everything(self) -> None:
+        for queue in list(self.queues.values()):
+            self.delete_queue(queue)
+        for exchange in list(self.exchanges.values()):
+            if exchange.name in self.exchanges:
+                self.delete_exchange(exchange)
+        for operator in (False, True):
+            for name in list(self.policies(operator)):
+                del self.policies(operator)[name]
 
     def watch_expiry(self, queue: Queue) -> None:
         """Delete a queue that nobody used for as long as its x-expires says."""
@@ -107,18 +121,24 @@ class VirtualHost:
 
     # -- policies
 
-    def set_policy(self, policy: Policy) -> None:
-        """It holds from now on, for queues that are there, too."""
-        self.settings.policies[policy.name] = policy
+    def set_policy(self, policy: Policy, operator: bool = False) -> None:
+        """It holds from now on, for what is there, too. Raises policies.Invalid."""
+        policies.check(policy.pattern, policy.definition, self.dialect.policies, operator)
+        self.policies(operator)[policy.name] = policy
         self.heed_policies()
 
-    def clear_policy(self, name: str) -> None:
+    def clear_policy(self, name: str, operator: bool = False) -> None:
         """Raises KeyError where there is none of that name."""
-        del self.settings.policies[name]
+        del self.policies(operator)[name]
         self.heed_policies()
+
+    def policies(self, operator: bool) -> dict[str, Policy]:
+        return self.settings.operator_policies if operator else self.settings.policies
 
     def heed_policies(self) -> None:
         """After a change of them."""
+        for exchange in self.exchanges.values():
+            exchange.heed(self.settings.definition_of(exchange))
         for queue in list(self.queues.values()):
             before = queue.settings
             self.heed_policy(queue)
@@ -128,8 +148,7 @@ class VirtualHost:
                     self.watch_expiry(queue)
 
     def heed_policy(self, queue: Queue) -> None:
-        policy = self.settings.policy_of(queue)
-        queue.heed(policy.definition if policy is not None else {})
+        queue.heed(self.settings.definition_of(queue))
 
     # -- bindings
 

@@ -9,6 +9,7 @@ from reference_broker.management import (
     ours,
     overview,
     policies,
+    topics,
     topology,
     users,
 )
@@ -16,7 +17,7 @@ from reference_broker.management.node import Node
 from reference_broker.management.openapi import description
 from reference_broker.management.route import Answer, Ask, Refusal, Route, Router, route
 
-ROOMS = (overview, users, policies, topology, bindings, messages, clients, definitions)
+ROOMS = (overview, users, topics, policies, topology, bindings, messages, clients, definitions)
 THEIRS: list[Route] = [one for room in ROOMS for one in room.ROUTES]
 OURS: list[Route] = [*ours.ROUTES, *events.ROUTES]
 

@@ -10,14 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from reference_broker import routing
-from reference_broker.management import bindings, policies, topology, users, views
+from reference_broker.management import bindings, policies, topics, topology, users, views
 from reference_broker.management.route import Answer, Ask, Field, Refusal, Route, Router, bad_request, route
+from reference_broker.settings import Policy
 from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
-ROUTER = Router([*users.ROUTES, *policies.ROUTES, *topology.ROUTES, *bindings.ROUTES])
-KINDS = ("vhosts", "users", "permissions", "policies", "queues", "exchanges", "bindings")
-OF_A_VHOST = KINDS[3:]
+ROUTER = Router([*users.ROUTES, *policies.ROUTES, *topology.ROUTES, *bindings.ROUTES, *topics.ROUTES])
+KINDS = (
+    "vhosts", "users", "permissions", "policies", "parameters", "queues", "exchanges", "bindings", "topic_permissions"
+)
+OF_A_VHOST = KINDS[3:8]
+OPERATOR = "operator_policy"
+"""The only component that has parameters here."""
 FIELDS = {kind: Field("array", f"all {kind}", []) for kind in KINDS}
 KEPT = {
     "queues": ("name", "vhost", "durable", "auto_delete", "arguments"),
@@ -34,15 +39,23 @@ def of_vhosts(vhosts: list[VirtualHost]) -> dict[str, Any]:
     """What outlives connections: no exclusive queues, nothing that is there from the beginning."""
     queues = [views.queue(one, 0) for vhost in vhosts for one in vhost.queues.values() if one.owner is None]
     exchanges = [
-        views.exchange(one, vhost.name) for vhost in vhosts for one in vhost.exchanges.values()
+        views.exchange(one, vhost) for vhost in vhosts for one in vhost.exchanges.values()
         if one.name not in routing.PREDECLARED
     ]
     bound = [one for vhost in vhosts for one in bindings.bindings_of(vhost) if one["source"]]
     return {
         "policies": [views.policy(vhost.name, one) for vhost in vhosts for one in vhost.settings.policies.values()],
+        "parameters": [
+            operator_policy(vhost.name, one) for vhost in vhosts for one in vhost.settings.operator_policies.values()
+        ],
         "queues": only("queues", queues), "exchanges": only("exchanges", exchanges),
         "bindings": only("bindings", bound),
     }
+
+
+def operator_policy(vhost: str, one: Policy) -> dict[str, Any]:
+    value = {key: of for key, of in views.policy(vhost, one).items() if key not in ("vhost", "name")}
+    return {"component": OPERATOR, "vhost": vhost, "name": one.name, "value": value}
 
 
 @route(ROUTES, "GET", "/api/definitions", "All that was set up.", need="administrator", shape="Definitions")
@@ -52,7 +65,8 @@ def definitions(ask: Ask) -> Answer:
     return Answer({
         **ask.node.product, "rabbitmq_version": ask.node.product["product_version"],
         "users": [views.user(one) for one in known], "vhosts": [{"name": name} for name in broker.vhosts],
-        "permissions": users.permissions(ask, known), **of_vhosts(list(broker.vhosts.values())),
+        "permissions": users.permissions(ask, known), "topic_permissions": topics.topics(known),
+        **of_vhosts(list(broker.vhosts.values())),
     })
 
 
@@ -89,11 +103,12 @@ def set_up(ask: Ask, kind: str, one: Any) -> None:
         raise bad_request(f"{kind} are objects, not {str(one)[:100]!r}")
     try:
         method, path = request(kind, one)
+        given = one["value"] if kind == "parameters" else one
     except KeyError as missing:
         raise bad_request(f"[{{key_missing,{missing.args[0]}}}] in one of {kind}") from None
     found, names = ROUTER.find(method, [str(part) for part in path])
     try:
-        found.work(Ask(ask.node, ask.user, names, {}, found.taken(one)))
+        found.work(Ask(ask.node, ask.user, names, {}, found.taken(given)))
     except Refusal as refused:
         where = "/".join(map(str, path[2:]))
         raise Refusal(refused.status, refused.error, f"{kind}, {where}: {refused.reason}") from None
@@ -106,6 +121,12 @@ def request(kind: str, one: Mapping[str, Any]) -> tuple[str, list[Any]]:
             return "PUT", ["api", kind, one["name"]]
         case "permissions":
             return "PUT", ["api", kind, one["vhost"], one["user"]]
+        case "topic_permissions":
+            return "PUT", ["api", "topic-permissions", one["vhost"], one["user"]]
+        case "parameters":
+            if one["component"] != OPERATOR:
+                raise bad_request(f"Validation failed\n\ncomponent {str(one['component'])[:100]} not found\n")
+            return "PUT", ["api", "operator-policies", one["vhost"], one["name"]]
         case "bindings":
             end = "q" if one["destination_type"] == "queue" else "e"
             return "POST", ["api", kind, one["vhost"], "e", one["source"], end, one["destination"]]

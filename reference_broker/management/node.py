@@ -48,7 +48,7 @@ class Direct:
     def __init__(self, vhost: VirtualHost, user: User, broker: Broker) -> None:
         self.connection = broker.parts.connection(broker)
         self.connection.user, self.connection.vhost = user.name, vhost
-        self.connection.permit(user.permissions.get(vhost.name, NOTHING))
+        self.connection.permit(broker.access.rights(user.name, vhost.name) or NOTHING)
         self.channel: Channel = broker.parts.channel(self.connection, 1)
 
     def do(self, method: codec.Method) -> list[Outbound]:
@@ -63,16 +63,16 @@ class Direct:
 
     def publish(self, method: codec.Method, header: codec.Header, body: bytes) -> list[Outbound]:
         try:
-            self.check(method)
+            self.check(method, header)
             self.connection.parts.publish(self.channel, method, header, body)
         except AmqpException as error:
             raise refusal(error, self.channel.vhost.name) from None
         said, self.connection.outbox = self.connection.outbox, []
         return said
 
-    def check(self, method: codec.Method) -> None:
+    def check(self, method: codec.Method, header: codec.Header | None = None) -> None:
         if self.connection.restricted is not None:
-            needs.check(self.connection.restricted, self.channel, method)
+            needs.check(self.connection.restricted, self.channel, method, header)
 
     def end(self) -> None:
         """What was taken and not settled goes back."""

@@ -120,7 +120,7 @@ def exchanges_of(vhosts: list[VirtualHost]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for vhost in vhosts:
         found.append(views.default_exchange(vhost.name))
-        found += [views.exchange(one, vhost.name) for one in vhost.exchanges.values()]
+        found += [views.exchange(one, vhost) for one in vhost.exchanges.values()]
     return found
 
 
@@ -138,7 +138,7 @@ def vhost_exchanges(ask: Ask) -> Answer:
 def exchange(ask: Ask) -> Answer:
     if ask.path["exchange"] == "amq.default":
         return Answer(views.default_exchange(ask.vhost().name))
-    return Answer(views.exchange(known_exchange(ask, ask.path["exchange"]), ask.vhost().name))
+    return Answer(views.exchange(known_exchange(ask, ask.path["exchange"]), ask.vhost()))
 
 
 @route(ROUTES, "PUT", "/api/exchanges/{vhost}/{exchange}", "Declare an exchange.", fields=EXCHANGE,

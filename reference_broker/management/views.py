@@ -57,7 +57,7 @@ def policy(where: str, one: Policy) -> View:
 
 
 def queue(one: Queue, unacked: int) -> View:
-    in_force, ready = one.vhost.settings.policy_of(one), one.count()
+    settings, ready = one.vhost.settings, one.count()
     return {
         "name": one.name, "vhost": one.vhost.name, "type": "classic" if one.quorum is None else "quorum",
         "durable": one.durable, "auto_delete": one.auto_delete, "exclusive": one.owner is not None,
@@ -67,9 +67,13 @@ def queue(one: Queue, unacked: int) -> View:
         "consumer_details": [consumer(each) for each in one.consumers],
         "owner_pid_details": owner(one.owner) if one.owner is not None else None,
         "single_active_consumer_tag": one.active.tag if one.active is not None else None,
-        "policy": in_force.name if in_force else None, "operator_policy": None,
-        "effective_policy_definition": dict(in_force.definition) if in_force else {},
+        "policy": name_of(settings.policy_of(one)), "operator_policy": name_of(settings.operator_policy_of(one)),
+        "effective_policy_definition": dict(settings.definition_of(one)),
     }
+
+
+def name_of(one: Policy | None) -> str | None:
+    return None if one is None else one.name
 
 
 def owner(connection: Connection) -> View:
@@ -83,10 +87,11 @@ def outstanding(broker: Broker) -> Counter[Queue]:
     return Counter(one.queue for channel in channels for one in channel.unacked.by_tag.values() if not one.stale)
 
 
-def exchange(one: Exchange, where: str) -> View:
+def exchange(one: Exchange, vhost: VirtualHost) -> View:
     return {
-        "name": one.name, "vhost": where, "type": one.TYPE, "durable": one.durable, "auto_delete": one.auto_delete,
-        "internal": one.internal, "arguments": table(one.arguments),
+        "name": one.name, "vhost": vhost.name, "type": one.TYPE, "durable": one.durable,
+        "auto_delete": one.auto_delete, "internal": one.internal, "arguments": table(one.arguments),
+        "policy": name_of(vhost.settings.policy_of(one)),
     }
 
 
@@ -94,7 +99,7 @@ def default_exchange(where: str) -> View:
     """Which is not among the exchanges, because nothing can be bound to it."""
     return {
         "name": "", "vhost": where, "type": "direct", "durable": True, "auto_delete": False, "internal": False,
-        "arguments": {},
+        "arguments": {}, "policy": None,
     }
 
 

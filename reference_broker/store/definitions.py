@@ -17,7 +17,7 @@ import codec
 from codec import methods as m
 from codec.values import FieldTable
 from reference_broker import arguments, routing
-from reference_broker.access import Permission, User
+from reference_broker.access import Permission, TopicPermission, Topics, User
 from reference_broker.broker import Broker
 from reference_broker.queue import Queue
 from reference_broker.routing import Destination, Exchange
@@ -78,15 +78,18 @@ class Users(Recorded[User]):
         if not isinstance(user.permissions, Recorded):
             kind = "permission", user.name
             user.permissions = Recorded(self.journal, kind, permission_value, user.permissions)
+            user.topics = Recorded(self.journal, ("topics", user.name), topics_value, user.topics)
 
     def __setitem__(self, name: str, user: User) -> None:
         self.watch(user)
         super().__setitem__(name, user)
         user.permissions.update(user.permissions)
+        user.topics.update(user.topics)
 
     def __delitem__(self, name: str) -> None:
-        for vhost in list(self[name].permissions):
-            del self[name].permissions[vhost]
+        for granted in (self[name].permissions, self[name].topics):
+            for vhost in list(granted):
+                del granted[vhost]
         super().__delitem__(name)
 
 
@@ -105,6 +108,15 @@ def permission_value(permission: Permission) -> bytes:
 
 def permit(broker: Broker, key: Key, value: bytes) -> None:
     broker.access.users[key[1]].permissions[key[2]] = Permission(**json.loads(value))
+
+
+def topics_value(topics: Topics) -> bytes:
+    return json.dumps({exchange: asdict(one) for exchange, one in topics.items()}).encode()
+
+
+def permit_topics(broker: Broker, key: Key, value: bytes) -> None:
+    topics = {exchange: TopicPermission(**one) for exchange, one in json.loads(value).items()}
+    broker.access.users[key[1]].topics[key[2]] = topics
 
 
 def vhost_value(vhost: VirtualHost) -> bytes:
@@ -140,7 +152,9 @@ def policy_value(policy: Policy) -> bytes:
 
 
 def make_policy(broker: Broker, key: Key, value: bytes) -> None:
-    broker.vhosts[key[1]].settings.policies[key[-1]] = Policy(**json.loads(value))
+    vhost = broker.vhosts[key[1]]
+    vhost.policies(key[0] == "operator-policy")[key[-1]] = Policy(**json.loads(value))
+    vhost.heed_policies()
 
 
 # -- queues and bindings
@@ -190,6 +204,6 @@ def make_binding(broker: Broker, key: Key, value: bytes) -> None:
 
 
 RESTORERS: dict[str, Callable[[Broker, Key, bytes], None]] = {
-    "vhost": make_vhost, "user": make_user, "permission": permit, "exchange": make_exchange, "policy": make_policy,
-    "queue": make_queue, "binding": make_binding,
+    "vhost": make_vhost, "user": make_user, "permission": permit, "topics": permit_topics, "exchange": make_exchange,
+    "policy": make_policy, "operator-policy": make_policy, "queue": make_queue, "binding": make_binding,
 }

@@ -125,6 +125,9 @@ class KeptVirtualHost(VirtualHost):
         journal, settings = self.journal, self.settings
         self.exchanges = Recorded(journal, ("exchange", self.name), definitions.exchange_value, self.exchanges)
         settings.policies = Recorded(journal, ("policy", self.name), definitions.policy_value, settings.policies)
+        settings.operator_policies = Recorded(
+            journal, ("operator-policy", self.name), definitions.policy_value, settings.operator_policies
+        )
 
     def delete_queue(self, queue: Queue) -> tuple[int, list[Consumer]]:
         told = super().delete_queue(queue)

@@ -5,6 +5,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
+from reference_broker import dialects
 from reference_broker.limits import Limits
 
 HEADER = codec.ProtocolHeader().encode()
@@ -84,16 +85,21 @@ def test_unknown_mechanism(connect):
 
 
 @pytest.mark.parametrize(
-    ("tune", "text"),
+    ("dialect", "tune", "open_"),
     [
-        ((2047, 1000, 0), "negotiated frame_max = 1000 is lower than the minimum allowed value (4096)"),
-        ((2047, 131073, 0), "negotiated frame_max = 131073 is higher than the maximum allowed value (131072)"),
-        ((2048, 4096, 0), "negotiated channel_max = 2048 is higher than the maximum allowed value (2047)"),
+        ("documented", (2047, 1000), False), ("documented", (2047, 131073), False), ("documented", (2048, 4096), False),
+        ("documented", (0, 0), True), ("documented", (1, 4096), True),
+        ("rabbitmq-4.0", (2047, 4096), True), ("rabbitmq-4.0", (0, 4096), False), ("rabbitmq-4.0", (2047, 0), False),
+        ("rabbitmq-4.3", (2047, 8191), False), ("rabbitmq-4.3", (2047, 8192), True),
     ],
 )
-def test_tuning_beyond_what_was_offered(connect, tune, text):
-    frames = greeted(connect).send(login(), m.ConnectionTuneOk(0, *tune))
-    assert frames[-1].reply_text == f"NOT_ALLOWED - {text}"
+def test_who_wants_more_than_was_offered_is_closed_without_a_word(core, connect, dialect, tune, open_):
+    core.dialect = dialects.dialect(dialect)
+    client = greeted(connect)
+    said = client.send(login(), m.ConnectionTuneOk(0, *tune), m.ConnectionOpen(0, "/"))
+    assert ([type(frame) for frame in said[1:]], client.connection.finished) == (
+        ([m.ConnectionOpenOk], False) if open_ else ([], True)
+    )
 
 
 def test_unknown_vhost(connect):

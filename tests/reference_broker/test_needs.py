@@ -11,7 +11,7 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker import dialects
-from reference_broker.access import Permission
+from reference_broker.access import Permission, TopicPermission
 from reference_broker.broker import Broker
 
 PERMISSION = Permission(configure="^c", write=r"^(w|cw|amq\.default)", read="^(r|cr)")
@@ -131,3 +131,69 @@ def test_dialects_differ_in_passive_declarations_and_words(connect: Callable[...
         assert code == (403 if passive else 404)
         client.reopen()
         assert told(client.send(m.QueueDeclare(1, 0, "q")))[1].startswith(f"ACCESS_REFUSED - {words} queue 'q'")
+
+
+# -- topics: one permission more where a user has some for the exchange; measured likewise
+
+TOPICS = {"t-x": TopicPermission("^(a|{username}/{vhost})", "^b"), "t-int": TopicPermission("^a", ""),
+          "t-d": TopicPermission("^a", "^b")}
+
+
+def sent(key: str, exchange: str = "t-x", **how: Any) -> bytes:
+    return codec.content(m.BasicPublish(1, 0, exchange, key), b"x", **how)
+
+
+@pytest.fixture
+def narrowed(connect: Callable[..., Any], core: Broker) -> Any:
+    """Guest, which may do everything but use other topics."""
+    client = connect().open()
+    client.queue("q")
+    for exchange, kind, internal in (("t-x", "topic", False), ("t-int", "topic", True), ("t-d", "direct", False)):
+        client.send(m.ExchangeDeclare(1, 0, exchange, kind, internal=internal))
+    core.permit_topics("guest", "/", TOPICS)
+    return client
+
+
+COPY, BLIND = ({"headers": values.table({name: ["zz"]})} for name in ("CC", "BCC"))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "request_", "text"),
+    [
+        ("documented", sent("a.b"), None), ("documented", sent("guest//"), None),
+        ("documented", sent("zz", "t-d"), None), ("documented", sent("zz", "amq.topic"), None),
+        ("documented", sent("zz"), "write access to topic 'zz' in exchange 't-x'"),
+        ("rabbitmq-3.10", sent("zz"), "access to topic 'zz' in exchange 't-x'"),
+        ("documented", sent("a", **COPY), "write access to topic 'zz' in exchange 't-x'"),
+        ("documented", sent("a", **BLIND), "write access to topic 'zz' in exchange 't-x'"),
+        ("rabbitmq-3.10", sent("a", **COPY), None),
+        ("documented", sent("zz", user_id="nobody"), "write access to topic 'zz' in exchange 't-x'"),
+        ("documented", sent("zz", "t-int"), "cannot publish to internal exchange 't-int'"),
+        ("documented", m.QueueBind(1, 0, "q", "t-x", "b", no_wait=True), None),
+        ("documented", m.QueueBind(1, 0, "q", "t-d", "zz", no_wait=True), None),
+        ("documented", m.QueueBind(1, 0, "q", "t-int", "", no_wait=True), None),
+        ("documented", m.QueueBind(1, 0, "q", "t-int", "b"), "read access to topic 'b' in exchange 't-int'"),
+        ("documented", m.QueueBind(1, 0, "q", "t-x", "c"), "read access to topic 'c' in exchange 't-x'"),
+        ("documented", m.QueueBind(1, 0, "", "t-x", ""), "read access to topic 'q' in exchange 't-x'"),
+        ("documented", m.QueueBind(1, 0, "none", "t-x", "c"), "read access to topic 'c' in exchange 't-x'"),
+        ("documented", m.QueueUnbind(1, 0, "q", "t-x", "c"), "read access to topic 'c' in exchange 't-x'"),
+        ("documented", m.ExchangeBind(1, 0, "t-d", "t-x", "c"), "read access to topic 'c' in exchange 't-x'"),
+        ("documented", m.ExchangeUnbind(1, 0, "t-d", "t-x", "c"), "read access to topic 'c' in exchange 't-x'"),
+    ],
+)
+def test_topics_need_a_permission(narrowed: Any, core: Broker, dialect: str, request_: Any, text: str | None) -> None:
+    core.vhost.dialect = dialects.dialect(dialect)
+    said = narrowed.send(request_)
+    if text is None:
+        assert said == []
+    else:
+        (close,) = said
+        assert (type(close), close.reply_code) == (m.ChannelClose, 403)
+        assert close.reply_text.startswith(f"ACCESS_REFUSED - {text}")
+
+
+def test_topics_hold_at_once_and_no_longer_than_they_are_there(narrowed: Any, core: Broker) -> None:
+    core.permit_topics("guest", "/", {"t-x": TopicPermission("^zz", "")})
+    assert narrowed.send(sent("zz")) == []
+    core.permit_topics("guest", "/", {})
+    assert narrowed.send(sent("a"), sent("b")) == []

@@ -105,6 +105,49 @@ def test_what_is_set_up_is_shown(both: Both) -> None:
     assert both.do("GET", "/api/policies/{v}/p")[1] == {"vhost": both.vhost, "name": "p", **policy}
 
 
+def test_operators_have_policies_beside_those_of_users(both: Both) -> None:
+    both.do("PUT", "/api/queues/{v}/q", {"durable": True})
+    for kind, most in (("policies", 7), ("operator-policies", 3)):
+        policy = {"pattern": "^q", "definition": {"max-length": most}, "priority": 3, "apply-to": "queues"}
+        assert both.do("PUT", f"/api/{kind}/{{v}}/p", policy) == (201, None)
+        assert both.do("PUT", f"/api/{kind}/{{v}}/p", policy) == (204, None)
+        assert both.do("GET", f"/api/{kind}/{{v}}/p") == (200, {"vhost": both.vhost, "name": "p", **policy})
+        assert [one["name"] for one in both.do("GET", f"/api/{kind}/{{v}}")[1]] == ["p"]
+        refused = both.do("PUT", f"/api/{kind}/{{v}}/p", {**policy, "definition": {"max-length": -1}})
+        assert refused == (400, {"error": "bad_request",
+                                 "reason": "Validation failed\n\n-1 is not a valid maximum length\n"})
+    for _ in range(5):
+        both.do("POST", "/api/exchanges/{v}/amq.default/publish",
+                {"properties": {}, "routing_key": "q", "payload": "x", "payload_encoding": "string"})
+    wanted = {"count": 9, "ackmode": "ack_requeue_true", "encoding": "auto"}
+    assert len(both.do("POST", "/api/queues/{v}/q/get", wanted)[1]) == 3
+    assert both.do("GET", "/api/definitions/{v}")[1]["parameters"][0]["component"] == "operator_policy"
+    assert both.do("DELETE", "/api/operator-policies/{v}/p") == (204, None)
+    assert both.do("DELETE", "/api/operator-policies/{v}/p")[0] == 404
+
+
+def test_topics_need_permissions_where_a_user_has_some(both: Both) -> None:
+    both.do("PUT", "/api/exchanges/{v}/ex", {"type": "topic"})
+    permission = {"exchange": "ex", "write": "^a", "read": "^b"}
+    assert both.do("GET", "/api/topic-permissions/{v}/{u}")[0] == 404
+    assert both.do("PUT", "/api/topic-permissions/{v}/{u}", permission) == (201, None)
+    assert both.do("PUT", "/api/topic-permissions/{v}/{u}", permission) == (204, None)
+    told = {"user": both.user, "vhost": both.vhost, **permission}
+    for path in ("/api/topic-permissions/{v}/{u}", "/api/users/{u}/topic-permissions",
+                 "/api/vhosts/{v}/topic-permissions"):
+        assert both.do("GET", path) == (200, [told])
+    with both.connect() as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.basic_publish("ex", "a.b", b"")
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match=r"topic 'b' in exchange 'ex'"):
+            channel.basic_publish("ex", "b", b"")
+    assert both.do("PUT", "/api/topic-permissions/{v}/{u}", {**permission, "read": "("})[0] == 400
+    assert both.do("PUT", "/api/topic-permissions/{v}/nobody", permission)[0] == 400
+    assert both.do("DELETE", "/api/topic-permissions/{v}/{u}/ex") == (204, None)
+    assert both.do("DELETE", "/api/topic-permissions/{v}/{u}")[0] == 404
+
+
 def test_bindings_have_paths_of_their_own(both: Both) -> None:
     both.do("PUT", "/api/queues/{v}/q", {})
     both.do("PUT", "/api/exchanges/{v}/ex", {"type": "topic"})

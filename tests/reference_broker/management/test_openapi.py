@@ -40,7 +40,10 @@ def names(broker: ReferenceBroker, manager: Any) -> Iterator[dict[str, str]]:
         channel.basic_consume("q", lambda *_: None)
         channel.basic_publish("", "q", b"x")
         policy = {"pattern": "^z", "definition": {"max-length": 1}}
-        assert manager.do("PUT", "/api/policies/%2F/policy", policy)[0] == 201
+        for kind in ("policies", "operator-policies"):
+            assert manager.do("PUT", f"/api/{kind}/%2F/policy", policy)[0] == 201
+        topics = {"exchange": "ex", "write": "^k", "read": ".*"}
+        assert manager.do("PUT", "/api/topic-permissions/%2F/guest", topics)[0] == 201
         ((_, (shown,)), (_, (one,))) = manager.do("GET", "/api/connections"), manager.do("GET", "/api/channels")
         yield {**NAMES, "connection": shown["name"], "channel": one["name"]}
 

@@ -9,7 +9,9 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker.access import Permission
+from reference_broker.access import Permission, TopicPermission
+from reference_broker.arguments import QueueArguments
+from reference_broker.routing import Topic
 from reference_broker.settings import Policy
 from tests.support.disks import FakeDisk
 from tests.support.kept import Host
@@ -229,13 +231,17 @@ def test_arguments_of_a_queue_still_mean_the_same(client, host, client_on):
 
 def test_policies_virtual_hosts_users_and_permissions_are_there(host):
     broker = host.broker
-    broker.vhost.settings.policies["p"] = Policy("p", "^q", {"max-length": 5}, "queues", 2)
+    broker.vhost.set_policy(Policy("p", "^q", {"max-length": 5}, "queues", 2))
+    broker.vhost.set_policy(Policy("o", "^q", {"max-length": 4}), operator=True)
     broker.add_vhost("other")
     broker.access.put("anna", password="secret", tags=["monitoring"])
     broker.permit("anna", "other", Permission("a", "b", "c"))
+    broker.permit_topics("anna", "other", {"amq.topic": TopicPermission("^w", "^r")})
     broker.permit("guest", "/", Permission("", "", ""))
     host.settle()
     again = host.after_crash().broker
+    assert again.vhost.settings.operator_policies["o"] == Policy("o", "^q", {"max-length": 4})
+    assert again.access.users["anna"].topics == {"other": {"amq.topic": TopicPermission("^w", "^r")}}
     assert again.vhost.settings.policies["p"] == Policy("p", "^q", {"max-length": 5}, "queues", 2)
     anna = again.access.users["anna"]
     assert anna.knows("secret")
@@ -248,6 +254,11 @@ def test_a_user_and_a_virtual_host_that_were_deleted_stay_away(host):
     broker.add_vhost("other")
     broker.access.put("anna", password="secret")
     broker.permit("anna", "other", Permission())
+    other = broker.vhosts["other"]
+    other.add_exchange(Topic("ex"))
+    other.add_queue("q", True, False, None, [], QueueArguments())
+    other.bind(other.exchange("ex"), other.queue("q"), "k", [])
+    other.set_policy(Policy("p", "^q", {"max-length": 5}))
     host.settle()
     broker.delete_user("guest")
     broker.delete_vhost("other")
