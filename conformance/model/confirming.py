@@ -7,6 +7,7 @@ does not speak of that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
@@ -24,7 +25,7 @@ Facts = Iterator[Fact]
 def confirm(model: Model, channel: Channel, event: Event) -> Facts:
     """basic.ack or basic.nack of the broker."""
     number, multiple = event.delivery_tag or 0, bool(event.multiple)
-    resolved = list(_covered(channel, number, multiple=multiple))
+    resolved = _covered(channel, number, multiple=multiple)
     yield Confirmed(event, channel, number, multiple, resolved)
     for publication in resolved:
         del channel.unconfirmed[publication.number]
@@ -37,15 +38,13 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
         yield from proofs.proven(channel, max(one.seq for one in resolved), event)
 
 
-def _covered(channel: Channel, number: int, *, multiple: bool) -> Iterator[Publication]:
+def _covered(channel: Channel, number: int, *, multiple: bool) -> list[Publication]:
+    unconfirmed = channel.unconfirmed
     if not multiple:
-        if number in channel.unconfirmed:
-            yield channel.unconfirmed[number]
-        return
-    for one, publication in channel.unconfirmed.items():
-        if one > number > 0:
-            break
-        yield publication
+        return [unconfirmed[number]] if number in unconfirmed else []
+    if number == 0:
+        return list(unconfirmed.values())
+    return list(takewhile(lambda one: one.number <= number, unconfirmed.values()))
 
 
 def _accept(channel: Channel, publication: Publication, at: int) -> None:

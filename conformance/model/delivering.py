@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from conformance.events import Event
 from conformance.model import cancelling, memory, proofs, races, timeouts, windows
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
-from conformance.model.facts import Delivered, Fact, FoundEmpty, Numbered, Stray, Unrequested
+from conformance.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
 from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, VOID, WAITING, Copy, Delivery, Request, Taker
 
@@ -160,7 +160,8 @@ def _delivered(
     explained = queue.explains(copy, taker, channel, since)
     if len(queue.line.owners) < OWNERS:
         queue.line.owners.add(channel.opened)
-    yield Delivered(event, channel, delivery, copy, queue, taker, since, explained, first_of(copy, delivery))
+    fact = First if first_of(copy, delivery) else Delivered
+    yield fact(event, channel, delivery, copy, queue, taker, since, explained)
     memory.delivered(channel, delivery)
     channel.modes.add(no_ack)
     queue.leave(copy, GONE if no_ack else OUT)

@@ -54,8 +54,12 @@ class Delivered:
     since: int
     explained: bool | None = None
     """Some order of what all takers have seen explains it; None: that cannot be told."""
-    first: bool = False
-    """Nothing has happened to its message since it was published, and nothing is doubtful about where it is."""
+
+
+@dataclass(slots=True)
+class First(Delivered):
+    """Plainly the first delivery of its message: nothing has happened to that since it was published, and nothing is
+    doubtful about where it is."""
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         _open(connection, event)
         return
     channel = connection.met(event.channel, event.seq)
-    if channel is not None:
+    if channel is not None and channel.requests:
         transacting.hurry(channel, event)
     if event.method == "channel.close-ok":
         if channel is not None:

@@ -56,7 +56,7 @@ def _route_again(model: Model, channel: Channel, publication: Publication) -> No
 
 def hurry(channel: Channel, event: Event) -> None:
     """A method before the answer to a commit: some brokers close the connection over it, and no text forbids either."""
-    if not channel.requests or not channel.requests.get(("tx.commit", "")) or not channel.alive():
+    if not channel.requests.get(("tx.commit", "")) or not channel.alive():
         return
     doom = HardDoom(event.seq, "", 504, event.class_id, event.method_id, f"{event.method} before tx.commit-ok",
                     optional=True, channel=channel.number)

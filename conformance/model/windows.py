@@ -60,8 +60,8 @@ class Window:
     def give(self, settlement: Settlement, limit: int) -> None:
         if self.freed is None or self.freed.settlement is not settlement:
             self.freed = Freed(settlement, held=self.held, full=self.full_at > 0)
+            self.ways.add((settlement.method, settlement.multiple, settlement.requeue))
         self.freed.slots += 1
-        self.ways.add((settlement.method, settlement.multiple, settlement.requeue))
         self.held -= 1
         if self.held < limit:
             self.full_at = 0

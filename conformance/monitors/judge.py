@@ -10,11 +10,10 @@ from collections.abc import Iterable
 
 from conformance.events import Event
 from conformance.model import ConnectionView, Model, Obligation, timeouts
-from conformance.model.facts import Delivered
 from conformance.model.records import OUT
 from conformance.monitors import ack, auto, can, cnf, err, mode, qos, returns, routes, rq, silence, stale, tag, tmo, tx
 from conformance.monitors.notes import Notes
-from conformance.monitors.table import BY_FACT, ON_FIRST
+from conformance.monitors.table import BY_FACT
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
@@ -37,8 +36,7 @@ class Judge:
         for fact in model.read(event):
             if model.open:
                 notes.turn_to(fact, model)
-            first = isinstance(fact, Delivered) and fact.first
-            for function in (ON_FIRST if first else BY_FACT).get(type(fact), ()):
+            for function in BY_FACT.get(type(fact), ()):
                 function(fact, notes)
         if model.open:
             notes.turn_to(None, None)

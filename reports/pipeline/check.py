@@ -14,10 +14,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
@@ -47,6 +48,8 @@ ARROW = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
 
 Row = dict[str, Any]
 _FULL = 2000
+_PLACE = "run", "history", "island"
+"""Events that agree in these are judged together."""
 
 
 def check(events: DataFrame, profile_of_run: Mapping[str, str], partitions: int | None = None) -> DataFrame:
@@ -109,9 +112,9 @@ def judged(
     batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile], *, whole: bool = False,
 ) -> Iterator[list[Row]]:
     """The rows of each history in sorted batches; a history may span batches."""
-    stream = (placed for batch in batches for placed in zip(_islands(batch), to_events(_lean(batch)), strict=True))
-    for (run, history, _), placed in groupby(stream, key=_place):
-        events = map(itemgetter(1), placed)
+    stretches = (stretch for batch in batches for stretch in _stretches(batch))
+    for (run, history, *_), own in groupby(stretches, key=itemgetter(0)):
+        events = chain.from_iterable(to_events(_lean(stretch)) for _, stretch in own)
         if run not in profile_of_run:
             raise BadRecording(f"events of run {run!r}, which no header names")
         with _patient_collector():
@@ -138,12 +141,14 @@ def _patient_collector() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-def _islands(batch: pa.RecordBatch) -> Iterable[str]:
-    return batch.column("island").to_pylist() if "island" in batch.schema.names else [""] * batch.num_rows
-
-
-def _place(placed: tuple[str, Event]) -> tuple[str, str, str]:
-    return placed[1].run, placed[1].history, placed[0]
+def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, ...], pa.RecordBatch]]:
+    """The batch cut where one history, or one island of it, ends and the next begins; with run and history first."""
+    columns = [batch.column(name) for name in _PLACE if name in batch.schema.names]
+    differs = [pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False) for column in columns]
+    ends = np.flatnonzero(np.logical_or.reduce(differs)) + 1
+    for begin, end in pairwise([0, *ends.tolist(), batch.num_rows]):
+        if begin < end:
+            yield tuple(column[begin].as_py() for column in columns), batch.slice(begin, end - begin)
 
 
 def fold_one(events: Iterable[Event], profile: Profile, *, whole: bool = False) -> Judgement:
