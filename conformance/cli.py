@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = parser().parse_args(words)
-        options.words = ["amqp-conformance", *words]
+        options.words, options.complain = ["amqp-conformance", *words], complain
         verb: Verb = options.verb
         code = verb(options)
         sys.stdout.flush()
@@ -119,11 +119,7 @@ def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
         else:
             added.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help)
     added.add_argument("-n", "--workers", metavar="N", help="run in N processes, or 'auto'")
-    _format(added, "what is printed: a summary, or the results document")
-
-
-def _format(added: Parser, about: str) -> None:
-    added.add_argument("--format", choices=("text", "json"), default="text", help=about)
+    wide.printed(added, "what is printed: a summary, or the results document")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -159,7 +155,7 @@ def _workers(said: str | None) -> str | None:
 def _doctor(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "doctor", doctor, "name the layer at which a broker cannot be used, or say what it offers")
     added.add_argument("url", help="amqp or amqps URL")
-    _format(added, "text, or one JSON object")
+    wide.printed(added, "text, or one JSON object")
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -183,7 +179,7 @@ def _list(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "list", listing, "list the catalogue of rules")
     added.add_argument("rules", nargs="?", default="*", metavar="GLOB", help="only these ids, e.g. 'ACK-*'")
     added.add_argument("--level", choices=LEVELS, default="may", help="lowest level that is listed")
-    _format(added, "text, or a JSON list")
+    wide.printed(added, "text, or a JSON list")
 
 
 def listing(options: argparse.Namespace) -> int:
@@ -199,7 +195,7 @@ def listing(options: argparse.Namespace) -> int:
 def _explain(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "explain", explaining, "explain one rule: source, openness, how real brokers behave")
     added.add_argument("rule", help="a rule id, e.g. ACK-010")
-    _format(added, "text, or one JSON object")
+    wide.printed(added, "text, or one JSON object")
 
 
 def explaining(options: argparse.Namespace) -> int:
@@ -262,7 +258,7 @@ def _mutants(verbs: argparse._SubParsersAction[Parser]) -> None:
     added.add_argument("--legal", type=int, metavar="N", help="instead: is a right broker taken for wrong, in N runs?")
     added.add_argument("--seed", type=int, default=0, metavar="N", help="with --legal: the first seed (default: 0)")
     added.add_argument("-n", "--workers", metavar="N", help="in N processes (default: as many as cores)")
-    _format(added, "text, or the matrix of mutants and rules; the tally, with --legal")
+    wide.printed(added, "text, or the matrix of mutants and rules; the tally, with --legal")
 
 
 def mutants(options: argparse.Namespace) -> int:
@@ -286,25 +282,8 @@ def legal(options: argparse.Namespace) -> int:
 
 
 def _clients(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "clients", clients, "tell what client libraries show of each rule, and what they hide")
-    added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
-    added.add_argument("--library", action="append", default=[], metavar="NAME", dest="libraries",
-                       help="pika-select, pika-blocking or py-amqp; may repeat (default: all)")
-    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND", dest="adapters",
-                       help="a library of your own, by an adapter (docs/test-a-client.md); may repeat")
-    added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
-    added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
-    added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
-    added.add_argument("--out", type=Path, metavar="FILE", help="write it there instead of printing it")
-    added.add_argument("--format", choices=("text", "json", "markdown"), default="text",
-                       help="a summary, the document, or a page")
-
-
-def clients(options: argparse.Namespace) -> int:
-    from conformance.front.clients import Wishes, run
-
-    return run(Wishes(options.url, options.libraries, options.adapters, options.rules, options.depth, options.profile),
-               options.format, options.out)
+    wide.clients(_verb(verbs, "clients", wide.run_clients,
+                       "tell what client libraries show of each rule, and what they hide"))
 
 
 def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -335,67 +314,15 @@ def _diff(verbs: argparse._SubParsersAction[Parser]) -> None:
 def _trace(verbs: argparse._SubParsersAction[Parser]) -> None:
     group = verbs.add_parser("trace", help="record traffic, and judge what was recorded or captured")
     inner = group.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_trace_check, _trace_watch, _trace_record):
-        add(inner)
-
-
-def _trace_check(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "check", trace_check, "judge recordings and captures offline, on this machine or a cluster")
-    added.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="recordings and captures, or their folders")
-    where = added.add_mutually_exclusive_group()
-    where.add_argument("--master", default="local[*]", help="where Spark runs: local[N] or spark://... (default: here)")
-    where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
-    added.add_argument("--out", type=Path, default=Path("checked"), metavar="DIR",
-                       help="lake and pages; may be used again (default: %(default)s)")
-    added.add_argument("--port", type=int, action="append", default=[], metavar="N",
-                       help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
-    added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
-    added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
-    added.add_argument("--whole", action="store_true",
-                       help="captures and proxy recordings show all clients of their queues, from their declaration on")
-    _format(added, "what is printed: a summary, or the results of all runs")
-
-
-def trace_check(options: argparse.Namespace) -> int:
-    from conformance.front.trace_check import Wishes, check
-
-    return check(Wishes(
-        tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
-        options.deviations, options.format, tuple(options.words), options.whole,
-    ))
-
-
-def _trace_watch(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "watch", trace_watch, "judge recordings as they appear in a directory, until interrupted")
-    added.add_argument("inbox", type=Path, metavar="DIR", help="where closed files of recordings appear, by rename")
-    added.add_argument("--out", type=Path, default=Path("watched"), metavar="DIR", help="default: %(default)s")
-    added.add_argument("--checkpoint", type=Path, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
-    added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
-    added.add_argument("--lateness", type=float, default=600.0, metavar="SECONDS",
-                       help="how long a history waits for missing events, in its own time (default: %(default)s)")
-    added.add_argument("--master", default="local[*]", help="where Spark runs (default: here)")
-    _format(added, "what is printed at the end: a summary, or the verdict table")
-
-
-def trace_watch(options: argparse.Namespace) -> int:
-    from conformance.front.trace_watch import Wishes, watch
-
-    return watch(Wishes(
-        options.inbox, options.out, options.checkpoint, options.once, options.lateness, options.master, options.format,
-    ))
-
-
-def _trace_record(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "record", trace_record, "record what passes between any client and a broker, as a proxy")
-    added.add_argument("url", help="the broker: amqp or amqps URL; clients bring their own login")
-    added.add_argument("--listen", required=True, metavar="PORT", help="where clients connect: PORT or HOST:PORT")
-    added.add_argument("--out", type=Path, default=Path("recording"), metavar="DIR", help="default: %(default)s")
-
-
-def trace_record(options: argparse.Namespace) -> int:
-    from conformance.front.trace import record
-
-    return record(options.url, options.listen, options.out, complain)
+    for name, options, verb, about in (
+        ("check", wide.trace_check, wide.run_check,
+         "judge recordings and captures offline, on this machine or a cluster"),
+        ("watch", wide.trace_watch, wide.run_watch,
+         "judge recordings as they appear in a directory, until interrupted"),
+        ("record", wide.trace_record, wide.run_record,
+         "record what passes between any client and a broker, as a proxy"),
+    ):
+        options(_verb(inner, name, verb, about))
 
 
 if __name__ == "__main__":

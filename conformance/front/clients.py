@@ -13,14 +13,13 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-from conformance import __version__, brokers, profiles, rules
+from conformance import __version__, brokers, deviations, profiles, rules
 from conformance.around import Around
-from conformance.drivers.admin import Admin
 from conformance.drivers.clients import SHIPPED
 from conformance.drivers.clients.process import BadAdapter, Library
 from conformance.drivers.errors import ConnectionLost, Unreachable
@@ -30,7 +29,7 @@ from conformance.front.clients_run import Account, perform
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused
 from conformance.front.plays import Bench, Play, plays_for
 from conformance.front.running import terminable
-from conformance.front.session import patient
+from conformance.front.session import around, patient
 
 SCHEMA = "amqp-conformance/clients/1"
 INSTALL = "pip install 'amqp-conformance[clients]'"
@@ -48,6 +47,8 @@ class Wishes:
     rules: str = "*"
     depth: str = "smoke"
     profile: str | None = None
+    admin: str | None = None
+    deviations: str | None = None
 
     def commands(self) -> dict[str, list[str]]:
         """Adapters by name. Raises Refused where one is unknown, or its library is not installed."""
@@ -75,11 +76,11 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
         chosen = [rule.id for rule in rules.select(wishes.rules) if rule.judged]
         fixed = profiles.load(wishes.profile) if wishes.profile else None
         with brokers.resolve(wishes.url, fixed) as broker:
-            bench = _bench(broker, wishes.depth)
+            bench = _bench(broker, wishes)
             scenes = [play for play in plays_for(chosen, bench.profile, wishes.depth) if not play.machine]
             if not scenes:
                 raise Refused(WRONG_USE, f"No check matches --rules {wishes.rules!r}. See: amqp-conformance list.")
-            together = 1 if broker.embedded is not None else len(commands)
+            together = 1 if broker.embedded is not None or bench.around.adjustable else len(commands)
             stop = Event()
             with ThreadPoolExecutor(together) as pool:
                 work = [pool.submit(_account, name, command, scenes, bench, say, stop)
@@ -93,6 +94,8 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
         raise Refused(WRONG_USE, str(bad)) from None
     except profiles.BadProfile as bad:
         raise Refused(WRONG_USE, f"--profile: {bad}.") from None
+    except deviations.BadDeviations as bad:
+        raise Refused(WRONG_USE, f"--deviations: {bad}.") from None
     except Unreachable as unreachable:
         raise Refused(UNREACHABLE, f"The broker cannot be used ({unreachable.layer}): {unreachable.message}") from None
     except ConnectionLost:
@@ -105,17 +108,21 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
     }
 
 
-def _bench(broker: brokers.BrokerUnderTest, depth: str) -> Bench:
-    embedded = broker.embedded
-    around = Around(Admin(embedded.admin_url), embedded.advance) if embedded is not None else Around()
-    return Bench(patient(broker.target), broker.profile, around, broker.deadline, depth=depth)
+def _bench(broker: brokers.BrokerUnderTest, wishes: Wishes) -> Bench:
+    profile = replace(broker.profile, deviations=wishes.deviations) if wishes.deviations else broker.profile
+    if wishes.deviations:
+        deviations.load(wishes.deviations)
+    return Bench(patient(broker.target), profile, around(wishes.admin, None, broker), broker.deadline,
+                 depth=wishes.depth)
 
 
 def _account(
     name: str, command: Sequence[str], scenes: Sequence[Play], bench: Bench, say: Say, stop: Event,
 ) -> dict[str, Any]:
-    """One library's part of the document. Once it is to stop, no further scene begins."""
+    """One library's part of the document. Once it is to stop, no further scene begins. Policies that it sets are its
+    own."""
     library = Library(command)
+    bench = replace(bench, around=Around(bench.around.admin, bench.around.advance, bench.around.general))
     done: list[Play] = []
 
     def tell(play: Play) -> None:
@@ -154,7 +161,7 @@ def _plain(account: Account) -> dict[str, Any]:
 def run(wishes: Wishes, form: str, out: Path | None) -> int:
     """Examines, prints or writes, and tells the exit code."""
     with terminable():
-        document = examine(wishes, lambda words: print(words, file=sys.stderr, flush=True))
+        document = examine(wishes, lambda words: print(f"{words}\n", end="", file=sys.stderr, flush=True))
     text = told(document, form)
     if out is None:
         print(text, end="")

@@ -2,7 +2,7 @@
 
 A scene that a library cannot say ends there, and counts as such; nothing is judged of it. One that ended early for
 another reason has a history all the same. What the wire holds against the broker is kept apart from what the library
-did, and known deviations of the broker's profile are no news.
+did; known deviations excuse the same there as at the gate.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from conformance import deviations, rules
+from conformance import rules
 from conformance.drivers.clients.process import BadAdapter, Cannot, Library, Stuck
 from conformance.drivers.errors import Unreachable
 from conformance.events import Event
@@ -20,7 +20,6 @@ from conformance.front.clients_compare import Comparison, came, sent
 from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, Seen, seen
 from conformance.front.clients_stage import CREW, LibraryStage, unique
 from conformance.front.plays import Bench, Play
-from conformance.profiles import Profile
 from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding
 
@@ -129,7 +128,7 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     account.refused.update(refused)
     account.findings += [
         (play.key, finding) for finding in bench.damning(stage.judgement, play.queue_type)
-        if rules.get(finding.rule).level in ("must", "should") and not _excused(finding, play.queue_type, bench.profile)
+        if rules.get(finding.rule).level in ("must", "should")
     ]
     found = seen(history, compared, bench.profile, play.check.rules)
     missed = [rule for rule in found if found[rule].status == NOT_MET]
@@ -141,15 +140,6 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     for rule in _within_reach(play, bench, missed):
         found[rule] = Seen(CANNOT, why or ("the library does not bring the scene to where it matters",))
     _note(account, play, found)
-
-
-def _excused(finding: Finding, queue_type: str, profile: Profile) -> bool:
-    """A known deviation of the family: where a library takes another way, it may show at a sister of its rule."""
-    entries = deviations.load(profile.deviations) if profile.deviations else ()
-    family = rules.get(finding.rule).family
-    return any(
-        entry.covers(finding.observed, queue_type) for entry in entries if rules.get(entry.rule).family == family
-    )
 
 
 def _within_reach(play: Play, bench: Bench, missed: Sequence[str]) -> list[str]:

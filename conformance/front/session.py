@@ -25,6 +25,7 @@ from conformance.front.options import Options
 from conformance.front.ticket import Ticket
 from conformance.gate import Known
 from conformance.ledger import Broker
+from conformance.machines.purse import Purse
 from conformance.profiles import BadProfile, Profile, load
 from conformance.recorder import Recorder, Sink
 from reports.recording import RecordingWriter
@@ -100,7 +101,7 @@ class Session:
         tally = Tally(self._sink(broker, profile))
         return Opened(
             patient(under_test.target), broker, profile, known, under_test.deadline, detected=fixed is None,
-            tally=tally, around=around(options, under_test),
+            tally=tally, around=around(options.admin, options.consumer_timeout, under_test),
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
 
@@ -130,8 +131,9 @@ class Opened:
     recorder: Recorder
     tally: Tally
     around: Around
-    told: set[tuple[str, str, str]] = field(default_factory=set)
-    """Kinds of findings (rule, words, queue type) of which the story has been told."""
+    told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    """Kinds of findings (rule, words, queue type) of which a story was looked for, and whether there is one."""
+    purse: Purse = field(default_factory=Purse)
 
     def line(self) -> str:
         """What is examined, for the top of the output."""
@@ -145,19 +147,19 @@ def patient(target: Target) -> Target:
     return replace(target, options={"connection_timeout": PATIENCE_MS, **target.options})
 
 
-def around(options: Options, under_test: brokers.BrokerUnderTest) -> Around:
-    """The broker's management API and clock, where we have them."""
+def around(admin_url: str | None, timeout: int | None, under_test: brokers.BrokerUnderTest) -> Around:
+    """The broker's management API and clock, where we have them; `timeout` is its own consumer timeout, if known."""
     embedded = under_test.embedded
     if embedded is not None:
         return Around(Admin(embedded.admin_url), embedded.advance)
-    if options.admin is None:
-        return Around(general=options.consumer_timeout)
-    admin = Admin(options.admin, under_test.target.vhost)
+    if admin_url is None:
+        return Around(general=timeout)
+    admin = Admin(admin_url, under_test.target.vhost)
     try:
         admin.check()
     except AdminRefused as refused:
         raise Refused(WRONG_USE, f"--broker-admin cannot be used: {refused}.") from None
-    return Around(admin, general=options.consumer_timeout)
+    return Around(admin, general=timeout)
 
 
 def dialect_for(mutants: Sequence[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from conformance.front.options import DEPTHS
+
 FORMATS = ("text", "json", "markdown", "html")
 CODES = "exit codes: 0 nothing differs, 1 something does, 2 a file or an option is wrong, 3 a broker is unreachable"
 
@@ -45,3 +47,94 @@ def run_baseline(options: argparse.Namespace) -> int:
     from conformance.front.baseline import run
 
     return run(options)
+
+
+def clients(added: argparse.ArgumentParser) -> None:
+    """The options of `clients`."""
+    added.epilog = ("exit codes: 0 done; 1 on the wire the broker broke a MUST outside its known deviations; 2 wrong "
+                    "use; 3 the broker is unreachable")
+    added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
+    added.add_argument("--library", action="append", default=[], metavar="NAME", dest="libraries",
+                       help="pika-select, pika-blocking or py-amqp; may repeat (default: all)")
+    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND", dest="adapters",
+                       help="a library of your own, by an adapter (docs/test-a-client.md); may repeat")
+    added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
+    added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
+    added.add_argument("--broker-admin", metavar="URL", help="RabbitMQ-style management API; unlocks policies")
+    added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
+    added.add_argument("--deviations", metavar="FILE", help="known deviations (default: the profile's own)")
+    added.add_argument("--out", type=Path, metavar="FILE", help="write it there instead of printing it")
+    added.add_argument("--format", choices=("text", "json", "markdown"), default="text",
+                       help="a summary, the document (`schema clients`), or a page")
+
+
+def run_clients(options: argparse.Namespace) -> int:
+    from conformance.front.clients import Wishes, run
+
+    wishes = Wishes(options.url, options.libraries, options.adapters, options.rules, options.depth, options.profile,
+                    options.broker_admin, options.deviations)
+    return run(wishes, options.format, options.out)
+
+
+def trace_check(added: argparse.ArgumentParser) -> None:
+    """The options of `trace check`."""
+    added.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="recordings and captures, or their folders")
+    where = added.add_mutually_exclusive_group()
+    where.add_argument("--master", default="local[*]", help="where Spark runs: local[N] or spark://... (default: here)")
+    where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
+    added.add_argument("--out", type=Path, default=Path("checked"), metavar="DIR",
+                       help="lake and pages; may be used again (default: %(default)s)")
+    added.add_argument("--port", type=int, action="append", default=[], metavar="N",
+                       help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
+    added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
+    added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
+    added.add_argument("--whole", action="store_true",
+                       help="captures and proxy recordings show all clients of their queues, from their declaration on")
+    printed(added, "what is printed: a summary, or the results of all runs")
+
+
+def run_check(options: argparse.Namespace) -> int:
+    from conformance.front.trace_check import Wishes, check
+
+    return check(Wishes(
+        tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
+        options.deviations, options.format, tuple(options.words), options.whole,
+    ))
+
+
+def trace_watch(added: argparse.ArgumentParser) -> None:
+    """The options of `trace watch`."""
+    added.add_argument("inbox", type=Path, metavar="DIR", help="where closed files of recordings appear, by rename")
+    added.add_argument("--out", type=Path, default=Path("watched"), metavar="DIR", help="default: %(default)s")
+    added.add_argument("--checkpoint", type=Path, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
+    added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
+    added.add_argument("--lateness", type=float, default=600.0, metavar="SECONDS",
+                       help="how long a history waits for missing events, in its own time (default: %(default)s)")
+    added.add_argument("--master", default="local[*]", help="where Spark runs (default: here)")
+    printed(added, "what is printed at the end: a summary, or the verdict table")
+
+
+def run_watch(options: argparse.Namespace) -> int:
+    from conformance.front.trace_watch import Wishes, watch
+
+    return watch(Wishes(
+        options.inbox, options.out, options.checkpoint, options.once, options.lateness, options.master, options.format,
+    ))
+
+
+def trace_record(added: argparse.ArgumentParser) -> None:
+    """The options of `trace record`."""
+    added.add_argument("url", help="the broker: amqp or amqps URL; clients bring their own login")
+    added.add_argument("--listen", required=True, metavar="PORT", help="where clients connect: PORT or HOST:PORT")
+    added.add_argument("--out", type=Path, default=Path("recording"), metavar="DIR", help="default: %(default)s")
+
+
+def run_record(options: argparse.Namespace) -> int:
+    from conformance.front.trace import record
+
+    return record(options.url, options.listen, options.out, options.complain)
+
+
+def printed(added: argparse.ArgumentParser, about: str) -> None:
+    """What most verbs print: a summary, or data."""
+    added.add_argument("--format", choices=("text", "json"), default="text", help=about)

@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from codec import Method
@@ -20,16 +22,19 @@ from conformance import cli
 from conformance.drivers.clients import SHIPPED
 from conformance.drivers.clients.process import Library, Shown
 from conformance.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
-from conformance.front import clients
+from conformance.front import clients, schemas
 from conformance.front.clients_compare import Comparison, came, sent
-from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, PARTLY, SHOWN, seen
+from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, SHOWN, seen
 from conformance.front.clients_run import Account, perform
 from conformance.front.fixture import EmbeddedBroker
 from conformance.front.hunt import embedded
 from conformance.front.plays import Bench, plays_for
 from conformance.profiles import load
+from reference_broker import ReferenceBroker
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "test-a-client.md"
+POLICY = "TMO-022"
+"""Its scenes give a queue a policy."""
 Examine = Callable[..., Account]
 
 
@@ -90,24 +95,47 @@ def test_what_a_library_does_unasked(examine: Examine) -> None:
     assert account.methods["channel.close"].absent["channel"] == 1
 
 
-def test_a_wrong_broker_is_found_through_a_library() -> None:
+@pytest.fixture(scope="module")
+def crossing() -> Iterator[Bench]:
+    """A broker on which settlements reach into other channels."""
     with embedded("documented", 0, "smoke", ["settle.crosses-channels"], deadline=2.0) as wrong:
-        library = Library(SHIPPED["pika-select"].command)
-        try:
-            scenes = [play for play in plays_for(["ACK-004"], wrong.profile, "smoke") if not play.machine]
-            account = perform(scenes, wrong, library, lambda play: None)
-        finally:
-            library.stop()
-    assert "ACK-004" in {finding.rule for _, finding in account.findings}
+        yield wrong
+
+
+@pytest.mark.parametrize(("known", "accused"), [("", True), ("ACK-005", True), ("ACK-004", False)])
+def test_a_wrong_broker_is_found_through_a_library(
+    crossing: Bench, tmp_path: Path, known: str, accused: bool,
+) -> None:
+    """Known deviations excuse what they excuse at the gate: their own rule, not its sisters."""
+    path = tmp_path / "known.toml"
+    entry = f'[[deviation]]\nrule = "{known}"\nreason = "."\nnote = "n"\nevidence = "e"\nowner = "o"\n'
+    path.write_text(entry if known else "", encoding="utf-8")
+    wrong = replace(crossing, profile=replace(crossing.profile, deviations=str(path)))
+    library = Library(SHIPPED["pika-select"].command)
+    try:
+        scenes = [play for play in plays_for(["ACK-004"], wrong.profile, "smoke") if not play.machine]
+        account = perform(scenes[:1], wrong, library, lambda play: None)
+    finally:
+        library.stop()
+    assert ("ACK-004" in {finding.rule for _, finding in account.findings}) is accused
 
 
 @pytest.mark.rabbitmq
 def test_on_a_real_broker(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["clients", os.environ["AMQP_RABBITMQ_URL"], "--rules", "ACK-001,CNF-009", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
+    assert_published(document)
     assert [one["rules"]["ACK-001"]["status"] for one in document["libraries"]] == [SHOWN] * 3
     assert all(one["methods"]["basic.return"]["shown"] for one in document["libraries"])
     assert document["broker"]["product"] == "RabbitMQ"
+
+
+def assert_published(document: dict[str, Any]) -> None:
+    """The document follows its schema, and says nothing that the schema does not know."""
+    schema = json.loads(schemas.text("clients"))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    told = {name for library in document["libraries"] for name in library}
+    assert told <= set(schema["properties"]["libraries"]["items"]["properties"])
 
 
 # -- the comparison by itself
@@ -217,7 +245,9 @@ def test_an_adapter_of_ones_own_as_in_the_guide(tmp_path: Path, capsys: pytest.C
     adapter.write_text(example("adapter"), encoding="utf-8")
     words = ["clients", "--adapter", f"{sys.executable} {adapter}", "--rules", "ACK-001,ACK-011", "--format", "json"]
     assert cli.main(words) == 0
-    (mine,) = json.loads(capsys.readouterr().out)["libraries"]
+    document = json.loads(capsys.readouterr().out)
+    assert_published(document)
+    (mine,) = document["libraries"]
     assert (mine["library"], mine["version"], mine["scenes"]) == ("my-client", "1.0", 6)
     assert mine["rules"]["ACK-001"]["status"] == SHOWN
     assert mine["rules"]["ACK-011"] == {"status": CANNOT, "why": ["the library has no basic.nack"]}
@@ -238,6 +268,7 @@ def test_an_adapter_in_a_test_of_ones_own(
     (["--library", "nobody"], 2, "known are pika-select"),
     (["--rules", "NONE-*"], 2, "No check matches"),
     (["--profile", "nobody"], 2, "--profile: there is no profile"),
+    (["--deviations", "nobody"], 2, "--deviations: there are no deviations 'nobody'"),
     (["amqp://localhost:0"], 2, "A broker URL looks like"),
     (["amqp://127.0.0.1:1"], 3, "nothing listens there"),
     (["--adapter", "no-such-program"], 2, "cannot be started"),
@@ -248,6 +279,20 @@ def test_wrong_use(words: list[str], code: int, said: str, capsys: pytest.Captur
     rules = [] if "--rules" in words else ["--rules", "ACK-001"]
     assert cli.main(["clients", *words, *rules]) == code
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_management_interface_unlocks_policies(capsys: pytest.CaptureFixture[str]) -> None:
+    with ReferenceBroker(http_port=0, theirs_only=True) as broker:
+        words = ["clients", broker.url, "--library", "pika-select", "--rules", POLICY, "--format", "json"]
+        met = []
+        for more in ([], ["--broker-admin", broker.admin_url]):
+            assert cli.main([*words, *more]) == 0
+            (mine,) = json.loads(capsys.readouterr().out)["libraries"]
+            met.append(mine["rules"][POLICY]["status"])
+        assert met[0] == NOT_MET
+        assert met[1] in (SHOWN, PARTLY)
+        assert cli.main([*words, "--broker-admin", "http://127.0.0.1:1"]) == 2
+    assert "--broker-admin cannot be used" in capsys.readouterr().err
 
 
 def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

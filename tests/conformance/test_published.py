@@ -45,8 +45,8 @@ def test_a_schema_is_one_and_names_its_version(name: str) -> None:
 
 
 def test_there_is_a_schema_of_everything() -> None:
-    assert {"results", "case", "recording", "deviations", "profile"} <= set(schemas.names())
-    with pytest.raises(Refused, match="there are case, deviations"):
+    assert {"results", "case", "clients", "recording", "deviations", "profile"} <= set(schemas.names())
+    with pytest.raises(Refused, match="there are case, clients, deviations"):
         schemas.text("nothing")
 
 
