@@ -1,7 +1,7 @@
 """What the core reports, tick by tick, as blocks to be written, and who waits for them.
 
-The core never waits. It records what changes (`published`, `back`, `gone`, `define`, `forget`), and a confirm or a
-reply that promises what was just recorded waits with the block of this tick. `seal` ends the tick and hands the block
+The core never waits. It records what changes (`published`, `out`, `back`, `gone`, `define`, `forget`), and a confirm or
+a reply that promises what was just recorded waits with the block of this tick. `seal` ends the tick and hands the block
 out; whoever writes it says later that it is `durable`, or `refused`, and only then the promise is kept or withdrawn.
 
 Each segment begins with all definitions, so that older ones can go. What lives long is written again, a little in each
@@ -72,6 +72,7 @@ class Journal:
         self._pending: list[bytes] = []
         self._gone: dict[int, list[float]] = {}
         self._back: dict[int, list[tuple[float, int, int]]] = {}
+        self._out: dict[int, dict[float, None]] = {}
         self._confirms: dict[Channel, list[int]] = {}
         self._gates: list[Gate] = []
         self._last_message: Message | None = None
@@ -101,6 +102,7 @@ class Journal:
         """As `records.Place` has it."""
         expires = NEVER if entry.expires is None else entry.expires + self.epoch
         flags = records.REDELIVERED * entry.redelivered | records.IN_LINE * in_line
+        flags |= records.IS_OUT * (entry.position in queue.out)
         failures, returns = (entry.failures, entry.returns) if isinstance(entry, Counted) else (0, 0)
         return ENTRY.pack(queue.number, entry.position, expires, flags, failures, returns)
 
@@ -111,8 +113,15 @@ class Journal:
             self._address = known, records.address(message)
         return self._address[1]
 
+    def out(self, queue: KeptQueue, entry: Entry) -> None:
+        """It is on its way to a client, and a failure if it is not settled before the end. Nobody waits for this."""
+        self.count += 1
+        self._out.setdefault(queue.number, {})[entry.position] = None
+
     def back(self, queue: KeptQueue, entry: Entry) -> None:
         self.count += 1
+        if queue.number in self._out:
+            self._out[queue.number].pop(entry.position, None)
         counts = (entry.failures, entry.returns) if isinstance(entry, Counted) else (0, 0)
         self._back.setdefault(queue.number, []).append((entry.position, *counts))
 
@@ -209,9 +218,11 @@ class Journal:
             return None
         self._move_some()
         for number, positions in self._gone.items():
-            self._pending.append(records.gone(number, positions))
+            self._pending.append(records.those(records.GONE, number, positions))
         for number, places in self._back.items():
             self._pending.append(records.returned(number, places))
+        for number, places_out in self._out.items():
+            self._pending.append(records.those(records.OUT, number, list(places_out)))
         if end:
             self._pending.append(records.record(records.END))
         octets = sum(map(len, self._pending)) + records.FRAME.size
@@ -220,7 +231,8 @@ class Journal:
             self.segments.current.number, self.segments.oldest_needed(), self._pending, octets, self.count,
             self._confirms, self._gates,
         )
-        self._pending, self._gone, self._back, self._confirms, self._gates = [], {}, {}, {}, []
+        self._pending, self._confirms, self._gates = [], {}, []
+        self._gone, self._back, self._out = {}, {}, {}
         self._last_message = None
         if self.segments.full():
             self.segments.begin()

@@ -64,6 +64,8 @@ class KeptQueue(Queue):
         self.number = self.journal.number(self.key) if self.lasting else 0
         self.doubtful = 0.0
         """Up to here nobody knows which messages were delivered before; all are taken for it."""
+        self.out: set[float] = set()
+        """Of a quorum queue: what was delivered and is neither settled nor back."""
         self.kind: type[Kept] = Kept if self.quorum is None else Counted
         if self.lasting:
             self.entry = self.kept_entry
@@ -82,12 +84,21 @@ class KeptQueue(Queue):
             self.journal.published(self, entry)
         return entry
 
+    def shown(self, entry: Entry) -> Message:
+        if self.quorum is not None and entry.kept_in is not None:
+            self.out.add(entry.position)
+            self.journal.out(self, entry)
+        return super().shown(entry)
+
     def put_back(self, entry: Entry) -> None:
         super().put_back(entry)
         if entry.kept_in is not None:
+            self.out.discard(entry.position)
             self.journal.back(self, entry)
 
     def let_go(self, entry: Entry) -> None:
+        if self.out:
+            self.out.discard(entry.position)
         self.journal.gone(self, entry)
 
     def purge(self) -> int:

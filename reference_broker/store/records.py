@@ -9,6 +9,7 @@
     C  counters: queue | published | redelivered up to                 of a durable queue, where a segment begins
     P  publish: entry | message  A  and into this queue, too: entry    a message enters a queue, or is written again
     R  returned: queue | (position, failures, returns)...              back and redelivered
+    O  out: queue | position...                                        of a quorum queue, delivered and not settled
     G  gone: queue | position...                                       settled, or has left otherwise
     E  the broker ended in order
 
@@ -35,8 +36,8 @@ RETURN = struct.Struct("<dII")
 NUMBER = struct.Struct("<I")
 PUBLISH_HEAD = struct.Struct(f"<cI{ENTRY.size}s")
 
-BEGIN, DEFINE, FORGET, COUNT, PUBLISH, AND, RETURNED, GONE, END = (bytes([each]) for each in b"SDFCPARGE")
-REDELIVERED, IN_LINE = 1, 2
+BEGIN, DEFINE, FORGET, COUNT, PUBLISH, AND, RETURNED, OUT, GONE, END = (bytes([each]) for each in b"SDFCPAROGE")
+REDELIVERED, IN_LINE, IS_OUT = 1, 2, 4
 NEVER = float("inf")
 
 Key = tuple[str, ...]
@@ -53,6 +54,7 @@ class Place:
     in_line: bool = False
     failures: int = 0
     returns: int = 0
+    out: bool = False
 
 
 class Damaged(ValueError):
@@ -112,8 +114,9 @@ def address(message: Message) -> bytes:
     return texts + key(message.more_keys) if message.more_keys else texts
 
 
-def gone(queue: int, positions: Sequence[float]) -> bytes:
-    return record(GONE, NUMBER.pack(queue), struct.pack(f"<{len(positions)}d", *positions))
+def those(kind: bytes, queue: int, positions: Sequence[float]) -> bytes:
+    """`GONE` or `OUT`."""
+    return record(kind, NUMBER.pack(queue), struct.pack(f"<{len(positions)}d", *positions))
 
 
 def returned(queue: int, places: Iterable[tuple[float, int, int]]) -> bytes:
@@ -136,7 +139,8 @@ def read_key(content: memoryview) -> tuple[Key, memoryview]:
 
 def read_place(content: memoryview) -> Place:
     queue, position, expires, flags, failures, returns = ENTRY.unpack_from(content)
-    return Place(queue, position, expires, bool(flags & REDELIVERED), bool(flags & IN_LINE), failures, returns)
+    redelivered, in_line, out = (bool(flags & flag) for flag in (REDELIVERED, IN_LINE, IS_OUT))
+    return Place(queue, position, expires, redelivered, in_line, failures, returns, out)
 
 
 def read_message(content: memoryview) -> Message:
@@ -154,7 +158,7 @@ def read_message(content: memoryview) -> Message:
     return copied(texts[0], texts[1], header, bytes(content[length:]), more_keys)
 
 
-def read_gone(content: memoryview) -> tuple[int, Sequence[float]]:
+def read_those(content: memoryview) -> tuple[int, Sequence[float]]:
     count = (len(content) - NUMBER.size) // 8
     return NUMBER.unpack_from(content)[0], struct.unpack_from(f"<{count}d", content, NUMBER.size)
 

@@ -117,10 +117,18 @@ class Replay:
             found = messages.get(position)
             if found is not None:
                 found.turn = self.next_turn()
-                found.place = replace(found.place, redelivered=True, failures=failures, returns=times)
+                found.place = replace(found.place, redelivered=True, failures=failures, returns=times, out=False)
+
+    def out(self, content: memoryview) -> None:
+        number, positions = records.read_those(content)
+        messages = self.queue(number).messages
+        for position in positions:
+            found = messages.get(position)
+            if found is not None:
+                found.place = replace(found.place, out=True)
 
     def gone(self, content: memoryview) -> None:
-        number, positions = records.read_gone(content)
+        number, positions = records.read_those(content)
         messages = self.queue(number).messages
         for position in positions:
             messages.pop(position, None)
@@ -132,5 +140,5 @@ class Replay:
 READERS = {
     records.BEGIN: Replay.begin, records.DEFINE: Replay.define, records.FORGET: Replay.forget,
     records.COUNT: Replay.count, records.PUBLISH: Replay.publish, records.AND: Replay.and_there,
-    records.RETURNED: Replay.returned, records.GONE: Replay.gone, records.END: Replay.end,
+    records.RETURNED: Replay.returned, records.OUT: Replay.out, records.GONE: Replay.gone, records.END: Replay.end,
 }

@@ -3,16 +3,17 @@
 First the definitions, kind by kind, as the client or the operator had made them. Then the messages go back into their
 queues: those that were returned into their line, the others in the order of publication. After a crash nobody knows
 which of them had been delivered, so all are taken for it, as RabbitMQ's classic queues do; after an orderly end that is
-known.
+known. What a quorum queue is known to have had out when the broker failed comes back as a failure, which counts towards
+the delivery limit.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 from reference_broker.broker import Broker
 from reference_broker.errors import AmqpException
+from reference_broker.message import Kept
 from reference_broker.quorum import Counted
 from reference_broker.store.definitions import RESTORERS
 from reference_broker.store.journal import Journal
@@ -44,6 +45,8 @@ def restore(broker: Broker, journal: Journal, replay: Replay, keep_users: bool =
         broker.access.users.update(given)
     for number, queue in journal.queues.items():
         refill(queue, replay.queues[number], journal, replay.ended)
+    for number, queue in journal.queues.items():
+        take_back(queue, replay.queues[number], journal)
     for queue in journal.queues.values():
         queue.expire()
     journal.segments.older(deque(replay.segments[number] for number in sorted(replay.segments)))
@@ -56,15 +59,25 @@ def restore(broker: Broker, journal: Journal, replay: Replay, keep_users: bool =
 def refill(queue: KeptQueue, found: FoundQueue, journal: Journal, ended: bool) -> None:
     queue.published = int(found.published)
     queue.doubtful = found.doubtful if ended else found.published
-    messages = sorted(found.messages.values(), key=lambda one: one.place.position)
+    messages = sorted((one for one in found.messages.values() if not one.place.out), key=lambda one: one.place.position)
     for one in messages:
         if one.turn == NO_TURN:
-            put_in(queue, one, journal, queue.ready.push)
+            queue.ready.push(made(queue, one, journal))
     for one in sorted((one for one in messages if one.turn != NO_TURN), key=lambda one: one.turn):
-        put_in(queue, one, journal, queue.ready.put_back)
+        queue.ready.put_back(made(queue, one, journal))
 
 
-def put_in(queue: KeptQueue, found: Found, journal: Journal, put: Callable[..., None]) -> None:
+def take_back(queue: KeptQueue, found: FoundQueue, journal: Journal) -> None:
+    """What was out comes back from whom it was lost with."""
+    for one in sorted((one for one in found.messages.values() if one.place.out), key=lambda one: one.place.position):
+        entry = made(queue, one, journal)
+        if queue.quorum is None or queue.quorum.keeps(entry, failed=True):
+            queue.put_back(entry)
+        else:
+            queue.die(entry, "delivery_limit")
+
+
+def made(queue: KeptQueue, found: Found, journal: Journal) -> Kept:
     place, message = found.place, found.stored.message()
     entry = queue.kind(place.position, message, None)
     if place.expires != NEVER:
@@ -74,4 +87,4 @@ def put_in(queue: KeptQueue, found: Found, journal: Journal, put: Callable[..., 
         entry.failures, entry.returns = place.failures, place.returns
     entry.kept_in = found.segment
     journal.segments.came(message, found.segment)
-    put(entry)
+    return entry

@@ -116,7 +116,7 @@ def a_torn_block_is_read(patch):
 
 
 def settlements_are_not_recorded(patch):
-    patch.setattr(records, "gone", lambda queue, positions: b"")
+    patch.setattr(records, "those", lambda kind, queue, positions: b"")
 
 
 def gaps_are_overlooked(patch):

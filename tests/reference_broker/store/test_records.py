@@ -49,10 +49,10 @@ def test_a_key(parts, rest):
 
 @given(queue=numbers, gone=st.lists(positions), back=st.lists(st.tuples(positions, numbers, numbers)))
 def test_what_left_and_what_came_back(queue, gone, back):
-    raw = memoryview(records.gone(queue, gone) + records.returned(queue, back))
+    raw = memoryview(records.those(records.GONE, queue, gone) + records.returned(queue, back))
     (first, left), (second, returned) = records.records(raw)
     assert (first, second) == (records.GONE, records.RETURNED)
-    assert (records.read_gone(left)[0], list(records.read_gone(left)[1])) == (queue, gone)
+    assert (records.read_those(left)[0], list(records.read_those(left)[1])) == (queue, gone)
     number, places = records.read_returned(returned)
     assert (number, list(places)) == (queue, back)
 

@@ -133,6 +133,60 @@ def test_what_a_crash_left_in_doubt_stays_in_doubt(client, host, client_on):
     assert client_on(third.broker).drain() == [("a", True), ("b", False)]
 
 
+def counts(client, queue):
+    """Body and failures of each message, which stay out."""
+    found = []
+    while True:
+        got = client.send(m.BasicGet(1, 0, queue))
+        if isinstance(got[0], m.BasicGetEmpty):
+            return found
+        found.append((got[2].payload.decode(), values.lookup(got[1].headers or [], "x-delivery-count", 0)))
+
+
+def test_what_a_quorum_queue_had_out_at_a_crash_is_a_failure(client, host, client_on):
+    client.quorum("r")
+    host.settle()
+    client.publish("out", "back", "acked", "returned and out", "never out", queue="r")
+    tags = [client.get("r")[0] for _ in range(4)]
+    client.send(m.BasicNack(1, tags[1], False, True), m.BasicAck(1, tags[2]), m.BasicNack(1, tags[3], False, True))
+    host.settle()
+    assert client.gets(2, "r") == ["back", "returned and out"]
+    client.send(m.BasicNack(1, tags[3] + 1, False, True))
+    host.settle()
+    again = client_on(host.after_crash().broker)
+    assert sorted(counts(again, "r")) == [("back", 0), ("never out", 0), ("out", 1), ("returned and out", 1)]
+
+
+def test_failures_at_crashes_add_up_to_the_delivery_limit(client, host, client_on):
+    client.queue("dead", durable=True)
+    client.quorum("r", delivery_limit=1, dead_letter_exchange="", dead_letter_routing_key="dead")
+    host.settle()
+    client.publish("1", queue="r", delivery_mode=2)
+    for before in (0, 1):
+        assert counts(client, "r") == [("1", before)]
+        host.settle()
+        host = host.after_crash()
+        client = client_on(host.broker)
+    assert (host.bodies("r"), host.bodies("dead")) == ([], ["1"])
+    host.settle()
+    assert (host.after_crash().bodies("r"), host.after_crash().bodies("dead")) == ([], ["1"])
+
+
+def test_what_is_out_is_known_to_be_so_wherever_it_was_written_again(host, client_on):
+    host = type(host)(host.disk, segment_octets=2000)
+    client = client_on(host.broker)
+    client.quorum("r")
+    client.publish("out", "in", queue="r")
+    client.get("r")
+    client.queue(durable=True)
+    for number in range(200):
+        kept(client, str(number) + "x" * 100)
+        client.get(no_ack=True)
+        host.settle()
+    assert len(host.disk.names()) < 20
+    assert counts(client_on(host.after_crash().broker), "r") == [("out", 1), ("in", 0)]
+
+
 def test_a_quorum_queue_knows_what_was_returned_how_often_and_in_which_order(client, host, client_on):
     client.quorum("r")
     host.settle()
