@@ -22,6 +22,7 @@ from conformance import events as ev
 from conformance.events import Event
 from conformance.evidence.narrative import handshake
 from conformance.evidence.scripts.player import counts
+from conformance.model.owed import REPLY
 from conformance.monitors import Judge
 from conformance.profiles import Profile
 
@@ -159,7 +160,7 @@ class _Teller:
 
     def _last(self, event: Event, gap: float) -> Iterator[Row]:
         if event.kind == ev.METHOD and event.direction == ev.TO_CLIENT:
-            yield {**self._received(event, full=True), "decisive": True, **self._soon(event, gap)}
+            yield {**self._received(event, full=True), "decisive": True, **self._soon(event, gap), **self._first(event)}
         elif event.kind == ev.END and event.args.get("cause") not in ("closed", "aborted"):
             yield {**self._end(event), "decisive": True}
         elif event.kind == ev.DEADLINE and event.args.get("queue"):
@@ -180,6 +181,17 @@ class _Teller:
         ends = event.method in ("basic.cancel", "channel.close", "connection.close")
         timed = self._rule.startswith("TMO-") and ends and gap > LONG
         return {"within": round(gap * 1.5 + 0.4, 1)} if timed else {}
+
+    def _first(self, event: Event) -> Row:
+        """The answers that the broker still owed on this channel: had one come before, it would be something else."""
+        asked = {one.seq: one for one in self._events}
+        owed = [
+            {"method": method, **({"consumer_tag": self._anonymous(tag)} if (tag := request.consumer_tag) else {})}
+            for one in self._judge.owed() if one.kind == REPLY and (one.connection, one.channel) == (
+                event.connection, event.channel) and (request := asked.get(one.since_seq)) is not None
+            for method in _methods(one.kind, one.what) if method != event.method
+        ]
+        return {"first": owed} if owed else {}
 
     def _overdue(self, gap: float) -> Row:
         """A delivery stays out for longer than it may, and nothing comes of that."""

@@ -23,12 +23,14 @@ from conformance.front.selection import Check
 from conformance.front.session import Opened, again
 from conformance.gate import excuse
 from conformance.ledger import PROPERTY, Entry, Step, Trouble, Witness, encode, gist
+from conformance.machines.purse import ALTOGETHER
 from conformance.profiles import Profile
 from conformance.stage import SceneOver, Stage
 from conformance.verdicts import Finding, Judgement
 
 Kind = tuple[str, bool, str, int | None]
 LONGEST = 250
+SPENT = f"the {ALTOGETHER:.0f} s for the exchanges of a run were spent on others. Ask for this one alone:"
 LOST, GONE, HARNESS = "lost", "unreachable", "harness"
 
 
@@ -73,7 +75,12 @@ class Attempt:
         does not pass."""
         kind = self._kind(finding)
         known = self._kinds.get(kind)
-        self.opened.told.discard((finding.rule, gist(finding.observed), self.queue_type))
+        if known is not None and known.story and (known.finding.history, known.finding.at) == (
+            finding.history, finding.at
+        ):
+            self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != "witnessed" else known.reproduced)
+            return
+        self.opened.told.pop(self._told(finding), None)
         witness = self._witness(history, finding, reproduced)
         if known is not None:
             witness = replace(witness, seen=known.seen)
@@ -88,20 +95,30 @@ class Attempt:
             return Witness(finding, (), reproduced)
         kept = cut(history, finding, opened.profile)
         witness = Witness(finding, shown(kept, opened.profile), reproduced)
-        kind = (finding.rule, gist(finding.observed), self.queue_type)
+        kind = self._told(finding)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
             return witness
-        opened.told.add(kind)
-        told = trial.tell(
-            [event for event in history if event.history == finding.history], kept, finding, opened.profile,
-            opened.target, max(1.0, min(opened.deadline, 3.0)),
-        )
+        if opened.purse.empty:
+            return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")
+        with opened.purse.spending() as seconds:
+            told = trial.tell(
+                [event for event in history if event.history == finding.history], kept, finding, opened.profile,
+                opened.target, max(1.0, min(opened.deadline, 3.0)), seconds,
+            )
+        opened.told[kind] = bool(told.story)
         return replace(witness, story=told.story, untold=told.untold, absent=told.absent,
                        reproduced=reproduced if reproduced != "witnessed" else told.reproduced or reproduced)
 
     def known(self, finding: Finding) -> bool:
         """Does a known deviation cover it?"""
         return self._excuse(finding) is not None
+
+    def settled(self, finding: Finding) -> bool:
+        """Need nobody look into it any more: is it known, or has its story been told?"""
+        return self.opened.told.get(self._told(finding), False) or self.known(finding)
+
+    def _told(self, finding: Finding) -> tuple[str, str, str]:
+        return finding.rule, gist(finding.observed), self.queue_type
 
     def _kind(self, finding: Finding) -> Kind:
         """What makes two findings one: rule, certainty, words without numbers, and the deviation that covers them."""

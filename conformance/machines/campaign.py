@@ -21,6 +21,7 @@ from conformance.events import DEADLINE, Event
 from conformance.machines.alphabet import Command
 from conformance.machines.cutting import cut_batches
 from conformance.machines.failures import RuleBroken, fail
+from conformance.machines.purse import EACH, Purse
 from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
@@ -139,7 +140,7 @@ class Campaign:
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
         on_judgement: OnJudgement | None, deadline: float, machine: str, world: type[World] = World,
-        known: Ends = lambda finding: False,
+        known: Ends = lambda finding: False, purse: Purse | None = None,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
@@ -151,7 +152,7 @@ class Campaign:
         self.first: Example | None = None
         self.shortest: Example | None = None
         self.trouble: Exception | None = None
-        self._on_judgement, self._known = on_judgement, known
+        self._on_judgement, self._known, self.purse = on_judgement, known, purse or Purse()
         self._silent = recorder.silent()
         self._impatience = max(0.3, deadline / 10)
         self._until = 0.0
@@ -178,8 +179,9 @@ class Campaign:
             self._book(example)
 
     def ends(self, finding: Finding) -> bool:
-        """Is it certain, new, and about a rule that is still looked for?"""
-        return finding.certain and finding.rule not in self.muted and not self._known(finding)
+        """Is it certain, new, about a rule that is still looked for, and is there time to look into it?"""
+        looked_for = finding.certain and finding.rule not in self.muted and not self.purse.empty
+        return looked_for and not self._known(finding)
 
     def settle_round(self) -> None:
         """A round of generating and shrinking is over: keep its witness, mute its rule."""
@@ -188,10 +190,10 @@ class Campaign:
             return
         rule = first.finding.rule
         shortest = self._cut(self.shortest or first, rule)
-        again = sum(self._replay(shortest, self.deadline).breaks(rule) for _ in range(REPLAYS))
+        again, of = self._again(shortest, rule)
         if not again and shortest.impatient():
             shortest = first
-        reproduced = f"{again} of {REPLAYS}" if again else "witnessed"
+        reproduced = f"{again} of {of}" if again else "witnessed"
         if shortest is not first:
             self.recorder.publish(shortest.stage.events)
             self._count(shortest, reproduced)
@@ -201,6 +203,15 @@ class Campaign:
         )
         self.muted |= {rule}
         self.first = self.shortest = None
+        self.purse.done()
+
+    def _again(self, example: Example, rule: str) -> tuple[int, int]:
+        """How often it breaks the rule again, of how many times; the last third of its time is for its story."""
+        again = of = 0
+        while of < REPLAYS and (not of or self.purse.share > EACH / 3):
+            of += 1
+            again += self._replay(example, self.deadline).breaks(rule)
+        return again, of
 
     def _stage(self, recorder: Recorder, deadline: float) -> Stage:
         stage = Stage(
@@ -231,6 +242,7 @@ class Campaign:
                 self._count(example)
         elif self.first is None:
             self.first = self.shortest = example
+            self.purse.begin()
             self._until = time.monotonic() + SHRINK_SECONDS / 2
         elif self._better(example):
             self.shortest = example

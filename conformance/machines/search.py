@@ -25,6 +25,7 @@ from conformance.machines.alphabet import Command
 from conformance.machines.campaign import Campaign, Ends, Enough, Example, MachineOutcome, OnJudgement, Scheduler
 from conformance.machines.chance import BACKEND
 from conformance.machines.failures import RuleBroken
+from conformance.machines.purse import Purse
 from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
@@ -87,25 +88,28 @@ def run(
     machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
     on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
-    known: Ends = lambda finding: False,
+    known: Ends = lambda finding: False, purse: Purse | None = None,
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
 
-    A finding that is `known` is judged like any other, and not looked into.
+    A finding that is `known` is judged like any other, and not looked into; nor is any when the purse is empty.
     """
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
-        machine.world, known,
+        machine.world, known, purse,
     )
     campaign.around = around or campaign.around
     if not machine.suits(profile, campaign.around):
         return campaign.outcome
-    for round_ in range(2 * examples):
-        left = examples - campaign.outcome.histories
-        if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
-            break
-        _search(campaign, _played(machine, campaign), left, steps, seed * 1_000_003 + round_)
-        campaign.settle_round()
+    try:
+        for round_ in range(2 * examples):
+            left = examples - campaign.outcome.histories
+            if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
+                break
+            _search(campaign, _played(machine, campaign), left, steps, seed * 1_000_003 + round_)
+            campaign.settle_round()
+    finally:
+        campaign.purse.done()
     return campaign.outcome
 
 

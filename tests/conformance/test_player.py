@@ -62,6 +62,16 @@ def test_counts_in_headers_are_compared_where_they_are_the_matter(headers: objec
     assert Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*came), "p.", wait=0.2).play() == BROKEN
 
 
+@pytest.mark.parametrize(("frames", "verdict"), [
+    (["basic.deliver"], BROKEN), (["basic.deliver", "basic.consume-ok"], BROKEN),
+    (["basic.consume-ok", "basic.deliver"], ELSE),
+])
+def test_what_had_not_come_before_must_not_come_before(frames: list[str], verdict: int) -> None:
+    early = [QOS, QOS_OK, CONSUME, {**DELIVER, "first": [{"method": "basic.consume-ok", "consumer_tag": "c1"}]}]
+    came = [said("basic.qos-ok"), *(said(one, consumer_tag="c1", message="m1") for one in frames)]
+    assert Player(early, Wire(*came), "p.", wait=0.2).play() == verdict
+
+
 def test_headers_are_read_from_the_wire() -> None:
     table = {"a": 1, "x-delivery-count": 2**40, "b": "text", "c": [1, "d"], "x-acquired-count": -3, "e": {"f": None}}
     header = raw.content({"body": "", "properties": {"headers": table, "message_id": "m1"}}, 1)[7:]

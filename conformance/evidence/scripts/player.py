@@ -26,6 +26,8 @@ CONFIRMS = ("basic.ack", "basic.nack")
 NOT_IMPLEMENTED = 540
 """A broker that says so does not offer what it takes to go wrong in this way."""
 ENDS = ("channel.close", "connection.close", "end")
+BESIDE = ("n", "who", "on", "channel", "method", "decisive", "seconds", "within", "first")
+"""Of a row: what is no part of the frame."""
 COUNTERS = ("x-acquired-count", "x-delivery-count")
 """Headers by which a quorum queue tells how often a message was out before."""
 
@@ -236,8 +238,8 @@ class Player:
         while True:
             kin = [frame for frame in self.fresh if place(frame) == place(row) and self._akin(row, frame)]
             if kin:
-                fields = [name for name in row if name not in ("n", "who", "on", "channel", "method", "decisive",
-                                                               "seconds", "within")]
+                self._nothing_else_first(row, kin[0])
+                fields = [name for name in row if name not in BESIDE]
                 if self._alike(row, kin[0], fields):
                     self._take(row, kin[0])
                     return
@@ -246,6 +248,13 @@ class Player:
             if stranger or time.monotonic() > until:
                 raise Otherwise(f"{told(stranger)} instead of {told(row)}" if stranger else f"no {told(row)} comes")
             self._read(until - time.monotonic())
+
+    def _nothing_else_first(self, row: dict[str, Any], sight: dict[str, Any]) -> None:
+        """In the story some answers had not come yet."""
+        for frame in self.fresh[:[id(one) for one in self.fresh].index(id(sight))]:
+            for one in row.get("first", ()):
+                if place(frame) == place(row) and all(self._same(one[name], frame.get(name)) for name in one):
+                    raise Otherwise(f"{told(frame)} comes before {told(sight)}")
 
     def _akin(self, row: dict[str, Any], frame: dict[str, Any]) -> bool:
         if row["method"] in TAKEN:
