@@ -41,6 +41,8 @@ UNREAD = 1 << 24
 """Octets that a peer may leave unread, before what it sends has to wait."""
 STALL = 15.0
 """Seconds in which a peer has to take at least something of what waits for it."""
+LINGER, LINGERS = 1.0, 10
+"""Seconds in which a peer whose connection is over has to say nothing more, and how often they may begin again."""
 PATIENCE = 10.0
 """Seconds that a peer has to answer connection.close."""
 

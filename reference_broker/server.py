@@ -4,6 +4,9 @@ Octets go in as they arrive; what all connections have to say is written once pe
 loop, one write per connection. A single timer stands at the core's next due time. A peer that does
 not read makes its connection stall in the core, which stops its consumers and nobody else's; one that takes nothing
 at all for a while is cut off, and one whose frames wait is not read any further.
+
+A connection that is over is closed for writing, and read until the peer is quiet: to close it with something unread
+would take from the peer what it has not read itself, the close-ok first of all.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from codec.errors import ReplyCode
 from reference_broker.broker import Broker
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
-from reference_broker.limits import STALL
+from reference_broker.limits import LINGER, LINGERS, STALL
 from reference_broker.origin import Origin
 from reference_broker.tls import certificate
 
@@ -44,7 +47,8 @@ class Peer(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.reading = True
         self.arrived = b""
-        self.departed = False
+        self.departed = self.still_talks = False
+        self.linger_timer: asyncio.TimerHandle | None = None
         self.stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -53,6 +57,9 @@ class Peer(asyncio.Protocol):
         self.connection = self.server.joined(self)
 
     def data_received(self, data: bytes) -> None:
+        if self.departed:
+            self.still_talks = True
+            return
         self.server.move()
         if self.arrived or len(data) > SLICE:
             self.arrived += data
@@ -84,6 +91,8 @@ class Peer(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         assert self.connection is not None
         self.stop_watching()
+        if self.linger_timer is not None:
+            self.linger_timer.cancel()
         self.arrived = b""
         self.server.left(self.connection)
 
@@ -131,11 +140,23 @@ class Peer(asyncio.Protocol):
             self.server.schedule_flush()
 
     def depart(self) -> None:
-        """Close the transport, once, when the peer has taken what was said to it."""
+        """Close the transport, once, when the peer has taken what was said to it, and has nothing more to say."""
         assert self.transport is not None
         if not self.departed:
             self.departed = True
             self.watch()
+            if not self.reading:
+                self.transport.resume_reading()
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+            self.linger_timer = self.server.loop.call_later(LINGER, self.listen_on, LINGERS)
+
+    def listen_on(self, times: int) -> None:
+        assert self.transport is not None
+        if self.still_talks and times:
+            self.still_talks = False
+            self.linger_timer = self.server.loop.call_later(LINGER, self.listen_on, times - 1)
+        else:
             self.transport.close()
 
     # -- a peer that takes nothing

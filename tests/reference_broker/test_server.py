@@ -73,6 +73,17 @@ def raw(broker):
         each.socket.close()
 
 
+def test_who_still_talks_when_it_is_over_hears_the_close_ok(raw):
+    """As amqplib does, whose close overtakes what it has to publish."""
+    client, publish = raw(), codec.content(m.BasicPublish(1, 0, "", "q"), bytes(100_000))
+    client.send(m.ChannelOpen(1), m.ConnectionClose(0, 200))
+    for _ in range(100):
+        client.send(publish)
+    client.until(m.ConnectionCloseOk)
+    with pytest.raises(EOFError):
+        client.until(m.ConnectionCloseOk)
+
+
 def test_pika_publishes_with_confirms_and_consumes(pika_channel):
     pika_channel.queue_declare("q")
     pika_channel.confirm_delivery()
