@@ -21,11 +21,11 @@ TITLES: Mapping[str, str] = {
     "broken": "Broken: {before} kept these rules, and {after} does not",
     "fixed": "Fixed: {before} broke these rules, and {after} keeps them",
     "changed reason": "Broken by both, in other ways",
-    "new rule": "New: rules by which only {after} was judged",
-    "gone rule": "Gone: rules by which only {before} was judged",
+    "new rule": "New: {after} is held to these rules, and {before} is not",
+    "gone rule": "Gone: {before} is held to these rules, and {after} is not",
     "now offered": "Now offered",
     "no longer offered": "No longer offered",
-    "choices": "Open questions that are answered otherwise",
+    "choices": "Done differently: questions that the texts leave open",
     "seen otherwise": "Kept by both, and done in other ways",
     "unclear": "Where one of the two runs cannot say",
 }
@@ -34,7 +34,7 @@ ABOUT: Mapping[str, str] = {
                "programs that rely on the one answer will not get it from the other broker.",
     "seen otherwise": "The texts leave the choice. What was seen only a few times may be chance.",
 }
-ORDER = ("broken", "changed reason", "new rule", "fixed", "no longer offered", "now offered", "gone rule", "choices",
+ORDER = ("broken", "changed reason", "new rule", "choices", "no longer offered", "fixed", "now offered", "gone rule",
          "seen otherwise", "unclear")
 
 

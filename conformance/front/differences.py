@@ -215,7 +215,8 @@ class _Pair:
         if not said:
             said = [f"{name} is known to break it now and then; this run did not meet it."]
         if rule.deviation is not None:
-            said.insert(0, f"{' '.join(rule.deviation['note'].split())} ({rule.deviation['evidence']})")
+            known = f"{' '.join(rule.deviation['note'].split())} ({rule.deviation['evidence']})"
+            said.insert(0, f"Until now: {known}" if past else known)
         return said
 
     def _made(self, kind: str, *sentences: Sequence[str]) -> Change:
@@ -278,9 +279,9 @@ def _listed(seen: Mapping[str, int], other: Mapping[str, int]) -> str:
 
 
 _COUNTED = (
-    (BROKEN, "{} broken"), (FIXED, "{} fixed"), (CHANGED, "{} contradicted in another way"),
-    (NEW, "{} new that only the latter is held to"),
-    (GONE, "{} not judged any more"), (OFFERED, "{} now offered"), (WITHDRAWN, "{} no longer offered"),
+    (BROKEN, "{} broken"), (CHANGED, "{} contradicted in another way"), (NEW, "{} new that only the latter is held to"),
+    (WITHDRAWN, "{} no longer offered"), (FIXED, "{} fixed"), (OFFERED, "{} now offered"),
+    (GONE, "{} not judged any more"),
 )
 
 
@@ -292,7 +293,7 @@ def _headline(names: tuple[str, str], changes: Sequence[Change], choices: Sequen
     parts = [words.format(_rules(counts[kind], first=not place)) for place, (kind, words) in enumerate(
         (kind, words) for kind, words in _COUNTED if counts[kind])]
     if choices:
-        parts.append(f"{len(choices)} open question{'s' * (len(choices) != 1)} answered otherwise")
+        parts.append(f"{len(choices)} open question{'s' * (len(choices) != 1)} answered differently")
     return f"From {old} to {new}: {', '.join(parts)}."
 
 
