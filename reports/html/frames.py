@@ -20,7 +20,7 @@ LONGEST = 96
 
 _TYPES = {1: "method", 2: "header", 3: "body", 8: "heartbeat"}
 _TONES = {"index": "t1", "class_id": "t1", "channel": "t2", "size": "t3", "delivery_tag": "t4", "body_size": "t4"}
-_PLAIN = frozenset({"type", "end", "weight"})
+_PLAIN = frozenset({"end", "weight"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +101,23 @@ def _index(octets: bytes) -> Iterator[Part]:
 
 
 def _name(field: Field) -> str:
-    return {"type": "frame", "class_id": "class"}.get(field.op.name) or plain(field.op.name)
+    return "frame" if _type(field) else {"class_id": "class"}.get(field.op.name) or plain(field.op.name)
+
+
+def _type(field: Field) -> bool:
+    """Is it the frame's own type? exchange.declare and the properties have another one."""
+    return field.begin == 0
 
 
 def _tone(field: Field) -> str:
-    if field.op.name in _PLAIN:
+    if field.op.name in _PLAIN or _type(field):
         return ""
     return _TONES.get(field.op.name) or ("t5" if field.op.kind in ("text", "octets") else "t6")
 
 
 def _meaning(field: Field, octets: bytes, frame: codec.Frame) -> str:
     kind, name = field.op.kind, field.op.name
-    if name == "type":
+    if _type(field):
         return f"{octets[0]} {_TYPES[octets[0]]}"
     if name == "end":
         return ""

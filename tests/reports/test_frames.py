@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import codec
-from codec import broken, values
+from codec import broken, strategies, values
 from codec import methods as m
 from reports.html.frames import Cut, cut
 
@@ -40,6 +40,19 @@ def test_content_is_three_frames() -> None:
     assert meanings(header)["flags"] == "headers, message-id"
     assert meanings(header)["headers"] == '{"x-death": [1, "a"]}'
     assert meanings(body)["payload"] == "hello"
+
+
+@pytest.mark.parametrize("kind", ["fanout", "topic", "headers", "direct", "x"])
+def test_a_type_that_is_not_the_frame_s_is_told_as_text(kind: str) -> None:
+    (found,) = cut(m.ExchangeDeclare(1, exchange="e", type=kind).encode().hex())
+    assert (meanings(found)["frame"], meanings(found)["type"]) == ("1 method", f"“{kind}”")
+    _, header = cut(codec.content(m.BasicPublish(1, 0, "", "q"), b"", type=kind).hex())[:2]
+    assert (meanings(header)["frame"], meanings(header)["type"]) == ("2 header", f"“{kind}”")
+
+
+@given(strategies.frames())
+def test_every_frame_there_is_can_be_told(frame: bytes) -> None:
+    assert octets(cut(frame.hex())) == frame
 
 
 def test_a_protocol_header_is_named() -> None:
