@@ -132,7 +132,7 @@ def _enter(link: Link, heartbeat: int) -> None:
 def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
     """The one method that may come now; anything else is the failure of this layer."""
     target, until = link.target, time.monotonic() + link.target.timeout
-    while time.monotonic() < until:
+    while link.alive and time.monotonic() < until:
         for event in link.receive(max(until - time.monotonic(), 0)):
             if event.method == wanted.NAME:
                 method = codec.decode(event.raw)
@@ -147,16 +147,16 @@ def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
                 ))
             if event.kind == events.MALFORMED:
                 raise Unreachable("header", _stranger(target, event.raw))
-            if event.kind == events.END and link.wire.alert:
-                raise Unreachable("tls", _refused_by_tls(target, link.wire.alert))
-            if event.kind == events.END:
-                raise _hung_up(target, layer)
             if event.kind == events.METHOD:
                 raise Unreachable(layer, (
                     f"{target.address} sends {event.method} where {wanted.NAME} must come. It is no AMQP 0-9-1 broker "
                     "that a client could use."
                 ))
-    raise _silent(target, wanted.NAME, layer)
+    if link.alive:
+        raise _silent(target, wanted.NAME, layer)
+    if link.wire.alert:
+        raise Unreachable("tls", _refused_by_tls(target, link.wire.alert))
+    raise _hung_up(target, layer)
 
 
 def _refused(target: Target, event: events.Event, layer: str) -> Unreachable:

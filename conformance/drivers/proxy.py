@@ -110,7 +110,8 @@ class _Side(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport.pause_reading()
+        # some Pythons (3.11.2) begin to read after this call, whatever was said in it
+        asyncio.get_running_loop().call_soon(transport.pause_reading)
         if self.pair is None:
             self.proxy.join(self)
 

@@ -20,7 +20,7 @@ from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.raw import RawConnection
 from conformance.drivers.sweep import unrecorded
 from conformance.drivers.target import Target
-from conformance.events import END, Event
+from conformance.events import Event
 from conformance.rules import QUEUE_TYPES
 
 LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "clean-up")
@@ -121,11 +121,13 @@ class _Patient:
         except ConnectionLost:
             raise self._lost(layer, what) from None
         until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until:
+        while self._connection.alive and time.monotonic() < until:
             for event in self._connection.receive(until - time.monotonic()):
                 if event.method in wanted:
                     return
                 self._complain(layer, what, event)
+        if not self._connection.alive:
+            raise self._lost(layer, what)
         raise Unreachable(layer, f"{self._target.address} does not answer within {_PATIENCE:g} s when asked to {what}. "
                                  "Look whether the broker is overloaded, or blocked by an alarm.")
 
@@ -137,8 +139,6 @@ class _Patient:
                 "rights to configure, write and read queues named amqpconf.* in this vhost, and to write to the "
                 "default exchange."
             ))
-        if event.kind == END:
-            raise self._lost(layer, what)
 
     def _lost(self, layer: str, what: str) -> Unreachable:
         return Unreachable(layer, f"{self._target.address} ends the connection when asked to {what}. Look into the "

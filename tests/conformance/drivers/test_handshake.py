@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import select
 import socket
 import ssl
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from codec import methods as m
 from codec import values
 from conformance import events
 from conformance.drivers.raw import RawConnection, Target, Unreachable
+from conformance.drivers.wire import Wire
 from conformance.events import Event
 from conformance.recorder import Recorder
 
@@ -124,6 +127,29 @@ def test_a_port_that_says_nothing(serve: Serve, recorder: Recorder) -> None:
 
 def test_a_port_that_hangs_up(serve: Serve, recorder: Recorder) -> None:
     refused = refusal(serve(lambda peer: peer.header()), recorder)
+    assert refused.layer == "header"
+    assert "closes the connection at once" in refused.message
+
+
+def test_a_port_that_hangs_up_while_the_header_is_sent(
+    serve: Serve, recorder: Recorder, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The end is noticed by the write; nothing is waited for after it."""
+    connect = Wire.connect
+
+    def when_it_is_gone(target: Target) -> Wire:
+        wire = connect(target)
+        gone = select.poll()
+        gone.register(wire, select.POLLHUP)
+        assert gone.poll(5000)
+        return wire
+
+    monkeypatch.setattr(Wire, "connect", when_it_is_gone)
+
+    def script(peer: Any) -> None:
+        peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    refused = refusal(serve(script), recorder)
     assert refused.layer == "header"
     assert "closes the connection at once" in refused.message
 
