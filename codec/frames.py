@@ -2,6 +2,8 @@
 
 The loop of `decode_many` is the fast path. It takes a whole buffer, as a socket gives it, because turning the buffer
 into text once is what makes short strings cheap. What it refuses is explained by `explain`.
+
+With `contents` the loop puts publishes together, and does not read again what comes again (see there).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import struct
 from typing import Any
 
 from codec import wire
+from codec.contents import Content, Contents
 from codec.emit import PAD, REFUSALS, Refused
 from codec.errors import MalformedFrame
 from codec.explain import envelope, explain
@@ -28,10 +31,15 @@ _CONTENT = wire.BASIC << 16  # class and weight of a content header, read as one
 def decode_many(buffer: bytes, start: int = 0, frame_max: int = FRAME_MAX) -> tuple[list[Frame], int]:
     """Every whole frame from `start` on, and where the first octet is that belongs to none of them.
     A frame_max of 0 means no limit."""
-    frames: list[Frame] = []
+    return _decoded(buffer, start, frame_max, None)
+
+
+def _decoded(buffer: bytes, start: int, frame_max: int, contents: Contents | None) -> tuple[list[Any], int]:
+    frames: list[Any] = []
     at = [start]
+    limit = frame_max - 8 if frame_max else 0xFFFFFFFF
     try:
-        _decode_many(b"".join((buffer, PAD)), frames, at, frame_max - 8 if frame_max else 0xFFFFFFFF)
+        _decode_many(b"".join((buffer, PAD)), frames, at, limit, contents)
     except REFUSALS:
         problem: MalformedFrame | None = explain(buffer, at[0], frame_max)
     else:
@@ -42,13 +50,24 @@ def decode_many(buffer: bytes, start: int = 0, frame_max: int = FRAME_MAX) -> tu
     return frames, at[0]
 
 
-def _decode_many(b: bytes, frames: list[Frame], at: list[int], limit: int) -> None:
+def _decode_many(b: bytes, frames: list[Any], at: list[int], limit: int, contents: Contents | None) -> None:
     """Appends to `frames`; keeps in `at` where the frame begins that it is working on."""
     p, n, t, add, new = at[0], len(b) - len(PAD), b.decode("latin-1"), frames.append, object.__new__
-    known, last = HEADER_DECODERS.get, n - 8
+    known, last, first, second = HEADER_DECODERS.get, n - 8, p, p
+    beginning = contents.expect(limit) if contents is not None else None
     frame: Any
     try:
         while p <= last:
+            if beginning is not None and contents is not None and b.startswith(beginning, p):
+                begin = p + contents.length
+                end = begin + contents.size
+                if end < n and b[end] == 206:
+                    frame = new(Content)
+                    frame.channel, frame.method, frame.header = contents.channel, contents.method, contents.header
+                    frame.body = b[begin:end]
+                    add(frame)
+                    p = end + 1
+                    continue
             kind, channel, size, index = _head_and_index(b, p)
             begin = p + 7
             end = begin + size
@@ -64,6 +83,10 @@ def _decode_many(b: bytes, frames: list[Frame], at: list[int], limit: int) -> No
                 frame = new(Body)
                 frame.channel = channel
                 frame.payload = b[begin:end]
+                if contents is not None and contents.join(frames, frame):
+                    beginning = contents.keep(b[first:begin])
+                    p = end + 1
+                    continue
             elif kind == 2 and index == _CONTENT:
                 body_size, flags = _size_and_flags(b, begin + 4)
                 frame = (known(flags) or header_decoder(flags))(b, t, begin + 14, end, channel, body_size)
@@ -73,7 +96,7 @@ def _decode_many(b: bytes, frames: list[Frame], at: list[int], limit: int) -> No
             else:
                 raise Refused
             add(frame)
-            p = end + 1
+            first, second, p = second, p, end + 1
     finally:
         at[0] = p
 
@@ -92,6 +115,8 @@ def decode(raw: bytes) -> Frame:
 class FrameReader:
     """Frames out of a stream that arrives in pieces. Once refused, always refused: the offending octets stay first."""
 
+    _contents: Contents | None = None
+
     def __init__(self, frame_max: int = FRAME_MAX) -> None:
         self.frame_max = frame_max
         self._rest = b""
@@ -109,7 +134,7 @@ class FrameReader:
         if buffer is None:
             return []
         try:
-            frames, end = decode_many(buffer, 0, self.frame_max)
+            frames, end = _decoded(buffer, 0, self.frame_max, self._contents)
         except MalformedFrame as problem:
             self._keep(buffer, problem.start)
             raise
@@ -149,6 +174,18 @@ class FrameReader:
         rest = buffer[end:]
         self._rest, self._more = rest, bytearray()
         self._need = 8 + int.from_bytes(rest[3:7], "big") if len(rest) > 6 else 0
+
+
+class ContentReader(FrameReader):
+    """The same, but publishes that came whole are put together (see `contents`)."""
+
+    def __init__(self, frame_max: int = FRAME_MAX) -> None:
+        super().__init__(frame_max)
+        self._contents = Contents()
+
+    def feed(self, data: bytes) -> list[Frame | Content]:  # type: ignore[override]
+        """The frames and contents that `data` completes."""
+        return super().feed(data)  # type: ignore[return-value]
 
 
 def content(method: Method, body: bytes, frame_max: int = FRAME_MAX, **properties: Any) -> bytes:

@@ -25,17 +25,18 @@ def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body
     message = addressed(method.exchange, method.routing_key, header, body)
     if header.reply_to == replies.REPLY_TO:
         message = replies.with_address(channel, message)
+    confirms = channel.confirms
     if channel.transaction is not None:
         channel.transaction.publish(method.exchange, message, method.mandatory)
-    elif channel.confirms is None:
+    elif confirms is None:
         channel.numbered += method.mandatory and channel.vhost.dialect.mandatory_counts
         channel.publish(method.exchange, message, method.mandatory)
     else:
-        number = channel.confirms.next()
+        number = confirms.next()
         if channel.publish(method.exchange, message, method.mandatory):
-            channel.confirms.accept(number)
+            confirms.accept(number)
         else:
-            channel.confirms.refuse(number)
+            confirms.refuse(number)
         channel.connection.confirm(channel)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from codec import methods as m
+from codec.methods import BasicDeliver
 from reference_broker import replies
 from reference_broker.errors import precondition
 from reference_broker.message import Entry, Message
@@ -59,13 +60,14 @@ class Channel:
         return self.last_tag
 
     def deliver(self, consumer: Consumer, entry: Entry) -> None:
-        tag, message = self.next_tag(), consumer.queue.shown(entry)
+        tag, queue = self.next_tag(), consumer.queue
+        message = entry.message if queue.quorum is None else queue.quorum.shown(entry)
         if not consumer.no_ack:
             consumer.hold()
-            self.hold(Delivery(tag, entry, consumer.queue, consumer))
+            self.hold(Delivery(tag, entry, queue, consumer))
         else:
-            consumer.queue.let_go(entry)
-        method = m.BasicDeliver(
+            queue.let_go(entry)
+        method = BasicDeliver(
             self.number, consumer.tag, tag, entry.redelivered, message.exchange, message.routing_key
         )
         self.connection.send_content(method, message)

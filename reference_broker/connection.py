@@ -1,117 +1,51 @@
 """One connection: bytes in, effects out, the tables of `lifecycle.py` in between.
 
-`feed` takes whatever octets arrived. What is to be said to the peer collects in the outbox (`outbox.py`) and is
-encoded by `take`, once per tick, so that many small answers leave as one write. `finished` says that
+`feed` (`intake.py`) takes whatever octets arrived. What is to be said to the peer collects in the outbox (`outbox.py`)
+and is encoded by `take`, once per tick, so that many small answers leave as one write. `finished` says that
 the transport is to be closed once the outbox is empty. The connection does not know what carries it.
 
-An exception closes the channel or the connection: what is unsettled is requeued, the close is sent,
-and from then on only the peer's close and close-ok count.
-
 A frame may be larger than agreed by its own eight octets: clients get that wrong, and RabbitMQ lets them.
-
-Frames are worked off as they come, until there is too much to say or too much unread (see `limits.py`): then the rest
-waits, and the driver reads no more of this peer until it does not.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import codec
 from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
-from reference_broker import needs, sasl
+from reference_broker import sasl
 from reference_broker.access import Rights
 from reference_broker.channel import Channel
-from reference_broker.content import Assembly
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed
-from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
-from reference_broker.limits import PATIENCE, UNREAD, UNSAID
+from reference_broker.errors import AmqpException, ConnectionException, not_allowed
+from reference_broker.intake import Intake
+from reference_broker.lifecycle import Phase
+from reference_broker.limits import PATIENCE
 from reference_broker.message import FRAME_OVERHEAD
 from reference_broker.origin import Origin
-from reference_broker.outbox import Outbox
 from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
 
-class Connection(Outbox):
+
+class Connection(Intake):
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
-        self.parts = broker.parts
         self.vhost = broker.vhost
         self.origin = Origin()
-        self.phase = Phase.GREETING
-        self.finished = False
-        self.reader = codec.FrameReader(broker.limits.first_frame_max)
         self.greeting = b""
-        self.channels: dict[int, Channel] = {}
-        self.assemblies: dict[int, Assembly] = {}
         self.exclusive: dict[Queue, None] = {}
-        self.waiting: deque[codec.Frame] = deque()
-        self.broken: codec.MalformedFrame | None = None
-        self.last_size = 0
-        """Of a body. Most are like the one before: the same number takes no place of its own in each message."""
-        self.blocked = False
-        """It has published during an alarm: the rest of what it sends waits until that is over."""
         self.user = ""
         self.mechanism = ""
-        self.restricted: Rights | None = None
-        """What this user may do here; None: everything."""
         self.client_properties: values.FieldTable = []
         self.capabilities: dict[str, object] = {}
         self.channel_max = broker.limits.channel_max
         self.heartbeat = 0
-        self.came_at = self.heard_at = self.wrote_at = broker.clock.now
+        self.came_at = self.wrote_at = broker.clock.now
 
-    # -- octets in
-
-    def feed(self, data: bytes) -> None:
-        self.heard_at = self.broker.clock.now
-        if self.phase is Phase.GREETING:
-            data = self.greet(data)
-        if not data:
-            return
-        try:
-            frames = self.reader.feed(data)
-        except codec.MalformedFrame as error:
-            frames, self.broken = error.frames, error.with_traceback(None)
-            error.__context__ = None
-        if self.broker.memory is not None:
-            self.broker.memory.heard(len(data))
-        if self.waiting or self.blocked:
-            self.waiting.extend(frames)
-        else:
-            self.work(iter(frames))
-
-    def work(self, frames: Iterator[codec.Frame]) -> None:
-        """Take these frames, as far as there is room for what they have us say."""
-        for frame in frames:
-            try:
-                if frame.channel and self.phase is Phase.RUNNING:
-                    self.on_channel(frame.channel, frame)
-                else:
-                    self.beside_channels(frame)
-            except ChannelException as error:
-                self.close_channel(self.channels[frame.channel], error, self.offender(frame))
-            except ConnectionException as error:
-                self.close(error, self.offender(frame))
-            if len(self.outbox) > UNSAID or self.outgoing.held > self.outgoing.count or self.blocked:
-                self.waiting.extend(frames)
-                self.broker.dirty[self] = None
-        if self.broken is not None and not self.waiting:
-            broken, self.broken = self.broken, None  # without its traceback, which would keep what was read
-            if not self.finished:
-                self.close(ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(broken.raw))
-
-    def go_on(self) -> None:
-        """With the frames that had to wait."""
-        if self.waiting and self.unread <= UNREAD and not self.blocked:
-            frames, self.waiting = self.waiting, deque()
-            self.work(iter(frames))
+    # -- the greeting
 
     def greet(self, data: bytes) -> bytes:
         """Wait for the eight octets of the protocol header; answer a wrong one with ours."""
@@ -131,87 +65,6 @@ class Connection(Outbox):
         )
         return self.greeting[len(expected) :]
 
-    # -- frames in
-
-    def beside_channels(self, frame: codec.Frame) -> None:
-        """On channel 0, or on another while the connection is not open."""
-        if frame.channel == 0:
-            self.control(frame)
-        elif self.phase not in (Phase.CLOSING, Phase.CLOSED):
-            raise ConnectionException(ReplyCode.CHANNEL_ERROR, "connection is not open yet")
-
-    def offender(self, frame: codec.Frame) -> tuple[int, int]:
-        """The method to blame: the one whose content is under way, else the frame itself."""
-        assembly = self.assemblies.pop(frame.channel, None)
-        method = assembly.method if assembly is not None else frame
-        return (method.CLASS_ID, method.METHOD_ID) if isinstance(method, codec.Method) else (0, 0)
-
-    def control(self, frame: codec.Frame) -> None:
-        if isinstance(frame, codec.Method):
-            step = connection_step(self.phase, type(frame))
-            if step is not None:
-                action, self.phase = step
-                getattr(self, action)(frame)
-        elif not isinstance(frame, codec.Heartbeat) and self.phase not in (Phase.CLOSING, Phase.CLOSED):
-            raise ConnectionException(
-                ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead"
-            )
-
-    def on_channel(self, number: int, frame: codec.Frame) -> None:
-        channel = self.channels.get(number)
-        if isinstance(frame, codec.Method):
-            if channel is not None and not channel.closing:
-                self.serve(channel, frame)
-            else:
-                phase = ChannelPhase.ABSENT if channel is None else ChannelPhase.CLOSING
-                action = channel_step(phase, type(frame))
-                if action is not None:
-                    getattr(self, action)(frame)
-        elif isinstance(frame, codec.Heartbeat):
-            raise ConnectionException(ReplyCode.UNEXPECTED_FRAME, "heartbeat on a channel other than 0")
-        elif channel is None or not channel.closing:
-            self.on_content(number, frame)
-
-    def serve(self, channel: Channel, method: codec.Method) -> None:
-        if channel.number in self.assemblies:
-            raise self.assemblies[channel.number].interrupted()
-        handler = self.parts.handlers.get(type(method))
-        if handler is not None:
-            if self.restricted is not None:
-                needs.check(self.restricted, channel, method)
-            handler(channel, method)
-        elif method.HAS_CONTENT:
-            self.assemblies[channel.number] = Assembly(method, self.broker.max_message)
-        else:
-            action = channel_step(ChannelPhase.OPEN, type(method))
-            if action is None:
-                raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
-            getattr(self, action)(method)
-
-    def on_content(self, number: int, frame: codec.Header | codec.Body) -> None:
-        assembly = self.assemblies.get(number)
-        if assembly is None:
-            raise ConnectionException(
-                ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead"
-            )
-        if not assembly.add(frame):
-            return
-        header, bodies = assembly.header, assembly.bodies
-        assert header is not None
-        if header.body_size == self.last_size:
-            header.body_size = self.last_size
-        self.last_size = header.body_size
-        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
-        if isinstance(assembly.method, m.BasicPublish):
-            if self.restricted is not None:
-                needs.check(self.restricted, self.channels[number], assembly.method, header)
-            self.parts.publish(self.channels[number], assembly.method, header, body)
-            del self.assemblies[number]
-            if self.broker.alarm is not None:
-                self.block(self.broker.alarm)
-        else:
-            raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
-
     # -- effects out (see `outbox`)
 
     def take(self) -> bytes:
@@ -220,7 +73,7 @@ class Connection(Outbox):
             if not channel.closing:
                 channel.flush()
         self.confirming.clear()
-        data = b"".join([self.encode(item) for item in self.leaving()])
+        data = self.encoded(self.leaving())
         self.outgoing.held = 0
         if data:
             self.wrote_at = self.broker.clock.now
@@ -269,9 +122,10 @@ class Connection(Outbox):
     def tune(self, method: m.ConnectionTuneOk) -> None:
         """Who wants more than was offered is closed without a word, as the specification has it and RabbitMQ does."""
         dialect = self.broker.dialect
+        smallest = min(dialect.smallest_frame_max, self.frame_max)
         asked = (
             fits(method.channel_max, self.channel_max, 1, dialect.tune_needs_limits),
-            fits(method.frame_max, self.frame_max, dialect.smallest_frame_max, dialect.tune_needs_limits),
+            fits(method.frame_max, self.frame_max, smallest, dialect.tune_needs_limits),
         )
         if not all(asked):
             self.finish()
@@ -369,7 +223,7 @@ class Connection(Outbox):
         self.finish()
         self.broker.forget(self)
         self.outbox.clear()
-        self.reader = codec.FrameReader()
+        self.reader = self.READER()
 
     def end_channels(self) -> None:
         """Requeue everything; none of it may go to a consumer of this same connection."""
@@ -402,12 +256,6 @@ class Connection(Outbox):
 
     def announces_cancel(self) -> bool:
         return self.announces("consumer_cancel_notify")
-
-
-def claimed_method(raw: bytes) -> tuple[int, int]:
-    """The class and method a broken frame says it is; 0, 0 if it is no method or is not known."""
-    index = int.from_bytes(raw[7:11], "big")
-    return (index >> 16, index & 0xFFFF) if raw[:1] == b"\x01" and index in m.BY_INDEX else (0, 0)
 
 
 def fits(wanted: int, most: int, least: int, needed: bool) -> bool:

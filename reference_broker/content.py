@@ -2,14 +2,14 @@
 
 An empty body has no body frame. Anything else than the frame due is a connection exception, as is a
 body that grows beyond the size its header announced. A message too large for the broker is refused as
-soon as its header says so, before any of it is kept.
+soon as its header says so, before any of it is kept. Most messages come whole, and need none of this.
 """
 
 from __future__ import annotations
 
 import codec
 from codec.errors import ReplyCode
-from reference_broker.errors import ConnectionException, precondition
+from reference_broker.errors import ChannelException, ConnectionException, precondition
 
 
 class Assembly:
@@ -48,14 +48,16 @@ class Assembly:
         if frame.class_id != self.method.CLASS_ID:
             raise self._no_header(f"one for class {frame.class_id}")
         if frame.body_size > self.max_message:
-            raise precondition(
-                f"message size {frame.body_size} is larger than configured max size {self.max_message}"
-            )
+            raise too_large(frame, self.max_message)
         self.header = frame
         self.missing = frame.body_size
 
     def _no_header(self, got: str) -> ConnectionException:
         return unexpected(f"expected content header for class {self.method.CLASS_ID}, got {got} instead")
+
+
+def too_large(header: codec.Header, most: int) -> ChannelException:
+    return precondition(f"message size {header.body_size} is larger than configured max size {most}")
 
 
 def unexpected(text: str) -> ConnectionException:

@@ -7,6 +7,7 @@ changes), whether it was delivered before, when it expires, and which segment of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import codec
@@ -22,7 +23,7 @@ FRAME_END = b"\xce"
 
 
 class Message:
-    __slots__ = ("_raw_header", "body", "exchange", "header", "routing_key")
+    __slots__ = ("body", "exchange", "header", "routing_key")
 
     more_keys: tuple[str, ...] = ()
 
@@ -31,7 +32,6 @@ class Message:
         self.routing_key = routing_key
         self.header = header
         self.body = body
-        self._raw_header: bytes | None = None
 
     def routing_keys(self) -> tuple[str, ...]:
         return (self.routing_key, *self.more_keys)
@@ -40,25 +40,15 @@ class Message:
     def headers(self) -> FieldTable:
         return self.header.headers or []
 
-    def frames(self, channel: int, frame_max: int) -> bytes:
-        """Header and body frames for `channel`. The header is encoded once: only its channel differs."""
-        raw = self._raw_header
-        if raw is None:
-            raw = self._raw_header = self.header.encode()
-        number, body, room = channel.to_bytes(2, "big"), self.body, frame_max - FRAME_OVERHEAD
+    def frames(self, channel: int, frame_max: int) -> Sequence[bytes]:
+        """Header and body frames for `channel`, in pieces: a body that fits in a frame is not copied."""
+        raw, number, body = self.header.encode(), channel.to_bytes(2, "big"), self.body
+        header, room = b"".join((raw[:1], number, raw[3:])), frame_max - FRAME_OVERHEAD
         if not body:
-            return b"".join((raw[:1], number, raw[3:]))
+            return (header,)
         if len(body) <= room:
-            return b"".join((raw[:1], number, raw[3:], b"\x03", number, len(body).to_bytes(4, "big"), body, FRAME_END))
-        parts = (body[at : at + room] for at in range(0, len(body), room))
-        return b"".join([raw[:1], number, raw[3:], *[codec.Body(channel, part).encode() for part in parts]])
-
-    def raw_header(self, soon_again: bool) -> bytes:
-        """The header's frame, on any channel; kept if it is needed soon again."""
-        raw = self._raw_header or self.header.encode()
-        if soon_again:
-            self._raw_header = raw
-        return raw
+            return b"".join((header, b"\x03", number, len(body).to_bytes(4, "big"))), body, FRAME_END
+        return header, *(codec.Body(channel, body[at : at + room]).encode() for at in range(0, len(body), room))
 
     def copy(self, exchange: str, routing_key: str, **properties: Any) -> Message:
         """The same body under another address, with some properties replaced (None removes one)."""

@@ -6,10 +6,13 @@ octets of bodies that wait count towards a limit (`outgoing`) which stops the co
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import codec
 from codec import methods as m
+from codec.methods import BasicDeliver
+from reference_broker.deliveries import Deliveries
 from reference_broker.message import Message
 from reference_broker.prefetch import Outgoing
 
@@ -23,9 +26,12 @@ Outbound = codec.Method | codec.Heartbeat | codec.ProtocolHeader | tuple[codec.M
 class Outbox:
     """The outgoing side of one connection."""
 
+    __slots__ = ("broker", "confirming", "deliveries", "frame_max", "outbox", "outgoing", "unread")
+
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.outbox: list[Outbound] = []
+        self.deliveries = Deliveries()
         self.outgoing = Outgoing(broker.limits.outgoing)
         self.confirming: dict[Channel, None] = {}
         self.unread = 0
@@ -40,7 +46,7 @@ class Outbox:
         """Before what is on its way to the consumer."""
         for place, item in enumerate(self.outbox):
             method = item[0] if isinstance(item, tuple) else None
-            if isinstance(method, m.BasicDeliver) and (
+            if isinstance(method, BasicDeliver) and (
                 (method.channel, method.consumer_tag) == (ok.channel, ok.consumer_tag)
             ):
                 self.outbox.insert(place, ok)
@@ -62,11 +68,21 @@ class Outbox:
         items, self.outbox = self.outbox, []
         return items
 
-    def encode(self, item: Outbound) -> bytes:
+    def encoded(self, items: Iterable[Outbound]) -> bytes:
+        """All of them, one behind the other."""
+        out: list[bytes] = []
+        for item in items:
+            out += self.pieces(item)
+        return b"".join(out)
+
+    def pieces(self, item: Outbound) -> Sequence[bytes]:
+        """The octets of one."""
         if not isinstance(item, tuple):
-            return item.encode()
+            return (item.encode(),)
         method, message = item
-        return method.encode() + message.frames(method.channel, self.frame_max)
+        if isinstance(method, BasicDeliver):
+            return self.deliveries.pieces(method, message, self.frame_max)
+        return method.encode(), *message.frames(method.channel, self.frame_max)
 
     def stall(self, stalled: bool) -> None:
         """The transport cannot take more for now, or can again."""

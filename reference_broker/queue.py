@@ -70,13 +70,16 @@ class Queue:
 
     def publish(self, message: Message) -> bool:
         """Take a message; False if the queue is full and refuses new ones."""
-        if self.settings.reject_publish and self.over_limit(1, len(message.body)):
+        if self.limited and self.settings.reject_publish and self.over_limit(1, len(message.body)):
             if self.settings.dead_letter_refused:
                 self.vhost.dead(self, message, "maxlen")
             return False
         self.published += 1
-        self.ready.push(self.entry(self.published, message, self.expiry(message)))
-        self.settle_down()
+        expires = self.expiry(message) if self.expiring or message.header.expiration is not None else None
+        entry = self.entry
+        self.ready.push(entry(self.published, message, expires))
+        if self.ring or self.expiring or self.limited:
+            self.settle_down()
         return True
 
     def put_back(self, entry: Entry) -> None:
@@ -113,7 +116,8 @@ class Queue:
         return self.vhost.parts.ready("original" if self.quorum is None else self.quorum.order)
 
     def serve(self) -> None:
-        self.expire()
+        if self.expiring:
+            self.expire()
         if self.ring and self.ready:
             self.pump()
             self.expire()

@@ -73,8 +73,10 @@ class Ready:
         return self.fresh[0]
 
     def pop(self) -> Entry:
-        returned_first = self.returned and self._returned_first()
-        entry = heappop(self.returned)[1] if returned_first else self.fresh.popleft()
+        if self.returned and self._returned_first():
+            entry = heappop(self.returned)[1]
+        else:
+            entry = self.fresh.popleft()
         self.octets -= len(entry.message.body)
         return entry
 

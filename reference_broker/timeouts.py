@@ -81,7 +81,7 @@ class Timeouts:
         if self.by_channel:
             delivery.since = self.clock.now
             self.tick_later()
-        elif self.watches(delivery.queue):
+        elif (self.lines or delivery.consumer is None) and self.watches(delivery.queue):
             line = self.line_of(delivery)
             if line is not None and line.timeout is not None:
                 line.waiting.append((self.clock.now + line.timeout, delivery))

@@ -6,7 +6,7 @@ is not closed before everything has left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import codec
@@ -78,17 +78,17 @@ def holds_back(free: Free, cut: Cut) -> None:
     share=SHARES,
 )
 def _(free: Free) -> None:
-    honest = free.parts.connection.encode
+    honest = free.parts.connection.pieces
 
-    def encode(self: Connection, item: Outbound) -> bytes:
+    def pieces(self: Connection, item: Outbound) -> Sequence[bytes]:
         if not isinstance(item, tuple) or len(item[1].body) < 2 or not free.luck():
             return honest(self, item)
         method, message = item
         longest = min(len(message.body) - 1, self.frame_max - FRAME_OVERHEAD)
         room = free.chance.randint(max(1, longest // 20), longest)
-        return method.encode() + message.frames(method.channel, FRAME_OVERHEAD + room)
+        return method.encode(), *message.frames(method.channel, FRAME_OVERHEAD + room)
 
-    free.parts.override("connection", encode=encode)
+    free.parts.override("connection", pieces=pieces)
 
 
 @liberty(

@@ -163,7 +163,7 @@ def _(parts: Parts) -> None:
         if isinstance(method, m.BasicPublish) and channel.confirms is not None:
             self.send(m.BasicAck(channel.number, channel.confirms.published + 1))
 
-    parts.override("connection", serve=serve)
+    parts.override("connection", serve=serve, READER=codec.FrameReader)
 
 
 @changes(MUTANTS, "confirms.counts-body-frames", "each body frame of a publish counts", "CNF-026", "CNF-006")
@@ -174,7 +174,7 @@ def _(parts: Parts) -> None:
             channel.confirms.published += 1
         Connection.on_content(self, number, frame)
 
-    parts.override("connection", on_content=on_content)
+    parts.override("connection", on_content=on_content, READER=codec.FrameReader)
 
 
 # -- answering

@@ -77,6 +77,7 @@ class Journal:
         self._gates: list[Gate] = []
         self._last_message: Message | None = None
         self._address: tuple[object, bytes] = (None, b"")
+        self._header: tuple[object, bytes] = (None, b"")
         self._sealed = 0
         self._moving: Iterator[tuple[KeptQueue, Entry, bool]] | None = None
         self._move_below = 0
@@ -91,8 +92,7 @@ class Journal:
             self._pending.append(records.record(records.AND, place))
         else:
             self._last_message = message
-            header = message.raw_header(bool(queue.ring))
-            self._pending += records.publish(place, self.address(message), header, message.body)
+            self._pending += records.publish(place, self.address(message), self.header(message), message.body)
         self.count += 1
         entry.kept_in = segment = segments.current
         segment.live += 1
@@ -112,6 +112,12 @@ class Journal:
         if known != self._address[0]:
             self._address = known, records.address(message)
         return self._address[1]
+
+    def header(self, message: Message) -> bytes:
+        """Most often it is that of the message before."""
+        if message.header is not self._header[0]:
+            self._header = message.header, message.header.encode()
+        return self._header[1]
 
     def out(self, queue: KeptQueue, entry: Entry) -> None:
         """It is on its way to a client, and a failure if it is not settled before the end. Nobody waits for this."""

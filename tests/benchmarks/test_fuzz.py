@@ -52,7 +52,7 @@ def test_a_broker_that_fails_is_seen(victim: Victim, monkeypatch: pytest.MonkeyP
 
 
 def test_half_a_frame_is_seen(victim: Victim, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "encode", lambda self, item: item.encode()[:-1])
+    monkeypatch.setattr(Connection, "pieces", lambda self, item: (item.encode()[:-1],))
     victim.attack(Input("header", b"", (HANDSHAKE[0],)))
     assert "half a frame" in victim.tally.examples[0]
 
