@@ -29,13 +29,15 @@ _NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The deviations of a run, the file or name they were read from, and the day on which they are looked at."""
+    """The deviations of a run, the file or name they were read from, the day on which they are looked at, and where the
+    results of the run will lie, as one types it; empty: nowhere."""
 
     entries: Sequence[Deviation] = ()
     source: str = ""
     today: datetime.date = datetime.date.min
     sought: bool = True
     """The run went looking for them. Where the traffic is somebody else's, what it did not meet says nothing."""
+    results: str = "results.json"
 
     def race(self, rule: str, queue_types: Collection[str]) -> Deviation | None:
         """The first entry by which this rule breaks now and then, on one of these queue types."""
@@ -58,7 +60,7 @@ def decide(
     """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`: names of checks."""
     asked = {rule.id: rule for rule in rules if rule.selected}
     reasons = [
-        *_broken(asked, known.source, strict), *_entries(asked, known, exercised),
+        *_broken(asked, known, strict), *_entries(asked, known, exercised),
         *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
         *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
     ]
@@ -69,11 +71,11 @@ def decide(
     return Gate(not reasons, tuple(reasons), tuple(_warnings(rules)))
 
 
-def _broken(asked: Mapping[str, RuleResult], source: str, strict: bool) -> list[str]:
+def _broken(asked: Mapping[str, RuleResult], known: Known, strict: bool) -> list[str]:
     closing = ("must", "should") if strict else ("must",)
     return [
-        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(source)}: {_entry(rule)}; "
-        f"or type: {_baseline(source)}"
+        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(known.source)}: "
+        f"{_entry(rule)}; or type: {_baseline(known)}"
         for rule in asked.values()
         if rule.verdict == Verdict.BROKEN and rule.level in closing and rule.status == "judged"
     ]
@@ -87,9 +89,13 @@ def _place(source: str) -> str:
     return f"add to a --deviations file{own}"
 
 
-def _baseline(source: str) -> str:
+def _baseline(known: Known, more: str = "") -> str:
     """What writes that entry, and mends those that do not fit any more."""
-    return f"amqp-conformance baseline results.json --deviations {source if source.endswith('.toml') else 'known.toml'}"
+    own = known.source.endswith(".toml")
+    file = known.source if own else "known.toml"
+    before = "" if known.results else ", after a run with --report DIR"
+    after = "" if own else f", and run with --deviations {file}"
+    return f"amqp-conformance baseline {known.results or 'DIR'} --deviations {file}{more}{before}{after}"
 
 
 def _entry(rule: RuleResult) -> str:
@@ -117,12 +123,12 @@ def _entries(asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[s
         name = f"deviation {place + 1} of {known.source} ({entry.rule}, reason {entry.reason!r})"
         if entry.expired(known.today):
             reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires', or "
-                           f"type: {_baseline(known.source)} --expires DATE")
+                           f"type: {_baseline(known, ' --expires DATE')}")
         if over_broad(entry.reason):
             reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words, or type: "
-                           f"{_baseline(known.source)}")
+                           f"{_baseline(known)}")
         elif rule is not None:
-            reasons += [f"{said}, or type: {_baseline(known.source)}" for said in _fit(
+            reasons += [f"{said}, or type: {_baseline(known)}" for said in _fit(
                 rule, place, entry, name, exercised)]
     return reasons
 
@@ -156,8 +162,9 @@ def _warnings(rules: Sequence[RuleResult]) -> list[str]:
     doubt = [rule.id for rule in asked if rule.verdict == Verdict.INCONCLUSIVE]
     aside = [rule.id for rule in rules if not rule.selected and rule.verdict == Verdict.BROKEN]
     early = [rule.id for rule in asked if rule.status != "judged" and rule.verdict == Verdict.BROKEN]
+    many = f"{len(bare)} MUST rules, which were" if len(bare) > 1 else "one MUST rule, which was"
     return [
-        *_listed(f"UNDER-TESTED: nothing is known about {len(bare)} MUST rules, which were not exercised enough", bare),
+        *_listed(f"UNDER-TESTED: nothing is known about {many} not exercised enough", bare),
         *_listed("inconclusive: seen, but the text or a race leaves a way out", doubt),
         *_listed("seen broken, but not judged yet: these rules are planned, and their monitors unproven", early),
         *_listed("also broken, outside the selection of this run", aside),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from dataclasses import replace
 
 from conformance.front.assemble import Frame, build
@@ -27,7 +28,7 @@ def conclude(
     results = build(ledger, Frame(
         run=ticket.run, started=ticket.started, seconds=seconds, command=ticket.command, rerun=again(options),
         seed=options.seed, depth=options.depth, selection=options.selection,
-        known=known(options, ticket, ledger), complete=complete,
+        known=replace(known(options, ticket, ledger), results=_written(options)), complete=complete,
     ))
     weak = warnings(results.rules, admin=options.admin is not None or options.url is None,
                     step=began.step(Clocks.now()) if began else 0.0)
@@ -41,6 +42,11 @@ def known(options: Options, ticket: Ticket, ledger: Ledger) -> Known:
     found = {entry.profile for entry in ledger.entries}
     profile = options.profile or min(found, default=None)
     return known_for(profile_of(profile), ticket) if profile else Known(today=ticket.today)
+
+
+def _written(options: Options) -> str:
+    """The place of the results, as one types it."""
+    return shlex.quote(str(options.report / "results.json")) if options.report else ""
 
 
 def exit_code(results: Results) -> int:
