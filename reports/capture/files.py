@@ -179,18 +179,25 @@ class InTime:
         self.ordered, self.count = True, 0
 
     def __iter__(self) -> Iterator[Packet]:
+        for packets in self.lists():
+            yield from packets
+
+    def lists(self) -> Iterator[list[Packet]]:
+        """All packets, WINDOW at a time."""
         window: list[Packet] = []
         last = 0
         while block := list(islice(self._packets, WINDOW)):
             window += block
             self.count += len(block)
-            arranged = sorted(window)
-            if arranged != window or arranged[0][0] < last:
+            times = [packet[0] for packet in window]
+            if times[0] < last or sorted(times) != times:
                 self.ordered = False
-            last = max(last, arranged[-1][0])
-            yield from arranged[:-WINDOW]
-            window = arranged[-WINDOW:]
-        yield from window
+                window.sort()
+            if out := window[:-WINDOW]:
+                last = max(last, out[-1][0])
+                yield out
+                window = window[-WINDOW:]
+        yield window
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -94,6 +94,13 @@ def test_packets_in_order_stay_in_order(tmp_path: Path) -> None:
     assert sorted_packets.ordered
 
 
+def test_a_long_capture_in_order_is_in_order() -> None:
+    given = _numbered([number // 3 for number in range(9000)])
+    arranged = InTime(given)
+    assert list(arranged) == given
+    assert arranged.ordered
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_local_disorder_is_put_right_and_said_before(seed: int) -> None:
     chance = random.Random(seed)
