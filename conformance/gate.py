@@ -105,9 +105,9 @@ def _entry(rule: RuleResult) -> str:
 
 
 def pattern(observed: str) -> str:
-    """A pattern that fits what was observed, numbers and names aside; it has no quotes, so that TOML takes it as it
-    is."""
-    words = re.sub(r"\S*\d\S*", "\0", observed).strip("\0 ").split("\0")
+    """A pattern that fits what was observed, numbers and names aside, reply codes not; it has no quotes, so that TOML
+    takes it as it is."""
+    words = re.sub(r"(?<!\S)(?<!close )(?<!return )\S*\d\S*", "\0", observed).strip("\0 ").split("\0")
     fitting = ".*".join(_escaped(part) for part in words)
     return fitting if fitting and not over_broad(fitting) else _escaped(observed)
 
