@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import gc
 import os
 import signal
+import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from reference_broker.control import Control
@@ -23,18 +26,36 @@ from reference_broker.store.keeper import SYNCS, Store, Unusable
 from reference_broker.store.segments import SEGMENT_OCTETS
 from reference_broker.tls import VERIFY, BadTls, Tls
 
-CANNOT_LISTEN = 2
+WRONG_USE = 2
+HOST = "127.0.0.1"
+
+
+class CannotListen(ValueError):
+    """An address that is taken, or not ours; the message says which, and why."""
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+PORT = number(0, 65535)
 
 
 def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog=program, description="The AMQP 0-9-1 reference broker of amqp-conformance."
+        prog=program, usage="%(prog)s [options]     (--help lists them)",
+        description="The AMQP 0-9-1 reference broker of amqp-conformance.",
     )
     parser.add_argument(
-        "--host", default="127.0.0.1",
-        help="address to listen on, 0.0.0.0 or :: for all (default: %(default)s, this machine only)",
+        "--host", action="append", metavar="ADDRESS",
+        help=f"address to listen on, 0.0.0.0 or :: for all; may be repeated (default: {HOST}, this machine only)",
     )
-    parser.add_argument("--port", type=int, default=5672, help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument("--port", type=PORT, default=5672, help="port, 0 for a free one (default: %(default)s)")
     parser.add_argument(
         "--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose; may be repeated"
     )
@@ -44,8 +65,8 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser.add_argument(
         "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
     )
-    parser.add_argument("--http", type=int, metavar="PORT", help="serve the management interface here, too")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="keep what is durable here, and begin with it")
+    parser.add_argument("--http", type=PORT, metavar="PORT", help="serve the management interface here, too")
+    parser.add_argument("--data", type=directory, metavar="DIR", help="keep what is durable here, and begin with it")
     parser.add_argument(
         "--sync", default="fsync", choices=SYNCS,
         help="confirm what is on disk, what is written, or what is in memory (default: %(default)s)",
@@ -72,7 +93,7 @@ def security(parser: argparse.ArgumentParser) -> None:
         "--tls-verify", nargs="?", const="required", default="none", choices=VERIFY,
         help="does a client show a certificate? (default: %(default)s; without a value: %(const)s)",
     )
-    group.add_argument("--tls-port", type=int, default=5671, help="0 for a free one (default: %(default)s)")
+    group.add_argument("--tls-port", type=PORT, default=5671, help="0 for a free one (default: %(default)s)")
     group.add_argument(
         "--user", action="append", default=[], metavar="NAME:PASSWORD", type=user,
         help="one who may do anything, instead of guest; may be repeated",
@@ -86,6 +107,12 @@ def security(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--heartbeat", type=number(0, 65535), default=limits.heartbeat, metavar="SECONDS")
 
 
+def directory(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("it has no name")
+    return Path(text)
+
+
 def user(text: str) -> tuple[str, str]:
     name, colon, password = text.partition(":")
     if not name or not colon:
@@ -93,19 +120,9 @@ def user(text: str) -> tuple[str, str]:
     return name, password
 
 
-def number(least: int, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
-        return int(text)
-
-    return read
-
-
 async def serve(options: argparse.Namespace) -> None:
-    """Until SIGINT or SIGTERM. Raises OSError where it cannot listen, BadTls and UnknownMutant."""
-    secure = Tls(options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify).context() \
-        if options.tls_cert else None
+    """Until SIGINT or SIGTERM. Raises CannotListen, BadTls, Unusable and UnknownMutant."""
+    secure = tls(options)
     store = Store.open(options.data, options.sync, options.segment_octets) if options.data is not None else None
     core = make_core(
         mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
@@ -120,25 +137,49 @@ async def serve(options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
-    host = options.host
+    hosts = options.host or [HOST]
     who = "guest:guest@" if not options.user else ""
-    taken = await server.listen(host, options.port)
+    taken = await everywhere(server.listen, hosts, options.port)
     control = Control(server, remaking(core, store)) if options.http is not None else None
     if control is not None:
-        print(f"management on http://{who}{address(host, await control.listen(host, options.http))}", flush=True)
+        for place in await everywhere(control.listen, hosts, options.http):
+            print(f"management on http://{who}{place}", flush=True)
     if secure is not None:
-        tls_port = await server.listen(host, options.tls_port, secure)
-        print(f"listening on amqps://{who}{address(host, tls_port)}/%2F", flush=True)
+        for place in await everywhere(partial(server.listen, secure=secure), hosts, options.tls_port):
+            print(f"listening on amqps://{who}{place}/%2F", flush=True)
     if options.liberties is not None:
         print(charter(options.liberties), file=sys.stderr, flush=True)
-    if not is_loopback(host):
+    if not all(map(is_loopback, hosts)):
         print("reference-broker: reachable from other machines; guest may log in from this one only",
               file=sys.stderr, flush=True)
-    print(f"listening on amqp://{who}{address(host, taken)}/%2F", flush=True)
+    for place in taken:
+        print(f"listening on amqp://{who}{place}/%2F", flush=True)
     await stop.wait()
     if control is not None:
         await control.close()
     await server.close()
+
+
+def tls(options: argparse.Namespace) -> ssl.SSLContext | None:
+    if options.tls_cert is not None:
+        return Tls(options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify).context()
+    if options.tls_key is not None or options.tls_ca is not None or options.tls_verify != "none":
+        raise BadTls("TLS needs a certificate of the broker's own; name its file with --tls-cert")
+    return None
+
+
+async def everywhere(listen: Callable[[str, int], Awaitable[int]], hosts: Sequence[str], port: int) -> list[str]:
+    """Where it listens now: a free port is the same for all. Raises CannotListen."""
+    places = []
+    for host in hosts:
+        try:
+            port = await listen(host, port)
+        except OSError as error:
+            code = error.errno or 0
+            reason = os.strerror(code) if code in errno.errorcode else error.strerror or error
+            raise CannotListen(f"cannot listen on {address(host, port)}: {reason}") from None
+        places.append(address(host, port))
+    return places
 
 
 def installed_memory() -> int:
@@ -168,13 +209,9 @@ def main(argv: Sequence[str] | None = None, program: str = "reference-broker") -
     gc.set_threshold(100_000, 50, 1000)
     try:
         asyncio.run(serve(options))
-    except (UnknownMutant, BadTls, Unusable) as error:
+    except (UnknownMutant, BadTls, Unusable, CannotListen) as error:
         print(f"reference-broker: {error}", file=sys.stderr)
-        return CANNOT_LISTEN
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        print(f"reference-broker: cannot listen on {options.host}:{options.port}: {reason}", file=sys.stderr)
-        return CANNOT_LISTEN
+        return WRONG_USE
     return 0
 
 

@@ -55,17 +55,17 @@ class Control:
         self.server = server
         self.node = management.Node(server.broker, server.advance, remake)
         self.router = Router(management.THEIRS if theirs_only else [*management.THEIRS, *management.OURS])
-        self.listener: asyncio.Server | None = None
+        self.listeners: list[asyncio.Server] = []
         self.open: set[asyncio.StreamWriter] = set()
 
     async def listen(self, host: str, port: int) -> int:
-        self.listener = await asyncio.start_server(self.serve, host, port)
-        taken: int = self.listener.sockets[0].getsockname()[1]
+        self.listeners.append(await asyncio.start_server(self.serve, host, port))
+        taken: int = self.listeners[-1].sockets[0].getsockname()[1]
         return taken
 
     async def close(self) -> None:
-        if self.listener is not None:
-            self.listener.close()
+        for listener in self.listeners:
+            listener.close()
         for writer in self.open:
             writer.transport.abort()
 

@@ -24,8 +24,21 @@ SHORT = {
 }
 
 
+NO_PASSWORD = "there is none"
+"""For a key that wants one: nobody is asked at a terminal."""
+
+
 class BadTls(ValueError):
     """TLS cannot be had like this; the message says what to change."""
+
+
+def said(problem: Exception) -> str:
+    """What OpenSSL means."""
+    if isinstance(problem, ssl.SSLError):
+        if problem.reason == "KEY_VALUES_MISMATCH":
+            return "the key is not that of the certificate"
+        return "it has no PEM of that kind, or a key that wants a password (a broker takes one that wants none)"
+    return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +57,15 @@ class Tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            context.load_cert_chain(self.cert, self.key)
-        except OSError as problem:
-            raise BadTls(f"no certificate and key in {self.cert} and {self.key or self.cert}: {problem}") from None
+            context.load_cert_chain(self.cert, self.key, NO_PASSWORD)
+        except (OSError, ValueError) as problem:
+            where = f"{self.cert} and {self.key}" if self.key else f"{self.cert} alone"
+            raise BadTls(f"no certificate and key in {where}: {said(problem)}") from None
         if self.ca is not None:
             try:
                 context.load_verify_locations(self.ca)
             except OSError as problem:
-                raise BadTls(f"no authorities in {self.ca}: {problem}") from None
+                raise BadTls(f"no authorities in {self.ca}: {said(problem)}") from None
         context.verify_mode = VERIFY[self.verify]
         return context
 

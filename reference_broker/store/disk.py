@@ -65,8 +65,10 @@ class Directory:
         try:
             import fcntl
         except ImportError:
-            raise OSError(errno.ENOSYS, "this needs a POSIX system") from None
+            raise OSError(errno.ENOSYS, "only POSIX systems can; start it without a data directory") from None
         self.path = path
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it is there, and no directory")
         path.mkdir(parents=True, exist_ok=True)
         self.number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -44,6 +44,48 @@ def test_a_taken_port_is_one_line(run):
     assert re.fullmatch(rf"reference-broker: cannot listen on 127\.0\.0\.1:{broker.port}: .*\n", complaint)
 
 
+@pytest.mark.parametrize("option", ["--http", "--tls-port"])
+def test_the_port_that_is_taken_is_told(run, option, tmp_path):
+    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    subprocess.run([*openssl, "-keyout", tmp_path / "key", "-out", tmp_path / "cert"], check=True, capture_output=True)
+    with ReferenceBroker() as broker:
+        secure = "--tls-cert", str(tmp_path / "cert"), "--tls-key", str(tmp_path / "key")
+        process = run("--port", "0", *secure, "--tls-port", "0", option, str(broker.port))
+        _, complaint = process.communicate(timeout=10)
+    assert process.returncode == 2
+    assert complaint == f"reference-broker: cannot listen on 127.0.0.1:{broker.port}: Address already in use\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--port", "65536"), "argument --port: '65536' is no number from 0 to 65535"),
+        (("--http", "x"), "argument --http: 'x' is no number from 0 to 65535"),
+        (("--user", "me"), "argument --user: 'me' is no NAME:PASSWORD"),
+        (("--data", ""), "argument --data: it has no name"),
+        (("--data", __file__), f"cannot keep data in {__file__}: it is there, and no directory"),
+        (("--host", "192.0.2.1", "--port", "0"), "cannot listen on 192.0.2.1:0: Cannot assign requested address"),
+        (("--tls-key", "file"), "TLS needs a certificate of the broker's own; name its file with --tls-cert"),
+        (("--tls-cert", "no-file"), "no certificate and key in no-file alone: No such file or directory"),
+        (("--tls-cert", __file__), f"no certificate and key in {__file__} alone: it has no PEM of that kind"),
+    ],
+)
+def test_wrong_use_is_told_in_a_line(run, options, complaint):
+    process = run(*options)
+    said, told = process.communicate(timeout=10)
+    assert (process.returncode, said) == (2, "")
+    assert complaint in told.splitlines()[-1]
+    assert "Traceback" not in told
+
+
+def test_it_listens_on_several_addresses(run):
+    process = run("--host", "127.0.0.1", "--host", "127.0.0.2", "--port", "0", "--http", "0")
+    lines = [process.stdout.readline() for _ in range(4)]
+    ports = {line.rpartition(":")[2].split("/")[0].strip() for line in lines}
+    assert [line.split("@")[1].split(":")[0] for line in lines] == ["127.0.0.1", "127.0.0.2"] * 2
+    assert len(ports) == 2
+
+
 def test_an_unknown_mutant_is_one_line(run):
     process = run("--mutant", "tags.start-at-one")
     _, complaint = process.communicate(timeout=10)
