@@ -5,6 +5,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,10 +136,11 @@ def test_a_port_that_hangs_up_while_the_header_is_sent(
     serve: Serve, recorder: Recorder, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The end is noticed by the write; nothing is waited for after it."""
-    connect = Wire.connect
+    connect, connected = Wire.connect, threading.Event()
 
     def when_it_is_gone(target: Target) -> Wire:
         wire = connect(target)
+        connected.set()
         gone = select.poll()
         gone.register(wire, select.POLLHUP)
         assert gone.poll(5000)
@@ -147,6 +149,7 @@ def test_a_port_that_hangs_up_while_the_header_is_sent(
     monkeypatch.setattr(Wire, "connect", when_it_is_gone)
 
     def script(peer: Any) -> None:
+        connected.wait(5)
         peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     refused = refusal(serve(script), recorder)
