@@ -13,7 +13,8 @@ import socket
 from functools import cache
 from itertools import count as counting
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import codec
@@ -29,6 +30,22 @@ ACK_LENGTH = len(m.BasicAck(1, 1).encode())
 NUMBERS = counting(1)
 ACKS = 1 << 20
 """As many acknowledgements are made in advance."""
+
+
+class Round(NamedTuple):
+    """What one round measured."""
+
+    rate: float
+    """Messages a second."""
+    cost: float
+    """Microseconds of the broker's CPU for each."""
+    generator: float
+    """The share of a core that the load generator took."""
+
+    @property
+    def cores(self) -> float:
+        """So many the broker was busy on."""
+        return self.rate * self.cost / 1e6
 
 
 class Line:
@@ -84,6 +101,8 @@ class Load:
         self.delivery_length = len(delivery)
         self.sent = self.received = self.confirmed = self.octets = 0
         self.rest = b""
+        self.unread = bytearray(1 << 18)
+        """Where deliveries are put, and not looked at."""
 
     def run(self, seconds: float) -> int:
         """How many messages went all the way through in that time."""
@@ -110,7 +129,7 @@ class Load:
             self.confirmed = max(self.confirmed, int.from_bytes(data[whole - 10 : whole - 2], "big"))
 
     def read_deliveries(self) -> None:
-        self.octets += len(self.consumer.socket.recv(1 << 20))
+        self.octets += self.consumer.socket.recv_into(self.unread)
         received = self.octets // self.delivery_length
         acks = self.acks[self.received * ACK_LENGTH : received * ACK_LENGTH]
         self.received = received
@@ -154,14 +173,14 @@ def name_of(url: str) -> str:
     return " ".join(str(values.lookup(line.start.server_properties, key)) for key in ("product", "version"))
 
 
-def one_round(url: str, process: int, seconds: float, persistent: bool) -> tuple[float, float]:
-    """(messages a second, microseconds of the broker's CPU for each), after a fourth of the time to warm up."""
+def one_round(url: str, process: int, seconds: float, persistent: bool) -> Round:
+    """After a fourth of the time to warm up."""
     load = Load(url, persistent)
     try:
         load.run(seconds / 4)
-        before, start = cpu([process]), perf_counter()
+        before, ours, start = cpu([process]), process_time(), perf_counter()
         count = load.run(seconds)
-        passed, spent = perf_counter() - start, cpu([process]) - before
+        passed, spent, generated = perf_counter() - start, cpu([process]) - before, process_time() - ours
     finally:
         load.close()
-    return count / passed, spent / max(count, 1) * 1e6
+    return Round(count / passed, spent / max(count, 1) * 1e6, generated / passed)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import broker_growth, broker_load, broker_size
-from benchmarks.broker_wire import Load, acks, listener, name_of
+from benchmarks.broker_wire import Load, Round, acks, listener, name_of
 from codec import methods as m
 from reference_broker import ReferenceBroker
 
@@ -44,11 +44,18 @@ def test_rates_and_cpu_beside_a_peer(results: Path) -> None:
         assert name_of(url).startswith("amqp-conformance reference")
         broker_load.main([url, "--rounds", "1", "--seconds", "0.4"], results)
     found = rows(results)
-    assert set(found) == {
-        "broker.rate.transient", "broker.rate.persistent", "broker.cpu", "broker.cpu.persistent",
-    }
+    confined = {f"broker.rate.{one.mode}{one.suffix}" for one in broker_load.settings() if one.cores}
+    assert set(found) == {*broker_load.GOALS, *confined}
     assert all(row["ours"] > 0 and row["theirs"] > 0 and row["ratio"] > 0 for row in found.values())
     assert found["broker.cpu"]["better"] == "lower"
+
+
+def test_who_was_busy_is_told_beside_the_load_generator(capsys: pytest.CaptureFixture[str]) -> None:
+    us, them = Round(rate=100_000, cost=9.0, generator=0.2), Round(rate=50_000, cost=50.0, generator=0.1)
+    broker_load.show_cores({broker_load.Setting("transient", 2): [(us, them)]}, "RabbitMQ")
+    shown = capsys.readouterr().out
+    assert "transient.2-cores" in shown
+    assert "ours 0.90, the load generator 0.20;  RabbitMQ 2.50, the load generator 0.10" in shown
 
 
 def test_sizes_and_times(results: Path) -> None:
