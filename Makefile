@@ -5,7 +5,7 @@ DEPTH ?= ci
 OUT := build/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash clean
+.PHONY: screenshots help setup conformance equality native test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -55,6 +55,10 @@ bench-pipeline: setup  ## what the stages of the pipeline cost, beside DuckDB an
 equality: setup  ## thousands of traces judged live, by the plain fold and on Spark: TRACES=5000
 	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
 
+native: setup  ## compile the fold of `trace check` for this machine (needs gcc), and prove that it judges the same
+	@$(PY) -m uv pip install --quiet --python $(PY) "setuptools>=65"
+	@PYTHONPATH=. $(PY) .ci/native.py
+
 test-cluster: setup  ## the same job here, on a standalone cluster and through Spark Connect, at length
 	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py tests/reports/test_lake.py -q
 
@@ -97,4 +101,4 @@ clients: setup  ## docs/clients.md: what client libraries show of each rule, on 
 	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md
 
 clean:  ## remove what was built (keeps .venv and the brokers)
-	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json build/fuzz.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json build/native build/fuzz.json .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -78,13 +78,18 @@ class Explanation(NamedTuple):
         message, ready, returned, rank = entry.copy.id, self.ready, self.returned, self.rank
         if order == "original":
             rank = rank if entry.returned else (*rank, message)
-            place = {one: at for at, one in enumerate(rank)}
-            ready = tuple(sorted((*ready, message), key=lambda one: place.get(one, -1)))
+            ready = _in_place((*ready, message), rank)
         elif entry.returned and order == "returns-first":
             ready, returned = (*ready[:returned], message, *ready[returned:]), returned + 1
         else:
             ready = (*ready, message)
         return Explanation(ready, returned, rank, self.entered | {entry.number}, self.hands)
+
+
+def _in_place(messages: tuple[str, ...], rank: tuple[str, ...]) -> tuple[str, ...]:
+    """In the order of their rank."""
+    place = {one: at for at, one in enumerate(rank)}
+    return tuple(sorted(messages, key=lambda one: place.get(one, -1)))
 
 
 class Lost(Exception):

@@ -188,7 +188,7 @@ def missing(fact: Unanswered, notes: Notes) -> None:
     lost = list(islice(channel.unconfirmed.values(), NEAR))
     rules = dict.fromkeys(["CNF-004", *(rule for publication in lost for rule in _of_missing(publication, channel))])
     for rule in rules:
-        about = [one for one in lost if rule == "CNF-004" or rule in _of_missing(one, channel)]
+        about = [one for one in lost if rule == "CNF-004" or rule in {*_of_missing(one, channel)}]
         names = ", ".join(map(str, about[:5])) + (", …" if len(about) > 5 else "")
         notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
                    *(one.seq for one in about[:5]))

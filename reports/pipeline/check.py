@@ -26,9 +26,9 @@ from pyarrow import parquet
 from conformance import events as ev
 from conformance import profiles
 from conformance.events import Event
-from conformance.monitors import Judge
 from conformance.profiles import Profile
 from conformance.verdicts import Judgement
+from reports.pipeline import compiled
 from reports.pipeline.ingest import to_events
 from reports.pipeline.world import Closed
 from reports.recording import BadRecording
@@ -153,7 +153,7 @@ def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, ...], pa.Reco
 
 def fold_one(events: Iterable[Event], profile: Profile, *, whole: bool = False) -> Judgement:
     """The judgement on one history, whose events come in the order of seq."""
-    judge = Judge(profile)
+    judge = compiled.judge()(profile)
     world = Closed() if whole else None
     alive: set[str] = set()
     last = -1

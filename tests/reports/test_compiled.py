@@ -1,0 +1,89 @@
+"""A compiled fold is found only where it belongs, and the copy that is compiled says what the sources say."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from conformance.monitors import Judge
+from reports.pipeline import compiled
+
+STAND_IN = "class Judge:\n    pass\n"
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    spec = spec_from_file_location("native", compiled.ROOT / ".ci" / "native.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Something that looks like a build of these sources, and is not proven yet."""
+    monkeypatch.setattr(compiled, "BUILDS", tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(compiled, "PACKAGE", "fold_of_a_test")
+    package = tmp_path / compiled.digest() / "fold_of_a_test"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "monitors.py").write_text(STAND_IN)
+    compiled.judge.cache_clear()
+    yield package.parent
+    compiled.judge.cache_clear()
+    sys.modules.pop("fold_of_a_test.monitors", None)
+
+
+def test_what_is_not_proven_is_not_used(build: Path) -> None:
+    assert compiled.judge() is Judge
+
+
+def test_what_is_proven_is_used(build: Path) -> None:
+    (build / compiled.PROVEN).touch()
+    assert compiled.judge().__module__ == "fold_of_a_test.monitors"
+
+
+def test_a_build_of_other_sources_is_not_used(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (build / compiled.PROVEN).touch()
+    monkeypatch.setattr(compiled, "SOURCES", (*compiled.SOURCES, "conformance/cli.py"))
+    assert compiled.judge() is Judge
+
+
+def test_every_octet_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "ROOT", tmp_path)
+    (tmp_path / "conformance/model").mkdir(parents=True)
+    source = tmp_path / "conformance/model/records.py"
+    source.write_text("OUT = 1\n")
+    before = compiled.digest()
+    source.write_text("OUT = 2\n")
+    assert compiled.digest() != before
+
+
+MODEL = compiled.ROOT / "conformance" / "model"
+RECORDS = [path for path in sorted(MODEL.glob("*.py")) if "@dataclass" in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_constructors_are_those_of_the_dataclasses(
+    path: Path, builder: ModuleType, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original, copy = importlib.import_module(f"conformance.model.{path.stem}"), ModuleType(f"copy_of_{path.stem}")
+    monkeypatch.setitem(sys.modules, copy.__name__, copy)
+    text = builder.rewritten(path.read_text("utf-8")).replace(compiled.PACKAGE, "conformance")
+    exec(compile(text, str(path), "exec", dont_inherit=True), vars(copy))
+    for name, value in vars(original).items():
+        if isinstance(value, type) and value.__module__ == original.__name__ and is_dataclass(value):
+            assert list(inspect.signature(getattr(copy, name)).parameters) == list(inspect.signature(value).parameters)
+        elif name.isupper() and isinstance(value, (str, int)):
+            assert getattr(copy, name) == value
