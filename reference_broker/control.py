@@ -155,10 +155,13 @@ async def received(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 def parsed(body: bytes) -> Any:
+    """Numbers beyond all bounds, and halves of characters, are no JSON: they could not be told again."""
     if not body.strip():
         return {}
     try:
-        return json.loads(body)
+        content = json.loads(body)
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+        return content
     except (ValueError, RecursionError):
         raise Refusal(400, "bad_request", "not_json") from None
 

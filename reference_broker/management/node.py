@@ -17,7 +17,7 @@ from reference_broker.access import User
 from reference_broker.broker import NOTHING, Broker
 from reference_broker.channel import Channel
 from reference_broker.errors import AmqpException
-from reference_broker.management.route import NOT_FOUND, Refusal
+from reference_broker.management.route import NOT_FOUND, Refusal, bad_request
 from reference_broker.vhost import VirtualHost
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ class Direct:
         return said
 
     def check(self, method: codec.Method, header: codec.Header | None = None) -> None:
+        """May this user do it, and could a client have said it?"""
+        try:
+            method.encode()
+        except ValueError as problem:
+            raise bad_request(str(problem)[:300]) from None
         if self.connection.restricted is not None:
             needs.check(self.connection.restricted, self.channel, method, header)
 

@@ -26,6 +26,7 @@ def overview(ask: Ask) -> Answer:
         **node.product, "rabbitmq_version": node.product["product_version"],
         "management_version": node.product["product_version"], "node": node.name, "cluster_name": node.name,
         "rates_mode": "none", "exchange_types": KINDS,
+        "contexts": [{"node": node.name, "description": "RabbitMQ Management", "path": "/"}],
         "object_totals": {
             "queues": len(queues), "exchanges": len(topology.exchanges_of(vhosts)), "connections": len(connections),
             "channels": sum(len(one.channels) for one in connections),
@@ -84,6 +85,7 @@ def no_alarm(ask: Ask) -> Answer:
 
 for _path, _says in {
     "/api/healthchecks/node": "Is the node well?",
+    "/api/healthchecks/node/{node}": "Is this node well?",
     "/api/health/checks/alarms": "Is no alarm in force?",
     "/api/health/checks/local-alarms": "Is no alarm in force on this node?",
     "/api/health/checks/virtual-hosts": "Do all virtual hosts run?",

@@ -55,7 +55,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "Overview": {
         "product_name": "string", "product_version": "string", "rabbitmq_version": "string",
         "management_version": "string", "node": "string", "cluster_name": "string", "rates_mode": "string",
-        "exchange_types": "[object]", "object_totals": "object", "queue_totals": "object",
+        "exchange_types": "[object]", "contexts": "[object]", "object_totals": "object", "queue_totals": "object",
     },
     "Node": {"name": "string", "type": "string", "running": "boolean", "partitions": "[string]",
              "mem_alarm": "boolean", "disk_free_alarm": "boolean", "exchange_types": "[object]",

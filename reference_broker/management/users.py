@@ -76,6 +76,16 @@ def delete_user(ask: Ask) -> Answer:
     return Answer(status=204)
 
 
+@route(ROUTES, "POST", "/api/users/bulk-delete", "Remove several users; who is not there, is not missed.",
+       need="administrator", fields={"users": Field("array", "their names", required=True)}, statuses=(204,))
+def delete_users(ask: Ask) -> Answer:
+    broker = ask.node.broker
+    for name in ask.given["users"]:
+        if isinstance(name, str) and name in broker.access.users:
+            broker.delete_user(name)
+    return Answer(status=204)
+
+
 @route(ROUTES, "GET", "/api/users/{user}/permissions", "What one user may do.", need="administrator",
        shape="Permission[]")
 def user_permissions(ask: Ask) -> Answer:

@@ -70,12 +70,24 @@ def test_an_alarm_is_raised_and_cleared(ask: Ask) -> None:
 @pytest.mark.parametrize(("method", "path", "content", "status"), [
     ("GET", "/api/nothing", None, 404), ("GET", "/api/queues/%2F/none", None, 404),
     ("DELETE", "/api/policies/%2F/none", None, 404), ("PUT", "/api/policies/%2F/p", {"pattern": "x"}, 400),
-    ("PUT", "/x/settings", {"consumer_timeout": "soon"}, 400),
+    ("PUT", "/x/settings", {"consumer_timeout": "soon"}, 400), ("PUT", f"/api/queues/%2F/{'q' * 256}", {}, 400),
+    ("PUT", f"/api/exchanges/%2F/{'x' * 256}", {"type": "direct"}, 400),
+    ("PUT", "/api/queues/%2F/q", {"arguments": {"x": 1e400}}, 400),
+    ("POST", "/api/definitions", {"users": [{"name": "\ud800", "password": "", "tags": ""}]}, 400),
+    ("POST", "/api/users/bulk-delete", {}, 400),
+    ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"x": 1}}, 400),
 ])
 def test_what_it_refuses(ask: Ask, method: str, path: str, content: object, status: int) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         ask(method, path, content)
     assert refused.value.code == status
+
+
+def test_several_users_go_at_once(ask: Ask) -> None:
+    for name in ("anna", "bert"):
+        ask("PUT", f"/api/users/{name}", {"password": "x", "tags": ""})
+    ask("POST", "/api/users/bulk-delete", {"users": ["anna", "nobody", "bert"]})
+    assert [one["name"] for one in ask("GET", "/api/users")] == ["guest"]
 
 
 def test_an_imitation_offers_what_the_imitated_does() -> None:
