@@ -28,3 +28,8 @@ class Refused(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message
+
+
+def reason(problem: Exception) -> str:
+    """What is wrong with a file, without the number and the name that the system puts before and after it."""
+    return getattr(problem, "strerror", None) or str(problem)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.front.deliver import deliver, trusted
-from conformance.front.exits import WRONG_USE, Refused
+from conformance.front.exits import WRONG_USE, Refused, reason
 from conformance.results import BadResults, Results, from_json
 from reports import html
 from reports.html import history
@@ -40,7 +40,7 @@ def _again(results: Results, out: Path) -> Path:
     try:
         return next(file for file in deliver(results, out) if file.name == "index.html")
     except OSError as problem:
-        raise Refused(WRONG_USE, f"{out}: {problem}.") from None
+        raise Refused(WRONG_USE, f"{out}: {reason(problem)}.") from None
 
 
 def _inside(path: Path) -> Path:
@@ -53,7 +53,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise Refused(WRONG_USE, f"{path}: {problem}.") from None
+        raise Refused(WRONG_USE, f"{path}: {reason(problem)}.") from None
 
 
 def _is_history(text: str) -> bool:
@@ -76,5 +76,5 @@ def _written(path: Path, page: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
     except OSError as problem:
-        raise Refused(WRONG_USE, f"{path}: {problem}.") from None
+        raise Refused(WRONG_USE, f"{path}: {reason(problem)}.") from None
     return path

@@ -24,7 +24,7 @@ from conformance.drivers.sweep import sweep
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
 from conformance.evidence.story import heard
 from conformance.front.cases import SCHEMA
-from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused
+from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused, reason
 from conformance.recorder import Recorder
 from conformance.stage import Endless, SceneOver, Stage
 
@@ -104,7 +104,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         case = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise Refused(WRONG_USE, f"{path} is no case that can be read: {problem}.") from None
+        raise Refused(WRONG_USE, f"{path} is no case that can be read: {reason(problem)}.") from None
     if not isinstance(case, dict) or case.get("schema") != SCHEMA:
         raise Refused(WRONG_USE, f"{path} is no case: its schema is not {SCHEMA!r}. Cases are in REPORT/cases/*.json.")
     if not case.get("story"):
