@@ -93,7 +93,7 @@ crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and s
 
 docs: setup  ## the documentation as a site that needs no network, build/docs; pages made from data are made anew
 	@$(PY) -m conformance.rules.docs
-	@$(PY) -m conformance.front.compatibility
+	@$(PY) -m conformance.front.compatibility $(wildcard build/matrix)
 	@$(PY) -m conformance.front.site
 
 clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... (default: RabbitMQ 4.3 from Debian)

@@ -1,31 +1,54 @@
-"""What is known of each version of a broker, as a page: `python -m conformance.front.compatibility`.
+"""What is known of each version of a broker, as a page: `python -m conformance.front.compatibility [build/matrix]`.
 
 Made of the data that the gate itself goes by: profiles say which rules apply to a version and how it reads what the
 texts leave open, deviations files say which rules it is known to break, with evidence. That nothing is known is no
-verdict: a run is (`make matrix`). The page is committed; a test proves that it is fresh.
+verdict: a run is. So the verdicts of `make matrix` stand first, where its folder is given, or was given before: they
+are kept beside the page, in compatibility.json. Both are committed; a test proves that the page is fresh.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from conformance import deviations, profiles, rules
 from conformance.deviations import Deviation
 from conformance.front.markdown import link, table
 from conformance.profiles import Profile
+from conformance.results import Results, from_json
 from conformance.rules import Rule
+from conformance.verdicts import Verdict
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
+SEEN = PAGE.with_suffix(".json")
 TEXTS = "documented"
 
 HEAD = """# Compatibility, version by version
 
-Made by `python -m conformance.front.compatibility` from `conformance/profiles/` and `conformance/deviations/`; change
-those, not this page. A gate goes by the same data: it is closed by a rule that a version breaks and that is not listed
-here, and by a deviation that is listed and not there any more. To examine a broker of your own, see
-[the README](../README.md); for two versions side by side, run `amqp-conformance diff`.
+Made by `make docs`: what runs found from the results of `make matrix`, what is known from `conformance/profiles/` and
+`conformance/deviations/`; change those, not this page. A gate goes by the same data: it is closed by a rule that a
+version breaks and that is not listed here, and by a deviation that is listed and not there any more. To examine a
+broker of your own, see [the README](../README.md); for two versions side by side, run `amqp-conformance diff`.
 """
+_TRIED = (Verdict.HELD, Verdict.DEVIATES, Verdict.BROKEN, Verdict.INCONCLUSIVE, Verdict.UNDER_TESTED,
+          Verdict.NOT_OFFERED)
+
+
+def digest(folder: Path) -> list[dict[str, Any]]:
+    """What the runs of a matrix say of real brokers, as far as they were asked for all rules and came to their end."""
+    runs = [from_json(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))
+            if path.stem not in ("compare", "gates") and not path.stem.startswith("reference-")]
+    whole = [run for run in runs if run.complete and run.selection.rules == "*"]
+    return [_digested(run) for run in sorted(whole, key=lambda run: [*map(_number, run.broker.version.split("."))])]
+
+
+def _digested(run: Results) -> dict[str, Any]:
+    verdicts = {str(verdict): [rule.id for rule in run.rules if rule.verdict == verdict] for verdict in _TRIED}
+    return {"broker": run.broker.name, "run": run.run, "started": run.started, "suite": run.suite, "depth": run.depth,
+            "seed": run.seed, "verdicts": {verdict: names for verdict, names in verdicts.items() if names}}
 
 
 def page() -> str:
@@ -34,8 +57,35 @@ def page() -> str:
     ordered = sorted(known, key=lambda profile: (profile.product, [*map(_number, profile.versions[0].split("."))]))
     named = {profile.name: _deviations(profile) for profile in ordered}
     return "\n".join([
-        HEAD, _broken(ordered, named), _told(ordered, named), _not_asked(ordered), _readings(ordered),
+        HEAD, _seen(json.loads(SEEN.read_text(encoding="utf-8")) if SEEN.exists() else []), _broken(ordered, named),
+        _told(ordered, named), _not_asked(ordered), _readings(ordered),
     ])
+
+
+def _seen(runs: Sequence[Mapping[str, Any]]) -> str:
+    """What runs found: how many of each verdict, and the rules that are not kept everywhere."""
+    if not runs:
+        return "## What runs found\n\nNo results of `make matrix` are at hand; all that follows is what is known.\n"
+    names = [str(run["broker"]) for run in runs]
+    counts = [[verdict.replace("-", " "), *(str(len(run["verdicts"].get(verdict, ()))) for run in runs)]
+              for verdict in map(str, _TRIED) if any(verdict in run["verdicts"] for run in runs)]
+    of = [{rule: verdict for verdict, found in run["verdicts"].items() for rule in found} for run in runs]
+    rows = [[link(rule), rule.title, rule.level, *(_told_as(one.get(rule.id, "")) for one in of)]
+            for rule in rules.CATALOGUE.values() if {one.get(rule.id) for one in of} - {"held", None}]
+    return "\n".join([
+        "## What runs found\n", *map(_run, runs), "", table(["", *names], counts),
+        "The rules that not all of them hold, or are held to; *deviates* is broken in a known way, told below:",
+        "", table(["rule", "", "level", *names], rows),
+    ])
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    return (f"- {run['broker']}: run {run['run']} of {run['started'][:10]}, depth {run['depth']}, seed {run['seed']}, "
+            f"version {run['suite']} of the suite")
+
+
+def _told_as(verdict: str) -> str:
+    return {"held": "✓", "not-offered": "does not apply"}.get(verdict, verdict.replace("-", " "))
 
 
 def _number(word: str) -> int:
@@ -101,9 +151,12 @@ def _values(choice: str, ordered: Sequence[Profile]) -> Iterator[str]:
     return (profile.choices[choice] for profile in ordered)
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
+    found = [json.dumps(run, ensure_ascii=False) for folder in arguments for run in digest(Path(folder))]
+    if found:
+        SEEN.write_text("[\n" + ",\n".join(found) + "\n]\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -88,6 +89,15 @@ def test_the_command_fails_on_a_broken_link(
 
 def test_the_page_of_versions_is_fresh() -> None:
     assert compatibility.PAGE.read_text(encoding="utf-8") == compatibility.page(), "run `make docs`"
+
+
+def test_the_page_of_versions_says_what_runs_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    committed = json.loads(compatibility.SEEN.read_text(encoding="utf-8"))
+    assert [run["broker"].split()[0] for run in committed] == ["RabbitMQ"] * len(committed)
+    counted = [len(run["verdicts"]["held"]) for run in committed]
+    assert f"| held | {' | '.join(map(str, counted))} |" in compatibility.page()
+    monkeypatch.setattr(compatibility, "SEEN", tmp_path / "none.json")
+    assert "No results of `make matrix` are at hand" in compatibility.page()
 
 
 def test_the_page_of_versions_tells_each_deviation_once() -> None:

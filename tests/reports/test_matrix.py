@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance import rules
 from conformance.brokers import resolve
+from conformance.front.compatibility import digest
 from reference_broker import ReferenceBroker
 from reports.html import render_many
 from reports.html.room import ROOM
@@ -215,3 +218,14 @@ def test_a_page_about_nothing_is_refused() -> None:
 
 def test_equal_results_give_an_equal_page(four: list[Results]) -> None:
     assert render_many(four) == render_many(copy.deepcopy(four))
+
+
+def test_whole_runs_of_real_brokers_go_into_the_page_of_versions(results: Results, tmp_path: Path) -> None:
+    part = {**named(results, "Alder", "4"), "selection": {"level": "may", "rules": "TMO-*", "strict": False}}
+    for name, run in (("birch", results), ("alder", part), ("reference-documented", results)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
+    (tmp_path / "compare.json").write_text("[]", encoding="utf-8")
+    (only,) = digest(tmp_path)
+    assert only["broker"] == "Birch 2.9"
+    assert only["verdicts"]["broken"] == ["ACK-004", "ACK-010"]
+    assert "planned" not in only["verdicts"]
