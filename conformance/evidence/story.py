@@ -50,6 +50,11 @@ def story(events: Sequence[Event], at: int, rule: str, profile: Profile) -> list
     return told
 
 
+def ordered(rows: Sequence[Row]) -> list[Row]:
+    """The same story, with the order in which the broker spoke on a channel as part of what was seen."""
+    return [*rows[:-1], {**rows[-1], "after": True}]
+
+
 class _Teller:
     def __init__(self, events: Sequence[Event], rule: str, profile: Profile) -> None:
         self._events, self._rule, self._judge = events, rule, Judge(profile)

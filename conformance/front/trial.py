@@ -22,7 +22,7 @@ from conformance.drivers.target import Target
 from conformance.events import Event
 from conformance.evidence import emit
 from conformance.evidence.scripts import player, raw
-from conformance.evidence.story import Row, Untellable, story
+from conformance.evidence.story import Row, Untellable, ordered, story
 from conformance.gate import excuse
 from conformance.machines.purse import EACH
 from conformance.profiles import Profile, load
@@ -74,7 +74,9 @@ def tell(
         honest = trial.honest(rows)
         if honest == player.BROKEN:
             third = third if third.story else Told(tuple(rows), absent=dict.fromkeys(LIBRARIES, FOR_JUDGES))
-            continue
+            rows = ordered(rows)
+            if trial.here(rows) != player.BROKEN or (honest := trial.honest(rows)) == player.BROKEN:
+                continue
         told = trial.told(rows)
         if honest == player.ELSE:
             return told

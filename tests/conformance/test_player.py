@@ -9,6 +9,7 @@ import pytest
 
 from conformance.evidence.scripts import raw
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
+from conformance.evidence.story import ordered
 
 QOS = {"n": 1, "who": ">", "on": "c1", "channel": 1, "method": "basic.qos", "prefetch_size": 1}
 QOS_OK = {"n": 2, "who": "<", "on": "c1", "channel": 1, "method": "basic.qos-ok"}
@@ -70,6 +71,15 @@ def test_what_had_not_come_before_must_not_come_before(frames: list[str], verdic
     early = [QOS, QOS_OK, CONSUME, {**DELIVER, "first": [{"method": "basic.consume-ok", "consumer_tag": "c1"}]}]
     came = [said("basic.qos-ok"), *(said(one, consumer_tag="c1", message="m1") for one in frames)]
     assert Player(early, Wire(*came), "p.", wait=0.2).play() == verdict
+
+
+def test_where_the_order_is_the_matter_all_else_has_come_before() -> None:
+    story = [QOS, QOS_OK, CONSUME, {**DELIVER, "message": "m3", "decisive": False}, {**DELIVER, "message": "m2"}]
+    overtaken = [{**row, "n": n} for n, row in enumerate(story, 1)]
+    for came, verdicts in ((("m3", "m2"), (BROKEN, BROKEN)), (("m2", "m3"), (BROKEN, ELSE))):
+        frames = [said("basic.qos-ok"), *(said("basic.deliver", message=one) for one in came)]
+        for tale, verdict in zip((overtaken, ordered(overtaken)), verdicts, strict=True):
+            assert Player(tale, Wire(*frames), "p.", wait=0.2).play() == verdict
 
 
 def test_headers_are_read_from_the_wire() -> None:

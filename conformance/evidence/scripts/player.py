@@ -26,7 +26,8 @@ CONFIRMS = ("basic.ack", "basic.nack")
 NOT_IMPLEMENTED = 540
 """A broker that says so does not offer what it takes to go wrong in this way."""
 ENDS = ("channel.close", "connection.close", "end")
-BESIDE = ("n", "who", "on", "channel", "method", "decisive", "seconds", "within", "first")
+BESIDE = ("n", "who", "on", "channel", "method", "decisive", "seconds", "within", "first",
+          "after")
 """Of a row: what is no part of the frame."""
 COUNTERS = ("x-acquired-count", "x-delivery-count")
 """Headers by which a quorum queue tells how often a message was out before."""
@@ -70,6 +71,7 @@ class Player:
         self.confirmed: set[tuple[str, int, int]] = set()
         self.published: dict[tuple[str, int], int] = {}
         self.said = ""
+        self.heard = 0
 
     def play(self) -> int:
         """BROKEN, ELSE or UNCLEAR; `said` tells why."""
@@ -171,7 +173,8 @@ class Player:
             found = True
             if frame["method"] in CONFIRMS:
                 self._settle(frame)
-            self.fresh.append(frame)
+            self.heard += 1
+            self.fresh.append({**frame, "heard": self.heard})
         return found
 
     def _settle(self, frame: dict[str, Any]) -> None:
@@ -250,8 +253,11 @@ class Player:
             self._read(until - time.monotonic())
 
     def _nothing_else_first(self, row: dict[str, Any], sight: dict[str, Any]) -> None:
-        """In the story some answers had not come yet."""
-        for frame in self.fresh[:[id(one) for one in self.fresh].index(id(sight))]:
+        """In the story some answers had not come yet, and where the order is the matter, all else had."""
+        for frame in self.came.values() if row.get("after") else ():
+            if place(frame) == place(row) and frame["heard"] > sight["heard"]:
+                raise Otherwise(f"{told(sight)} comes before {told(frame)}")
+        for frame in (one for one in self.fresh if one["heard"] < sight["heard"]):
             for one in row.get("first", ()):
                 if place(frame) == place(row) and all(self._same(one[name], frame.get(name)) for name in one):
                     raise Otherwise(f"{told(frame)} comes before {told(sight)}")
