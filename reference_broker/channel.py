@@ -61,7 +61,7 @@ class Channel:
 
     def deliver(self, consumer: Consumer, entry: Entry) -> None:
         tag, queue = self.next_tag(), consumer.queue
-        message = entry.message if queue.quorum is None else queue.quorum.shown(entry)
+        message = entry.message if queue.quorum is None else queue.shown(entry)
         if not consumer.no_ack:
             consumer.hold()
             self.hold(Delivery(tag, entry, queue, consumer))
