@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from codec.errors import ReplyCode
@@ -148,7 +149,8 @@ class Peer(asyncio.Protocol):
             if not self.reading:
                 self.transport.resume_reading()
             if self.transport.can_write_eof():
-                self.transport.write_eof()
+                with suppress(OSError):  # the peer may have gone
+                    self.transport.write_eof()
             self.linger_timer = self.server.loop.call_later(LINGER, self.listen_on, LINGERS)
 
     def listen_on(self, times: int) -> None:
