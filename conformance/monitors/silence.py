@@ -75,7 +75,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
         rules = ("ERR-004",)
     elif consumer.revived:
-        rules = ("TMO-012",)
+        rules = ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
     elif notified_neighbour(fact.channel, consumer, copy.entered):
         rules = ("CAN-011",)
     elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
@@ -85,6 +85,12 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     for rule in rules:
         notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it",
                    _starved(fact.channel, consumer), copy.published, copy.entered, consumer.since)
+
+
+def _back_by_time_alone(copy: Copy) -> bool:
+    """Was it returned by its time-out, and not by its client as well?"""
+    settlement = copy.stale_settlement
+    return copy.entry == RETURNED_LATE and not (settlement is not None and settlement.requeue)
 
 
 def _starved(channel: Channel, consumer: Consumer) -> str:

@@ -359,5 +359,7 @@ def test_what_is_known_to_be_settled_late_may_have_timed_out(play) -> None:
 
 def test_a_consumer_that_is_not_revived_does_not_take_its_message_along(play) -> None:
     """TMO-006, TMO-012: what timed out waits in the queue for anybody, though its former consumer gets nothing."""
-    timed_out = HELD_FOR_A_SECOND.format("", "cancel c1 no_wait") + "1 > nack 1 requeue \n - deadline replies"
-    assert play(timed_out + "\n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1").broken == ["TMO-012"]
+    timed_out = HELD_FOR_A_SECOND.format("", "cancel c1 no_wait")
+    returned = timed_out + "1 > nack 1 requeue \n - deadline replies"
+    assert play(returned + "\n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1").broken == ["TMO-012"]
+    assert play(timed_out + "1 > ack 1 \n - deadline replies").broken == ["TMO-012", "TMO-006"]
