@@ -41,6 +41,7 @@ from conformance.events import Event
 from conformance.monitors.state import UnknownState
 from conformance.verdicts import Verdict
 from reports import recording
+from reports.capture.files import is_capture
 from reports.pipeline import check, follow, verdicts
 from reports.recording import BadRecording
 
@@ -142,9 +143,20 @@ def pieces(file: Path) -> Iterator[dict[str, Any]]:
         yield from _packed(file, abouts)
         problem = f"torn: {', '.join(torn)}" if torn else ""
     except (BadRecording, OSError, EOFError) as bad:
-        problem = str(bad)
+        problem = _instead(file) or str(bad)
     if problem:
         yield {"run": "", "history": str(file), "about": problem, "events": None}
+
+
+def _instead(file: Path) -> str:
+    """What to do with a file that is no recording, where that is known."""
+    try:
+        if not is_capture(file):
+            return ""
+    except (OSError, EOFError):
+        return ""
+    return (f"{file} is a capture, and only recordings are watched: judge it by amqp-conformance trace check, or have "
+            "amqp-conformance trace record write recordings into this directory")
 
 
 def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

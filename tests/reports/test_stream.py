@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks import packets
 from conformance import profiles
 from conformance.events import Event
 from conformance.model.publishing import body_frames
@@ -93,9 +94,13 @@ def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path,
         appear(watched.inbox, number, events)
     (watched.inbox / "events-900.jsonl").write_text("no recording\n")
     (watched.inbox / "_aside.jsonl").write_text("not closed yet\n")
+    (watched.inbox / "traffic.pcap").write_bytes(packets.pcap([]))
     stream.start(spark, watched, lambda number: None).awaitTermination()
     told = collected(spark, watched)
-    assert [Path(row["history"]).name for row in told if row["what"] == stream.UNREADABLE] == ["events-900.jsonl"]
+    unread = {Path(row["history"]).name: row["observed"] for row in told if row["what"] == stream.UNREADABLE}
+    assert unread.keys() == {"events-900.jsonl", "traffic.pcap"}
+    assert "is a capture" in unread["traffic.pcap"]
+    assert "trace check" in unread["traffic.pcap"]
     assert added(told, *TOLD) < folded(mixed)
     rows, left = stream.summary(spark, watched)
     assert left > 0
