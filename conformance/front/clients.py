@@ -83,9 +83,9 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
             together = 1 if broker.embedded is not None or bench.around.adjustable else len(commands)
             stop = Event()
             with ThreadPoolExecutor(together) as pool:
-                work = [pool.submit(_account, name, command, scenes, bench, say, stop)
-                        for name, command in commands.items()]
                 try:
+                    work = [pool.submit(_account, name, command, scenes, bench, say, stop)
+                            for name, command in commands.items()]
                     accounts = [one.result() for one in work]
                 except BaseException:
                     stop.set()

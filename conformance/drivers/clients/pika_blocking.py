@@ -14,15 +14,18 @@ from typing import Any
 import pika
 from pika import exceptions
 
-from conformance.drivers.clients.adapter import NO_CHANNEL, Adapter, Cannot, Fields, body_of
+from conformance.drivers.clients.adapter import NO_CHANNEL, Cannot, Fields
 from conformance.drivers.clients.pika_methods import (
     CALLS,
     SILENT,
+    PikaAdapter,
     arguments,
     content,
     fields_of,
     name_of,
     parameters,
+    publish,
+    settle,
     show_error,
 )
 
@@ -30,13 +33,11 @@ SLICE = 0.004
 """Seconds that one of several connections is waited for."""
 
 
-class Blocking(Adapter):
-    product, version, way = "pika", pika.__version__, "BlockingConnection"
+class Blocking(PikaAdapter):
+    way = "BlockingConnection"
 
     def __init__(self) -> None:
         super().__init__()
-        self._connections: dict[str, Any] = {}
-        self._channels: dict[tuple[str, int], Any] = {}
         self._confirming: set[tuple[str, int]] = set()
         self._closed: set[tuple[str, int]] = set()
 
@@ -105,15 +106,8 @@ class Blocking(Adapter):
         self._confirming.discard((on, number))
         self._closed.discard((on, number))
         self.show(on, number, "channel.open-ok")
-        channel.add_on_cancel_callback(
-            lambda frame: self.show(on, number, name_of(frame.method), fields_of(frame.method)),
-        )
+        channel.add_on_cancel_callback(self._told(on, number))
         channel.add_on_return_callback(self._returned(on, number))
-
-    def _message(self, on: str, number: int) -> Callable[..., None]:
-        return lambda channel, method, properties, body: self.show(
-            on, number, name_of(method), {**fields_of(method), **content(properties, body)},
-        )
 
     def _returned(self, on: str, number: int) -> Callable[..., None]:
         """In confirm mode the call that published tells of it, and this callback once more."""
@@ -124,7 +118,7 @@ class Blocking(Adapter):
         if fields.get("no_wait"):
             raise Cannot(f"waits for the answer to {method}")
         if method in SILENT:
-            getattr(channel, method.replace(".", "_"))(**{name: fields[name] for name in SILENT[method]})
+            settle(channel, method, fields)
         elif method == "channel.close":
             channel.close(fields.get("reply_code", 0), fields.get("reply_text", ""))
             self._closed.add((on, number))
@@ -159,15 +153,10 @@ class Blocking(Adapter):
 
     def _publish(self, on: str, number: int, channel: Any, fields: Fields) -> None:
         """In confirm mode the call tells whether the message was taken, and of what was returned."""
-        if fields.get("immediate"):
-            raise Cannot("has no immediate flag")
         returned: list[Any] = []
         confirm = "basic.ack"
         try:
-            channel.basic_publish(
-                fields["exchange"], fields["routing_key"], body_of(fields),
-                pika.BasicProperties(**fields.get("properties", {})), fields.get("mandatory", False),
-            )
+            publish(channel, fields)
         except exceptions.UnroutableError as unroutable:
             returned = unroutable.messages
         except exceptions.NackError as nacked:

@@ -1,15 +1,16 @@
-"""What both ways of using pika have in common: its objects as fields, its errors as the methods they stand for."""
+"""What both ways of using pika have in common: callbacks that show, objects as fields, errors as the methods that they
+stand for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pika
 from pika import exceptions
 
-from conformance.drivers.clients.adapter import Adapter, Fields, packed
+from conformance.drivers.clients.adapter import Adapter, Cannot, Fields, body_of, packed
 
 CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "exchange.declare": ("exchange_declare", {
@@ -32,6 +33,42 @@ SILENT: Mapping[str, tuple[str, ...]] = {
     "basic.reject": ("delivery_tag", "requeue"),
 }
 """Methods without one."""
+
+
+class PikaAdapter(Adapter):
+    """Connections by name, channels by connection and number."""
+
+    product, version = "pika", pika.__version__
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connections: dict[str, Any] = {}
+        self._channels: dict[tuple[str, int], Any] = {}
+
+    def _told(self, on: str, number: int) -> Callable[..., None]:
+        """A callback that is given a method frame."""
+        return lambda frame: self.show(on, number, name_of(frame.method), fields_of(frame.method))
+
+    def _message(self, on: str, number: int) -> Callable[..., None]:
+        """A callback that is given a method with its content."""
+        return lambda channel, method, properties, body: self.show(
+            on, number, name_of(method), {**fields_of(method), **content(properties, body)},
+        )
+
+
+def publish(channel: Any, fields: Fields) -> None:
+    """Raises Cannot where pika has no word for it."""
+    if fields.get("immediate"):
+        raise Cannot("has no immediate flag")
+    channel.basic_publish(
+        fields["exchange"], fields["routing_key"], body_of(fields),
+        pika.BasicProperties(**fields.get("properties", {})), fields.get("mandatory", False),
+    )
+
+
+def settle(channel: Any, method: str, fields: Fields) -> None:
+    """A method without an answer."""
+    getattr(channel, method.replace(".", "_"))(**{name: fields[name] for name in SILENT[method]})
 
 
 def parameters(url: str, heartbeat: int, capabilities: Fields | None, properties: Fields) -> Any:

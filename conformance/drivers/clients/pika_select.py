@@ -13,15 +13,15 @@ import pika
 from pika import exceptions
 from pika.adapters import select_connection
 
-from conformance.drivers.clients.adapter import NO_CHANNEL, Adapter, Cannot, Fields, body_of
+from conformance.drivers.clients.adapter import NO_CHANNEL, Cannot, Fields
 from conformance.drivers.clients.pika_methods import (
     CALLS,
     SILENT,
+    PikaAdapter,
     arguments,
-    content,
-    fields_of,
-    name_of,
     parameters,
+    publish,
+    settle,
     show_error,
 )
 
@@ -29,14 +29,12 @@ PATIENCE = 10.0
 """Seconds in which a connection opens."""
 
 
-class Select(Adapter):
-    product, version, way = "pika", pika.__version__, "SelectConnection"
+class Select(PikaAdapter):
+    way = "SelectConnection"
 
     def __init__(self) -> None:
         super().__init__()
         self._loop = select_connection.IOLoop()
-        self._connections: dict[str, Any] = {}
-        self._channels: dict[tuple[str, int], Any] = {}
         self._confirms: dict[tuple[str, int], Any] = {}
 
     def connect(self, on: str, url: str, heartbeat: int, capabilities: Fields | None, properties: Fields) -> None:
@@ -110,30 +108,16 @@ class Select(Adapter):
         elif isinstance(reason, exceptions.ChannelClosedByBroker):
             show_error(self, on, number, reason)
 
-    def _told(self, on: str, number: int) -> Any:
-        """A callback that is given a method frame."""
-        return lambda frame: self.show(on, number, name_of(frame.method), fields_of(frame.method))
-
-    def _message(self, on: str, number: int) -> Any:
-        """A callback that is given a method with its content."""
-        return lambda channel, method, properties, body: self.show(
-            on, number, name_of(method), {**fields_of(method), **content(properties, body)},
-        )
-
     def _on_channel(self, on: str, number: int, channel: Any, method: str, fields: Fields) -> None:
         told = None if fields.get("no_wait") else self._told(on, number)
         if method in SILENT:
-            getattr(channel, method.replace(".", "_"))(**{name: fields[name] for name in SILENT[method]})
+            settle(channel, method, fields)
         elif method == "channel.close":
             channel.close(fields.get("reply_code", 0), fields.get("reply_text", ""))
         elif method == "channel.flow":
             channel.flow(fields["active"], lambda active: self.show(on, number, "channel.flow-ok", {"active": active}))
         elif method == "basic.publish":
-            if fields.get("immediate"):
-                raise Cannot("has no immediate flag")
-            properties = pika.BasicProperties(**fields.get("properties", {}))
-            channel.basic_publish(fields["exchange"], fields["routing_key"], body_of(fields), properties,
-                                  fields.get("mandatory", False))
+            publish(channel, fields)
         elif method == "basic.get":
             channel.basic_get(fields["queue"], self._message(on, number), fields.get("no_ack", False))
         elif method == "basic.consume":
