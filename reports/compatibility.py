@@ -19,9 +19,9 @@ Doc = Mapping[str, Any]
 _ELSEWHERE = re.compile(r"amqpconf\.[\w.-]+")
 _OURS = re.compile(r"amqpconf\.[0-9a-f]{12}\.(\w+)")
 """A name of the story as it was in one performance."""
-_HIDDEN = ("n", "who", "on", "channel", "method", "decisive", "seconds", "first", "after", "counts", "routing_key",
-           "message", "properties", "body", "delivery_tag", "queue", "exchange", "capabilities", "reserved_1",
-           "consumer_tag")
+_HIDDEN = ("n", "who", "on", "channel", "method", "decisive", "seconds", "first", "after", "words", "counts",
+           "routing_key", "message", "properties", "body", "delivery_tag", "queue", "exchange", "capabilities",
+           "reserved_1", "consumer_tag")
 
 
 def markdown(document: Doc) -> str:

@@ -50,9 +50,15 @@ def story(events: Sequence[Event], at: int, rule: str, profile: Profile) -> list
     return told
 
 
-def ordered(rows: Sequence[Row]) -> list[Row]:
-    """The same story, with the order in which the broker spoke on a channel as part of what was seen."""
-    return [*rows[:-1], {**rows[-1], "after": True}]
+def sharper(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The same story with more of it as part of what was seen: the order in which the broker spoke on the channel; that
+    nothing had been returned before a commit was answered; the words of a close, where they name nothing of a run."""
+    *before, last = rows
+    yield [*before, {**last, "after": True}]
+    if last["method"] == "tx.commit-ok":
+        yield [*before, {**last, "first": [*last.get("first", []), {"method": "basic.return"}]}]
+    if "words" in last:
+        yield [*before, {**last, "reply_text": last["words"]}]
 
 
 class _Teller:
@@ -165,7 +171,8 @@ class _Teller:
 
     def _last(self, event: Event, gap: float) -> Iterator[Row]:
         if event.kind == ev.METHOD and event.direction == ev.TO_CLIENT:
-            yield {**self._received(event, full=True), "decisive": True, **self._soon(event, gap), **self._first(event)}
+            yield {**self._received(event, full=True), "decisive": True, **self._soon(event, gap), **self._first(event),
+                   **self._words(event)}
         elif event.kind == ev.END and event.args.get("cause") not in ("closed", "aborted"):
             yield {**self._end(event), "decisive": True}
         elif event.kind == ev.DEADLINE and event.args.get("queue"):
@@ -186,6 +193,11 @@ class _Teller:
         ends = event.method in ("basic.cancel", "channel.close", "connection.close")
         timed = self._rule.startswith("TMO-") and ends and gap > LONG
         return {"within": round(gap * 1.5 + 0.4, 1)} if timed else {}
+
+    def _words(self, event: Event) -> Row:
+        """Of a close, unless they name something that is called otherwise next time."""
+        text = str(event.args.get("reply_text", ""))
+        return {"words": text} if text and not PRIVATE.search(text) else {}
 
     def _first(self, event: Event) -> Row:
         """The answers that the broker still owed on this channel: had one come before, it would be something else."""

@@ -22,7 +22,7 @@ from conformance.drivers.target import Target
 from conformance.events import Event
 from conformance.evidence import emit
 from conformance.evidence.scripts import player, raw
-from conformance.evidence.story import Row, Untellable, ordered, story
+from conformance.evidence.story import Row, Untellable, sharper, story
 from conformance.gate import excuse
 from conformance.machines.purse import EACH
 from conformance.profiles import Profile, load
@@ -74,8 +74,11 @@ def tell(
         honest = trial.honest(rows)
         if honest == player.BROKEN:
             third = third if third.story else Told(tuple(rows), absent=dict.fromkeys(LIBRARIES, FOR_JUDGES))
-            rows = ordered(rows)
-            if trial.here(rows) != player.BROKEN or (honest := trial.honest(rows)) == player.BROKEN:
+            for tale in sharper(rows):
+                if trial.here(tale) == player.BROKEN and (honest := trial.honest(tale)) != player.BROKEN:
+                    rows = tale
+                    break
+            else:
                 continue
         told = trial.told(rows)
         if honest == player.ELSE:

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.evidence.scripts import raw
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
-from conformance.evidence.story import ordered
+from conformance.evidence.story import sharper
 
 QOS = {"n": 1, "who": ">", "on": "c1", "channel": 1, "method": "basic.qos", "prefetch_size": 1}
 QOS_OK = {"n": 2, "who": "<", "on": "c1", "channel": 1, "method": "basic.qos-ok"}
@@ -78,7 +78,16 @@ def test_where_the_order_is_the_matter_all_else_has_come_before() -> None:
     overtaken = [{**row, "n": n} for n, row in enumerate(story, 1)]
     for came, verdicts in ((("m3", "m2"), (BROKEN, BROKEN)), (("m2", "m3"), (BROKEN, ELSE))):
         frames = [said("basic.qos-ok"), *(said("basic.deliver", message=one) for one in came)]
-        for tale, verdict in zip((overtaken, ordered(overtaken)), verdicts, strict=True):
+        for tale, verdict in zip((overtaken, next(sharper(overtaken))), verdicts, strict=True):
+            assert Player(tale, Wire(*frames), "p.", wait=0.2).play() == verdict
+
+
+def test_words_of_a_close_are_compared_where_nothing_else_tells() -> None:
+    close = {**DELIVER, "method": "channel.close", "message": None, "reply_code": 406, "words": "unknown tag 5"}
+    for text, verdicts in (("unknown tag 5", (BROKEN, BROKEN)), ("unknown tag 4", (BROKEN, ELSE))):
+        frames = [said("basic.qos-ok"), said("channel.close", reply_code=406, reply_text=text)]
+        story = [QOS, QOS_OK, CONSUME, close]
+        for tale, verdict in zip((story, [*sharper(story)][-1]), verdicts, strict=True):
             assert Player(tale, Wire(*frames), "p.", wait=0.2).play() == verdict
 
 

@@ -27,7 +27,7 @@ NOT_IMPLEMENTED = 540
 """A broker that says so does not offer what it takes to go wrong in this way."""
 ENDS = ("channel.close", "connection.close", "end")
 BESIDE = ("n", "who", "on", "channel", "method", "decisive", "seconds", "within", "first",
-          "after")
+          "after", "words")
 """Of a row: what is no part of the frame."""
 COUNTERS = ("x-acquired-count", "x-delivery-count")
 """Headers by which a quorum queue tells how often a message was out before."""
