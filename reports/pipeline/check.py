@@ -29,7 +29,7 @@ from conformance.events import Event
 from conformance.profiles import Profile
 from conformance.verdicts import Judgement
 from reports.pipeline import compiled
-from reports.pipeline.ingest import to_events
+from reports.pipeline.ingest import WORDS, to_events
 from reports.pipeline.world import Closed
 from reports.recording import BadRecording
 
@@ -82,13 +82,14 @@ def read(path: str, run: str, columns: Sequence[str] = Event._fields, rows: int 
     """A shard in batches of these columns and `island`. The run stands in its path alone, as Spark lays out files.
 
     Page by page, in one thread, one row group after the other: a reader that is left to itself holds whole row groups,
-    and never lets go of all of them, so that memory would grow with the file.
+    and never lets go of all of them, so that memory would grow with the file. Words stay in the dictionaries in which
+    they are written, and are made once: what is compared and looked up all the time is then mostly the same object.
     """
     wanted = [name for name in (*columns, "island") if name != "run"]
-    with parquet.ParquetFile(path, buffer_size=1 << 16) as file:
+    with parquet.ParquetFile(path, buffer_size=1 << 16, read_dictionary=[*WORDS, "island"]) as file:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False):
-                named = pa.array([run], pa.string()).take(pa.array([0] * batch.num_rows))
+                named = pa.DictionaryArray.from_arrays(np.zeros(batch.num_rows, np.int8), [run])
                 yield batch.append_column("run", named)
 
 

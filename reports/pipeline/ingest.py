@@ -31,6 +31,9 @@ _TYPES: Mapping[str, tuple[str, pa.DataType]] = {
 }
 _TEXT = "STRING", pa.string()
 COLUMNS = (*Event._fields, "extra")
+WORDS = ("broker", "history", "connection", "direction", "kind", "method", "consumer_tag", "queue", "exchange",
+         "routing_key", "flags")
+"""Columns in which few texts come again and again."""
 DDL = ", ".join(f"{name} {_TYPES.get(name, _TEXT)[0]}" for name in COLUMNS)
 ARROW = pa.schema([(name, _TYPES.get(name, _TEXT)[1]) for name in COLUMNS])
 TASK = "run STRING, path STRING"
@@ -87,13 +90,17 @@ def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa
 
 def to_events(batch: pa.RecordBatch) -> Iterator[Event]:
     """The events of an Arrow batch."""
-    columns = [_plain(batch.column(name)).to_pylist() for name in Event._fields]
+    columns = [_values(batch.column(name)) for name in Event._fields]
     return map(_event, zip(*columns, strict=True))
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Tags as unsigned integers, which become plain ones much faster than decimals do."""
-    return column.cast(pa.uint64()) if pa.types.is_decimal(column.type) else column
+def _values(column: pa.Array) -> list[Any]:
+    """A column as plain values: of a dictionary each word once, tags by way of integers, which is faster."""
+    if pa.types.is_dictionary(column.type):
+        words = [*column.dictionary.to_pylist(), None]
+        return [words[at] for at in column.indices.fill_null(len(words) - 1).to_pylist()]
+    values: list[Any] = (column.cast(pa.uint64()) if pa.types.is_decimal(column.type) else column).to_pylist()
+    return values
 
 
 def _decimal(tag: int | None) -> Decimal | None:
