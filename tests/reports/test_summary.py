@@ -9,7 +9,7 @@ import pytest
 
 from conformance import rules
 from reports.exports import markdown
-from reports.summary import fenced, text
+from reports.summary import exchange, fenced, text
 
 
 def test_the_verdict_comes_first(results: dict[str, Any], clean_results: dict[str, Any]) -> None:
@@ -78,3 +78,18 @@ def test_what_means_something_is_escaped(plain: str, safe: str) -> None:
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:
     assert fenced(["a ```` b"])[0] == "`````text"
+
+
+def test_an_exchange_ends_with_its_contradiction_and_tells_what_the_client_said_last() -> None:
+    def step(n: int, direction: str, method: str, connection: str = "c1", interest: bool = True) -> dict[str, Any]:
+        return {"n": n, "seq": n, "direction": direction, "connection": connection, "channel": 1, "method": method,
+                "text": f"{method} m{n}", "interest": interest, "raw": ""}
+
+    many = [step(n, "<" if n % 2 else ">", "basic.get-ok" if n % 2 else "basic.get") for n in range(1, 60)]
+    last = [step(60, ">", "basic.cancel-ok", interest=False), step(61, ">", "queue.delete", "c2", interest=False),
+            step(62, "<", "connection.close")]
+    lines = exchange({"at": 62, "steps": [*many, *last]})
+    assert lines[-2].split() == ["60", ">", "c1.1", "basic.cancel-ok", "m60"]
+    assert lines[-1].startswith("✕  62")
+    assert len(lines) == 40
+    assert lines[20] == "  ... 22 more"
