@@ -165,6 +165,8 @@ class FrameReader:
 
     def _join(self, data: bytes) -> bytes | None:
         """All octets that are there, if they may complete a frame; a long frame is not put together piece by piece."""
+        if not self._rest and not self._more and isinstance(data, bytes):
+            return data
         if self.pending + len(data) < self._need:
             self._more += data
             return None

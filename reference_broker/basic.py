@@ -6,25 +6,32 @@ import re
 
 import codec
 from codec import methods as m
+from codec import wire
 from codec.errors import ReplyCode
 from reference_broker import channel as fates
 from reference_broker import replies
 from reference_broker.arguments import LARGEST, foreign, integer, number
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException, not_allowed, not_implemented, precondition, refused
-from reference_broker.message import addressed
+from reference_broker.message import Message, addressed
 from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
 from reference_broker.topology import named_queue
+
+LOOKED_AT = sum(wire.FLAGS[name] for name in ("headers", "reply_to", "expiration", "user_id"))
+"""The properties of a publish that mean something to a broker. Most have none of them, and need no look."""
 
 # -- publishing
 
 
 def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-    check_publish(channel, method, header)
-    message = addressed(method.exchange, method.routing_key, header, body)
-    if header.reply_to == replies.REPLY_TO:
-        message = replies.with_address(channel, message)
+    if method.exchange or method.immediate or header.flags & LOOKED_AT:
+        check_publish(channel, method, header)
+        message = addressed(method.exchange, method.routing_key, header, body)
+        if header.reply_to == replies.REPLY_TO:
+            message = replies.with_address(channel, message)
+    else:
+        message = Message(method.exchange, method.routing_key, header, body)
     confirms = channel.confirms
     if channel.transaction is not None:
         channel.transaction.publish(method.exchange, message, method.mandatory)

@@ -159,7 +159,7 @@ class Intake(Outbox):
         if channel is None or channel.closing:
             self.on_no_channel(number, channel, frame)
         elif isinstance(frame, Content):
-            self.on_publish(channel, frame)
+            self.on_whole(channel, frame)
         elif isinstance(frame, Method):
             self.serve(channel, frame)
         elif isinstance(frame, Heartbeat):
@@ -198,8 +198,8 @@ class Intake(Outbox):
                 raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
             getattr(self, action)(method)
 
-    def on_publish(self, channel: Channel, content: Content) -> None:
-        """One that came whole."""
+    def on_whole(self, channel: Channel, content: Content) -> None:
+        """A publish, all of it at once."""
         if self.assemblies and channel.number in self.assemblies:
             raise self.assemblies[channel.number].interrupted()
         header = content.header

@@ -78,8 +78,10 @@ class Queue:
         expires = self.expiry(message) if self.expiring or message.header.expiration is not None else None
         entry = self.entry
         self.ready.push(entry(self.published, message, expires))
-        if self.ring or self.expiring or self.limited:
+        if self.expiring or self.limited:
             self.settle_down()
+        elif self.ring:
+            self.pump()
         return True
 
     def put_back(self, entry: Entry) -> None:
@@ -118,9 +120,10 @@ class Queue:
     def serve(self) -> None:
         if self.expiring:
             self.expire()
-        if self.ring and self.ready:
+        if self.ring and (self.ready.fresh or self.ready.returned):
             self.pump()
-            self.expire()
+            if self.expiring:
+                self.expire()
 
     def pump(self) -> None:
         ring, ready = self.ring, self.ready

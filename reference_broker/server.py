@@ -33,7 +33,7 @@ ClockKind = Literal["real", "virtual", "elastic"]
 """Elastic is real time that can be made to pass faster."""
 
 
-SLICE = 1 << 15
+SLICE = 1 << 16
 """Octets that are worked off before anybody looks at the clock."""
 TURN = 0.005
 """Seconds that a peer may keep the others waiting, about."""

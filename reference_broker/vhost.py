@@ -211,6 +211,8 @@ class VirtualHost:
 
     def publish(self, exchange: str, message: Message) -> tuple[bool, bool]:
         """Put a message into its queues: (did it go anywhere, did every queue accept it)."""
+        if not exchange and message.routing_key in self.queues and not message.more_keys:
+            return True, self.queues[message.routing_key].publish(message)
         routed, accepted = False, True
         for queue in self.route(exchange, message):
             routed = True

@@ -76,8 +76,8 @@ class Journal:
         self._confirms: dict[Channel, list[int]] = {}
         self._gates: list[Gate] = []
         self._last_message: Message | None = None
-        self._address: tuple[object, bytes] = (None, b"")
-        self._header: tuple[object, bytes] = (None, b"")
+        self._like: tuple[object, ...] = (None, None, None, None)
+        self._around = b""
         self._sealed = 0
         self._moving: Iterator[tuple[KeptQueue, Entry, bool]] | None = None
         self._move_below = 0
@@ -92,7 +92,7 @@ class Journal:
             self._pending.append(records.record(records.AND, place))
         else:
             self._last_message = message
-            self._pending += records.publish(place, self.address(message), self.header(message), message.body)
+            self._pending += records.publish(place, self.around(message), message.body)
         self.count += 1
         entry.kept_in = segment = segments.current
         segment.live += 1
@@ -106,18 +106,18 @@ class Journal:
         failures, returns = (entry.failures, entry.returns) if isinstance(entry, Counted) else (0, 0)
         return ENTRY.pack(queue.number, entry.position, expires, flags, failures, returns)
 
-    def address(self, message: Message) -> bytes:
-        """Most often it is that of the message before."""
-        known = message.exchange, message.routing_key, message.more_keys
-        if known != self._address[0]:
-            self._address = known, records.address(message)
-        return self._address[1]
-
-    def header(self, message: Message) -> bytes:
-        """Most often it is that of the message before."""
-        if message.header is not self._header[0]:
-            self._header = message.header, message.header.encode()
-        return self._header[1]
+    def around(self, message: Message) -> bytes:
+        """All but its body. Most often that is the same as of the message before."""
+        header, routing_key, exchange, more_keys = self._like
+        if not (
+            message.header is header
+            and message.routing_key is routing_key
+            and message.exchange is exchange
+            and message.more_keys is more_keys
+        ):
+            self._like = message.header, message.routing_key, message.exchange, message.more_keys
+            self._around = records.address_and_header(message)
+        return self._around
 
     def out(self, queue: KeptQueue, entry: Entry) -> None:
         """It is on its way to a client, and a failure if it is not settled before the end. Nobody waits for this."""

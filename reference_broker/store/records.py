@@ -102,16 +102,18 @@ def key(parts: Key) -> bytes:
     return bytes([len(parts)]) + b"".join([NUMBER.pack(len(raw)) + raw for raw in (part.encode() for part in parts)])
 
 
-def publish(entry: bytes, address: bytes, header: bytes, body: bytes) -> Sequence[bytes]:
+def publish(entry: bytes, address_and_header: bytes, body: bytes) -> Sequence[bytes]:
     """In pieces: the body is not copied."""
-    length = ENTRY.size + len(address) + NUMBER.size + len(header) + len(body)
-    return PUBLISH_HEAD.pack(PUBLISH, length, entry), address, NUMBER.pack(len(header)), header, body
+    length = ENTRY.size + len(address_and_header) + len(body)
+    return PUBLISH_HEAD.pack(PUBLISH, length, entry), address_and_header, body
 
 
-def address(message: Message) -> bytes:
-    exchange, routing_key = message.exchange.encode(), message.routing_key.encode()
+def address_and_header(message: Message) -> bytes:
+    """All of a message but its body."""
+    exchange, routing_key, header = message.exchange.encode(), message.routing_key.encode(), message.header.encode()
     texts = b"%c%b%c%b%c" % (len(exchange), exchange, len(routing_key), routing_key, len(message.more_keys) and 1)
-    return texts + key(message.more_keys) if message.more_keys else texts
+    more_keys = key(message.more_keys) if message.more_keys else b""
+    return b"".join((texts, more_keys, NUMBER.pack(len(header)), header))
 
 
 def those(kind: bytes, queue: int, positions: Sequence[float]) -> bytes:

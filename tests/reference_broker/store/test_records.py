@@ -32,7 +32,7 @@ def packed(place):
 def test_a_publish(place, exchange, key, more, body, kind, delivery_mode):
     header = codec.header(0, len(body), content_type=kind, delivery_mode=delivery_mode)
     message = copied(exchange, key, header, body, tuple(more))
-    raw = b"".join(records.publish(packed(place), records.address(message), header.encode(), body))
+    raw = b"".join(records.publish(packed(place), records.address_and_header(message), body))
     ((found, content),) = records.records(memoryview(raw))
     assert found == records.PUBLISH
     assert records.read_place(content) == place

@@ -157,6 +157,16 @@ def test_what_a_quorum_queue_had_out_at_a_crash_is_a_failure(client, host, clien
     assert sorted(counts(again, "r")) == [("back", 0), ("never out", 0), ("out", 1), ("returned and out", 1)]
 
 
+def test_what_a_consumer_of_a_quorum_queue_had_at_a_crash_is_a_failure_too(client, host, client_on):
+    client.quorum("r")
+    client.send(m.BasicQos(1, 0, 1))
+    client.consume("c", "r")
+    client.publish("with the consumer", "never out", queue="r")
+    host.settle()
+    again = client_on(host.after_crash().broker)
+    assert counts(again, "r") == [("with the consumer", 1), ("never out", 0)]
+
+
 def test_failures_at_crashes_add_up_to_the_delivery_limit(client, host, client_on):
     client.queue("dead", durable=True)
     client.quorum("r", delivery_limit=1, dead_letter_exchange="", dead_letter_routing_key="dead")
