@@ -72,6 +72,9 @@ def watch(wishes: Wishes) -> int:
     _print(rows, left, wishes)
     if interrupted:
         return INTERRUPTED
+    if not rows:
+        print(f"nothing was judged: no recording has come into {wishes.inbox}.", file=sys.stderr)
+        return GATE_CLOSED
     return GATE_CLOSED if any(row.verdict == Verdict.BROKEN and row.level == "must" for row in rows) else GATE_OPEN
 
 

@@ -155,8 +155,8 @@ def _instead(file: Path) -> str:
             return ""
     except (OSError, EOFError):
         return ""
-    return (f"{file} is a capture, and only recordings are watched: judge it by amqp-conformance trace check, or have "
-            "amqp-conformance trace record write recordings into this directory")
+    return (f"{file} is a capture, and only recordings are watched: judge it by amqp-conformance trace check, or take "
+            "the traffic down by amqp-conformance trace record and move what it wrote here")
 
 
 def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

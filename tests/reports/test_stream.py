@@ -88,7 +88,7 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
 
 
 def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path, mixed: list[Event]) -> None:
-    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=3)
+    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=5)
     *early, late = slices(mixed, 8)
     for number, events in enumerate(early):
         appear(watched.inbox, number, events)
@@ -127,14 +127,14 @@ def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path,
 
 def test_killed_and_begun_again_it_comes_to_the_same(tmp_path: Path, mixed: list[Event], spark: SparkSession) -> None:
     watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=2)
-    parts = slices(mixed, 6)
-    for number, events in enumerate(parts[:4]):
+    parts = slices(mixed, 5)
+    for number, events in enumerate(parts[:3]):
         appear(watched.inbox, number, events)
     with watching(tmp_path) as first:
         begun(watched, first, batches=1)
         time.sleep(random.uniform(0, 1.5))
         os.killpg(first.pid, signal.SIGKILL)
-    for number, events in enumerate(parts[4:], 4):
+    for number, events in enumerate(parts[3:], 3):
         appear(watched.inbox, number, events)
     stream.start(spark, watched, lambda number: None).awaitTermination()
     told = collected(spark, watched)

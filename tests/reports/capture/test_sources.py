@@ -45,7 +45,8 @@ def test_captures_are_read_as_the_reader_reads_them(spark: SparkSession, tmp_pat
     assert '"packet": ' in found[-1][24]
     sources.register(spark)
     assert rows(spark.read.format("amqp_capture").load(str(tmp_path))) == found
-    assert rows(spark.read.format("amqp_capture").option("ports", "5672,1").load(str(tmp_path / "*.pcap"))) == found
+    by_pattern = sources.CaptureSource({"path": str(tmp_path / "*.pcap"), "ports": "5672,1"}).reader(None)
+    assert [Path(part.value.file) for part in by_pattern.partitions()] == [one, two]
 
 
 def test_recordings_are_read_from_lines_and_columns(spark: SparkSession, tmp_path: Path, talks: Any) -> None:
