@@ -96,9 +96,10 @@ docs: setup  ## the documentation as a site that needs no network, build/docs; p
 	@$(PY) -m conformance.front.compatibility $(wildcard build/matrix)
 	@$(PY) -m conformance.front.site
 
-clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... (default: RabbitMQ 4.3 from Debian)
+clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... ADMIN=http://... (default: RabbitMQ 4.3 from Debian)
 	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq43
-	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md
+	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md \
+	$(if $(URL),$(if $(ADMIN),--broker-admin "$(ADMIN)"),--broker-admin "$$($(PY) .ci/brokers.py nodes rmq43 | sed 's/.*,admin=\([^,]*\).*/\1/')")
 
 clean:  ## remove what was built (keeps .venv and the brokers)
 	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json build/native build/fuzz.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
