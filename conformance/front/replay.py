@@ -55,6 +55,8 @@ class StageWire:
         connection = self._stage.connections[name]
         if connection.alive:
             connection.holding = True
+            answered = {row["channel"] for row in rows if row["method"] == "channel.close-ok"}
+            connection.held = [number for number in connection.held if number not in answered]
             connection.send(*(_item(row) for row in rows))
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:

@@ -129,7 +129,7 @@ def document(mutant: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("mutant", SAMPLE[:3])
+@pytest.mark.parametrize("mutant", [*SAMPLE[:3], "errors.reopen-keeps-prefetch"])
 def test_replay_tells_a_mended_broker_from_one_that_is_not(
     mutant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:
