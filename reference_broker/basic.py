@@ -18,6 +18,8 @@ from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
 from reference_broker.topology import named_queue
 
+IMPERSONATOR = "impersonator"
+
 LOOKED_AT = sum(wire.FLAGS[name] for name in ("headers", "reply_to", "expiration", "user_id"))
 """The properties of a publish that mean something to a broker. Most have none of them, and need no look."""
 
@@ -52,13 +54,19 @@ def check_publish(channel: Channel, method: m.BasicPublish, header: codec.Header
         raise not_implemented("immediate=true")
     if method.exchange and channel.vhost.exchange(method.exchange).internal:
         raise refused(f"cannot publish to internal exchange '{method.exchange}' in vhost '/'")
-    if header.user_id is not None and header.user_id != channel.connection.user:
+    if header.user_id is not None and header.user_id != channel.connection.user and not impersonates(channel):
         raise precondition(
             f"user_id property set to '{header.user_id}' "
             f"but authenticated user was '{channel.connection.user}'"
         )
     if header.expiration is not None:
         check_expiration(header.expiration)
+
+
+def impersonates(channel: Channel) -> bool:
+    """Is this a user who may speak for others?"""
+    known = channel.connection.broker.access.users.get(channel.connection.user)
+    return known is not None and IMPERSONATOR in known.tags
 
 
 def check_expiration(text: str) -> None:

@@ -285,6 +285,8 @@ RETURNS: tuple[Fate, ...] = (requeued, failed)
 
 
 def settle_down(deliveries: Iterable[Delivery]) -> None:
+    """What came back may have outlived its time; then nobody gets it."""
     for queue in {delivery.queue: None for delivery in deliveries}:
         if not queue.deleted:
+            queue.expire()
             queue.settle_down()

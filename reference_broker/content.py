@@ -45,12 +45,19 @@ class Assembly:
     def _start(self, frame: codec.Header | codec.Body) -> None:
         if isinstance(frame, codec.Body):
             raise self._no_header("non content header frame")
-        if frame.class_id != self.method.CLASS_ID:
-            raise self._no_header(f"one for class {frame.class_id}")
+        problem = self.refuses_header(frame.class_id)
+        if problem is not None:
+            raise problem
         if frame.body_size > self.max_message:
             raise too_large(frame, self.max_message)
         self.header = frame
         self.missing = frame.body_size
+
+    def refuses_header(self, class_id: int) -> ConnectionException | None:
+        """What is wrong with a header of this class coming now; None if nothing is."""
+        if self.header is not None:
+            return unexpected("expected content body, got non content body frame instead")
+        return None if class_id == self.method.CLASS_ID else self._no_header(f"one for class {class_id}")
 
     def _no_header(self, got: str) -> ConnectionException:
         return unexpected(f"expected content header for class {self.method.CLASS_ID}, got {got} instead")

@@ -11,13 +11,15 @@ from typing import Any
 
 from codec import values
 from codec.values import FieldTable
-from reference_broker.message import Message
+from reference_broker.message import Message, listed
 
 
 def dead_letter(
-    message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None, tells_last: bool = True
+    message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None, tells_last: bool = True,
+    keeps_copies: bool = True,
 ) -> Message:
-    """`tells_last`: with x-last-death-* beside x-first-death-*."""
+    """`tells_last`: with x-last-death-* beside x-first-death-*; `keeps_copies`: a CC that another key takes the place
+    of stays to be read, and nobody is sent anything by it."""
     deaths = earlier_deaths(message)
     earlier = next((death for death in deaths if _is(death, queue, reason)), None)
     count = 1 + (_count(earlier[1]) if earlier else 0)
@@ -27,12 +29,12 @@ def dead_letter(
         ("queue", "S", queue.encode()),
         ("time", "T", int(now)),
         ("exchange", "S", message.exchange.encode()),
-        ("routing-keys", "A", [("S", message.routing_key.encode())]),
+        ("routing-keys", "A", [("S", one.encode()) for one in (message.routing_key, *copies(message))]),
     ]
     if message.header.expiration is not None:
         record.append(("original-expiration", "S", message.header.expiration.encode()))
     others = [death for death in deaths if death is not earlier]
-    dropped = ("x-death",) if key is None else ("x-death", "CC")
+    dropped = ("x-death",) if key is None or keeps_copies else ("x-death", "CC")
     headers = [entry for entry in message.headers if entry[0] not in dropped]
     headers.append(("x-death", "A", [("F", record), *others]))
     if values.lookup(headers, "x-first-death-queue") is None:
@@ -40,8 +42,13 @@ def dead_letter(
     if tells_last:
         headers = [entry for entry in headers if not entry[0].startswith("x-last-death-")]
         headers += _summary("last", queue, reason, message.exchange)
-    routing_key = message.routing_key if key is None else key
-    return message.copy(exchange, routing_key, headers=headers, expiration=None)
+    dead = message.copy(exchange, message.routing_key if key is None else key, headers=headers, expiration=None)
+    return dead if key is None else Message(exchange, key, dead.header, dead.body)
+
+
+def copies(message: Message) -> list[str]:
+    """The keys in CC by which it went; those in BCC nobody is told."""
+    return [key for key in listed(message.headers, "CC") if key in message.more_keys]
 
 
 def goes_in_circles(message: Message, queue: str) -> bool:

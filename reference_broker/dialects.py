@@ -79,6 +79,8 @@ class Dialect:
 
     # Dead letters.
     tells_last_death: bool = True
+    dead_letters_keep_copies: bool = True
+    """Does CC stay among the headers when x-dead-letter-routing-key takes the place of its keys?"""
 
     # Policies, permissions, limits.
     policies: Literal["3.8", "3.10", "4.0", "4.3"] = "4.3"
@@ -130,6 +132,7 @@ RABBITMQ_3_8 = Dialect(
     timeout_of_queue=False,
     lazy_queues=True,
     tells_last_death=False,
+    dead_letters_keep_copies=False,
     policies="3.8",
     tune_needs_limits=True,
     topic_needs_of_all_keys=False,
@@ -162,6 +165,7 @@ RABBITMQ_4_0 = replace(
     timeout_of_queue=True,
     max_message=16 * MEBIBYTE,
     tells_last_death=True,
+    dead_letters_keep_copies=True,
     policies="4.0",
     topic_needs_of_all_keys=True,
 )

@@ -31,6 +31,7 @@ from reference_broker.outbox import Outbox
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
 
+HEADER_FRAME = b"\x02"
 GREETING, RUNNING = Phase.GREETING, Phase.RUNNING
 Inbound = codec.Frame | Content
 
@@ -116,7 +117,19 @@ class Intake(Outbox):
         if self.broken is not None and not self.waiting:
             broken, self.broken = self.broken, None  # without its traceback, which would keep what was read
             if not self.finished:
-                self.close(ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(broken.raw))
+                self.close(*self.complaint(broken))
+
+    def complaint(self, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
+        """About a frame that cannot be read; but a header that has no place is told to have none, whatever it says."""
+        raw, number = broken.raw, int.from_bytes(broken.raw[1:3], "big")
+        if raw[:1] == HEADER_FRAME and number in self.channels and not self.channels[number].closing:
+            assembly = self.assemblies.get(number)
+            if assembly is None:
+                return misplaced(), (0, 0)
+            problem = assembly.refuses_header(int.from_bytes(raw[7:9], "big"))
+            if problem is not None:
+                return problem, (assembly.method.CLASS_ID, assembly.method.METHOD_ID)
+        return ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(raw)
 
     def go_on(self) -> None:
         """With the frames that had to wait."""
@@ -150,9 +163,7 @@ class Intake(Outbox):
                 action, self.phase = step
                 getattr(self, action)(frame)
         elif not isinstance(frame, Heartbeat) and self.phase not in (Phase.CLOSING, Phase.CLOSED):
-            raise ConnectionException(
-                ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead"
-            )
+            raise misplaced()
 
     def on_channel(self, number: int, frame: Inbound) -> None:
         channel = self.channels.get(number)
@@ -210,9 +221,7 @@ class Intake(Outbox):
     def on_content(self, number: int, frame: codec.Header | codec.Body) -> None:
         assembly = self.assemblies.get(number)
         if assembly is None:
-            raise ConnectionException(
-                ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead"
-            )
+            raise misplaced()
         if not assembly.add(frame):
             return
         header, bodies = assembly.header, assembly.bodies
@@ -237,6 +246,10 @@ class Intake(Outbox):
 
 def heartbeat_elsewhere() -> ConnectionException:
     return ConnectionException(ReplyCode.UNEXPECTED_FRAME, "heartbeat on a channel other than 0")
+
+
+def misplaced() -> ConnectionException:
+    return ConnectionException(ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead")
 
 
 def claimed_method(raw: bytes) -> tuple[int, int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import arguments, routing
@@ -51,9 +54,26 @@ def equal(what: str, thing: str, received: bool, current: bool) -> None:
         raise arguments.unequal(f"arg '{what}'", thing, truth(received), truth(current))
 
 
+LINE_BREAKS = dict.fromkeys(map(ord, "\r\n"))
+
+
+def one_line(handler: Callable[[Channel, Any], None]) -> Callable[[Channel, Any], None]:
+    """RabbitMQ takes the line breaks out of names."""
+
+    def handle(channel: Channel, method: Any) -> None:
+        for part in ("queue", "exchange", "source", "destination"):
+            name = getattr(method, part, "")
+            if "\n" in name or "\r" in name:
+                setattr(method, part, name.translate(LINE_BREAKS))
+        handler(channel, method)
+
+    return handle
+
+
 # -- exchanges
 
 
+@one_line
 def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> None:
     not_default(method.exchange)
     if method.passive:
@@ -92,6 +112,7 @@ def check_same_exchange(channel: Channel, exchange: Exchange, method: m.Exchange
     arguments.check_equal(method.arguments, exchange.arguments, thing, ["alternate-exchange"])
 
 
+@one_line
 def exchange_delete(channel: Channel, method: m.ExchangeDelete) -> None:
     not_default(method.exchange)
     if method.exchange.startswith("amq."):
@@ -105,6 +126,7 @@ def exchange_delete(channel: Channel, method: m.ExchangeDelete) -> None:
         channel.connection.send(m.ExchangeDeleteOk(channel.number))
 
 
+@one_line
 def exchange_bind(channel: Channel, method: m.ExchangeBind) -> None:
     source, destination = exchange_pair(channel, method.source, method.destination)
     channel.vhost.bind(source, destination, method.routing_key, method.arguments)
@@ -112,6 +134,7 @@ def exchange_bind(channel: Channel, method: m.ExchangeBind) -> None:
         channel.connection.send(m.ExchangeBindOk(channel.number))
 
 
+@one_line
 def exchange_unbind(channel: Channel, method: m.ExchangeUnbind) -> None:
     """Taking away a binding that does not exist is fine, also when its ends do not."""
     not_default(method.source)
@@ -141,8 +164,9 @@ def unbind(
 # -- queues
 
 
+@one_line
 def queue_declare(channel: Channel, method: m.QueueDeclare) -> None:
-    if method.queue == REPLY_TO:
+    if method.queue == REPLY_TO or method.queue in channel.vhost.replies:
         channel.connection.send(m.QueueDeclareOk(channel.number, method.queue, 0, 1))
         return
     if method.passive:
@@ -200,6 +224,7 @@ def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> 
     arguments.check_equal(method.arguments, queue.table, thing)
 
 
+@one_line
 def queue_bind(channel: Channel, method: m.QueueBind) -> None:
     not_default(method.exchange)
     queue = named_queue(channel, method.queue)
@@ -209,6 +234,7 @@ def queue_bind(channel: Channel, method: m.QueueBind) -> None:
         channel.connection.send(m.QueueBindOk(channel.number))
 
 
+@one_line
 def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
     not_default(method.exchange)
     queue = channel.vhost.queues.get(method.queue) if method.queue else named_queue(channel, "")
@@ -218,12 +244,14 @@ def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
     channel.connection.send(m.QueueUnbindOk(channel.number))
 
 
+@one_line
 def queue_purge(channel: Channel, method: m.QueuePurge) -> None:
     count = named_queue(channel, method.queue).purge()
     if not method.no_wait:
         channel.connection.send(m.QueuePurgeOk(channel.number, count))
 
 
+@one_line
 def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
     count, consumers = remove_queue(channel, method)
     if not method.no_wait:

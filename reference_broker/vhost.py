@@ -224,8 +224,11 @@ class VirtualHost:
         target = queue.settings.dead_letter_exchange
         if target is None or (target and target not in self.exchanges):
             return
-        key, tells_last = queue.settings.dead_letter_routing_key, self.dialect.tells_last_death
-        dead = dead_letter(message, queue.name, reason, self.clock.now, target, key, tells_last)
+        key, dialect = queue.settings.dead_letter_routing_key, self.dialect
+        dead = dead_letter(
+            message, queue.name, reason, self.clock.now, target, key, dialect.tells_last_death,
+            dialect.dead_letters_keep_copies,
+        )
         for destination in self.route(target, dead):
             if reason == "rejected" or not goes_in_circles(dead, destination.name):
                 destination.publish(dead)

@@ -197,3 +197,8 @@ def test_topics_hold_at_once_and_no_longer_than_they_are_there(narrowed: Any, co
     assert narrowed.send(sent("zz")) == []
     core.permit_topics("guest", "/", {})
     assert narrowed.send(sent("a"), sent("b")) == []
+
+
+def test_an_impersonator_speaks_for_others(connect: Callable[..., Any], core: Broker) -> None:
+    core.access.users["guest"].tags = ("administrator", "impersonator")
+    assert connect().open().send(sent("k", "amq.topic", user_id="somebody")) == []

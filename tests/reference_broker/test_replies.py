@@ -35,3 +35,12 @@ def test_a_cancelled_address_is_gone(client, core):
     client.send(m.BasicConsume(1, 0, REPLY_TO, "answers", no_ack=True))
     assert client.send(m.BasicCancel(1, "answers")) == [m.BasicCancelOk(1, "answers")]
     assert not core.vhost.replies
+
+
+def test_an_address_is_a_queue_that_is_there_as_long_as_its_channel(client, connect):
+    client.send(m.BasicConsume(1, 0, REPLY_TO, "answers", no_ack=True))
+    address, other = ask(client), connect().open()
+    assert other.send(m.QueueDeclare(1, 0, address, passive=True)) == [m.QueueDeclareOk(1, address, 0, 1)]
+    client.send(m.ChannelClose(1, 200))
+    (close,) = other.send(m.QueueDeclare(1, 0, address, passive=True))
+    assert close.reply_code == 404
