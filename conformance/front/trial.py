@@ -62,7 +62,8 @@ def tell(
         try:
             rows = story(events, finding.at, finding.rule, profile)
         except Untellable as untellable:
-            return Told(untold=str(untellable))
+            why = str(untellable)
+            continue
         if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
             return Told(untold="it takes too long to be tried")
         if trial.over:
