@@ -32,6 +32,7 @@ from reference_broker.dialects import DIALECTS, DOCUMENTED
 
 BUDGET = EACH
 AGAIN = 3
+EACH_TIME = f"{AGAIN} of {AGAIN}"
 LONGEST_PAUSE = 10.0
 """Seconds of waiting in a story that is tried; who wants to wait longer runs the script."""
 MOST_ROWS = 600
@@ -54,10 +55,11 @@ def tell(
     history: Sequence[Event], kept: Sequence[Event], finding: Finding, profile: Profile, target: Target, wait: float,
     budget: float | None = None,
 ) -> Told:
-    """The shortest story that passes; else one that only a judge can tell from what a right broker does, which
-    `replay` has. `kept` is the slice, `history` all that there was; `wait` and `budget` in seconds."""
+    """The shortest story that passes each time; else one that does now and then, or that a right broker cannot play;
+    else one that only a judge can tell from what a right broker does, which `replay` has. `kept` is the slice,
+    `history` all that there was; `wait` and `budget` in seconds."""
     trial = Trial(target, wait, right=right(finding, profile), budget=BUDGET if budget is None else budget)
-    why, second, third = "", Told(), Told()
+    why, flaky, second, third = "", Told(), Told(), Told()
     for events in candidates(history, kept, finding):
         try:
             rows = story(events, finding.at, finding.rule, profile)
@@ -65,7 +67,8 @@ def tell(
             why = str(untellable)
             continue
         if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
-            return Told(untold="it takes too long to be tried")
+            why = why or "it takes too long to be tried"
+            break
         if trial.over:
             why = why or "there was no time left to try it"
             break
@@ -82,10 +85,12 @@ def tell(
             else:
                 continue
         told = trial.told(rows)
-        if honest == player.ELSE:
+        if honest == player.ELSE and told.reproduced == EACH_TIME:
             return told
+        if honest == player.ELSE:
+            flaky = flaky if flaky.story else told
         second = second if second.story else told
-    return next((one for one in (second, third) if one.story), Told(untold=why))
+    return next((one for one in (flaky, second, third) if one.story), Told(untold=why))
 
 
 def right(finding: Finding, profile: Profile) -> str:
