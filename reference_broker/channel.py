@@ -143,8 +143,13 @@ class Channel:
                 delivery.consumer.release()
         if fate is not acked:
             settle_down(deliveries)
+        connection = self.connection
         for delivery in deliveries:
-            if delivery.consumer is not None:
+            if delivery.consumer is None:
+                continue
+            if connection.gathering:
+                connection.thirsty[delivery.consumer] = None
+            else:
                 delivery.consumer.wake()
 
     def settle_stale(self, delivery: Delivery, fate: Fate) -> None:

@@ -19,6 +19,7 @@ import codec
 from codec import Content, Heartbeat, Method
 from codec import methods as m
 from codec.errors import ReplyCode
+from codec.methods import BasicAck
 from reference_broker import needs
 from reference_broker.access import Rights
 from reference_broker.channel import Channel
@@ -30,6 +31,7 @@ from reference_broker.outbox import Outbox
 
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
+    from reference_broker.prefetch import Consumer
 
 HEADER_FRAME = b"\x02"
 GREETING, RUNNING = Phase.GREETING, Phase.RUNNING
@@ -40,8 +42,8 @@ class Intake(Outbox):
     """The incoming side of one connection."""
 
     __slots__ = (
-        "assemblies", "blocked", "broken", "channels", "finished", "heard_at", "last_size", "parts", "phase", "reader",
-        "restricted", "waiting",
+        "assemblies", "blocked", "broken", "channels", "finished", "gathering", "heard_at", "last_size", "parts",
+        "phase", "reader", "restricted", "thirsty", "waiting",
     )
 
     READER: type[codec.FrameReader] = codec.ContentReader
@@ -63,6 +65,9 @@ class Intake(Outbox):
         """It has published during an alarm: the rest of what it sends waits until that is over."""
         self.restricted: Rights | None = None
         """What this user may do here; None: everything."""
+        self.gathering = False
+        self.thirsty: dict[Consumer, None] = {}
+        """Who has more room since the acks that are gathered."""
         self.heard_at = broker.clock.now
 
     @abstractmethod
@@ -102,18 +107,23 @@ class Intake(Outbox):
         """Take these frames, as far as there is room for what they have us say."""
         outgoing = self.outgoing
         for frame in frames:
+            if (type(frame) is BasicAck) is not self.gathering:
+                self.gather(not self.gathering)
             try:
                 if frame.channel and self.phase is RUNNING:
                     self.on_channel(frame.channel, frame)
                 else:
                     self.beside_channels(frame)
             except ChannelException as error:
+                self.gather(False)
                 self.close_channel(self.channels[frame.channel], error, self.offender(frame))
             except ConnectionException as error:
+                self.gather(False)
                 self.close(error, self.offender(frame))
             if len(self.outbox) > UNSAID or outgoing.held > outgoing.count or self.blocked:
                 self.waiting.extend(frames)
                 self.broker.dirty[self] = None
+        self.gather(False)
         if self.broken is not None and not self.waiting:
             broken, self.broken = self.broken, None  # without its traceback, which would keep what was read
             if not self.finished:
@@ -130,6 +140,14 @@ class Intake(Outbox):
             if problem is not None:
                 return problem, (assembly.method.CLASS_ID, assembly.method.METHOD_ID)
         return ConnectionException(ReplyCode.FRAME_ERROR, str(broken)), claimed_method(raw)
+
+    def gather(self, acks: bool) -> None:
+        """Acks that come one behind the other take effect in turn; whom they make room for is served after the last."""
+        self.gathering = acks
+        if self.thirsty and not acks:
+            consumers, self.thirsty = self.thirsty, {}
+            for consumer in consumers:
+                consumer.wake()
 
     def go_on(self) -> None:
         """With the frames that had to wait."""

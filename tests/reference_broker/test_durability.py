@@ -138,7 +138,7 @@ def refused(*options):
 
 def test_a_directory_that_is_none_is_one_line(tmp_path):
     Path(tmp_path, "file").touch()
-    assert re.fullmatch(r"reference-broker: cannot keep data in .*/file: File exists\n",
+    assert re.fullmatch(r"reference-broker: cannot keep data in .*/file: it is there, and no directory\n",
                         refused("--data", str(tmp_path / "file")))
 
 

@@ -124,3 +124,22 @@ def test_limits_do_not_leak(full, found_in):
         assert len(held) == len(full.connection.channels[1].unacked)
         full.publish("more")
         assert len(held) == 4
+
+
+def test_acks_that_come_together_are_all_taken_before_anybody_is_served(client):
+    client.queue()
+    client.send(m.BasicQos(1, 0, 2))
+    for tag in "xy":
+        client.consume(tag)
+    client.publish(*"abcdefg")
+    frames = client.send(*[m.BasicAck(1, tag) for tag in (1, 2, 3)])
+    assert [frame.consumer_tag for frame in frames if isinstance(frame, m.BasicDeliver)] == ["x", "x", "y"]
+
+
+def test_what_an_ack_made_room_for_is_delivered_before_a_later_one_fails(client):
+    client.queue()
+    client.send(m.BasicQos(1, 0, 1))
+    client.consume()
+    client.publish(*"ab")
+    frames = client.send(m.BasicAck(1, 1), m.BasicAck(1, 1))
+    assert [type(frame) for frame in (frames[0], frames[-1])] == [m.BasicDeliver, m.ChannelClose]
