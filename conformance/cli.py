@@ -220,7 +220,10 @@ def _broker(verbs: argparse._SubParsersAction[Parser]) -> None:
 def broker(options: argparse.Namespace) -> int:
     from reference_broker.__main__ import main as serve
 
-    return serve(options.options, "amqp-conformance broker")
+    try:
+        return serve(options.options, "amqp-conformance broker")
+    except SystemExit as ended:  # its own parser has said what is wrong, or has helped
+        return int(ended.code or GATE_OPEN)
 
 
 def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
