@@ -248,10 +248,10 @@ def invalid(name: str, queue: str, why: str) -> ChannelException:
 def check_equal(
     received: FieldTable, current: FieldTable, thing: str, names: Iterable[str] = KNOWN
 ) -> None:
-    """Refuse a declaration that differs from the first one in an argument that means something."""
+    """Refuse a declaration that differs from the first one in an argument that means something; 10.0 is not 10."""
     for name in names:
         mine, theirs = _find(received, name), _find(current, name)
-        if mine[1] != theirs[1]:
+        if (type(mine[1]), mine[1]) != (type(theirs[1]), theirs[1]):
             raise unequal(f"arg '{name}'", thing, *_words(mine, theirs))
 
 

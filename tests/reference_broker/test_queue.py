@@ -49,6 +49,11 @@ def test_a_server_named_queue_is_the_last_one_declared(client):
             {"arguments": {"x-max-length": 6}},
             "arg 'x-max-length' for queue 'q2' in vhost '/': received '6' but current is '5'",
         ),
+        (
+            {"arguments": {"x-message-ttl": 10}},
+            {"arguments": {"x-message-ttl": 10.0}},
+            "arg 'x-message-ttl' for queue 'q2' in vhost '/': received '10.0' but current is '10'",
+        ),
     ],
 )
 def test_an_unequal_declaration_is_refused(client, first, second, why):
