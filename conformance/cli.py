@@ -222,8 +222,10 @@ def broker(options: argparse.Namespace) -> int:
 
     try:
         return serve(options.options, "amqp-conformance broker")
-    except SystemExit as ended:  # its own parser has said what is wrong, or has helped
-        return int(ended.code or GATE_OPEN)
+    except SystemExit as ended:
+        if not ended.code:
+            raise  # it has helped
+        return int(ended.code)  # its own parser has said what is wrong
 
 
 def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
