@@ -1,15 +1,5 @@
-"""What all tests share: with xdist, a file stays in one process, and everything that needs our Spark session as well.
+"""What all tests share: with xdist, `--dist loadfile` keeps a file in one process.
 
-A Spark session costs ten seconds and a gigabyte, so there is one for all of them. Tests that start Spark in processes
-of their own go with their file, beside them. `--dist loadgroup` follows this.
+So what a file sets up for all its tests (a capture, a Spark session, which costs ten seconds and a gigabyte) is set up
+once for them. There are as many Spark sessions as processes that meet Spark, and they work side by side.
 """
-
-from __future__ import annotations
-
-import pytest
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        group = "spark" if "spark" in getattr(item, "fixturenames", ()) else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
