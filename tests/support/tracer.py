@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from conformance.events import Event
@@ -23,6 +24,13 @@ class Tracer:
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
         self.port = int(said.split("127.0.0.1:")[1].split()[0])
+
+    def ended(self) -> None:
+        """Waits until a connection's end is on disk, which takes a second. Raises AssertionError after a minute."""
+        begin = time.monotonic()
+        while not any('"kind":"end"' in path.read_text() for path in self.out.glob("*.jsonl")):
+            assert time.monotonic() - begin < 60, "no connection ends"
+            time.sleep(0.02)
 
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Exit code, and what it printed."""
