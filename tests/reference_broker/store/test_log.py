@@ -41,10 +41,22 @@ def test_a_torn_end_is_cut_wherever_it_is_torn(disk):
         found, log = recovered(torn)
         assert found == ([(1, b"first")] if length >= first else [])
         assert bool(log.notes) == (length not in (0, len(MAGIC), first))
-        good = next((good for good in (first, len(MAGIC)) if length >= good), 0)
+        good = first if length >= first else len(MAGIC)
         assert torn.contents()[name_of(1)] == whole[:good]
         assert recovered(torn)[0] == found
         assert not recovered(torn)[1].notes
+
+
+def test_a_segment_that_was_begun_and_never_written_is_no_damage_when_it_is_older(disk):
+    append(Log(disk), 1, b"a")
+    for written in (b"", MAGIC[:3]):
+        disk.files[name_of(2)] = FakeFile(disk, written)
+        recovered(disk)
+        append(Log(disk), 3, b"c")
+        found, log = recovered(disk)
+        assert found == [(1, b"a"), (3, b"c")]
+        assert not log.notes
+        disk.remove(name_of(3))
 
 
 def test_any_flipped_bit_is_seen(disk):
