@@ -1,9 +1,9 @@
 """Segments on a disk: recovered once, then only appended to.
 
-`recover` reads them all. What is torn at the end of the newest is cut off: nobody was ever told that it is there; one that
-was begun and never written is made a whole one without blocks, as it will be an older one soon. What is not readable
-in an older one was damaged later, by no crash of ours; it is put aside under another name, and reading goes on behind
-it, since each segment stands on its own definitions. Segments go from the oldest on, so one that is
+`recover` reads them all. What is torn at the end of the newest is cut off: nobody was ever told that it is there; one
+that was begun and never written is made a whole one without blocks, as it will be an older one soon. What is not
+readable in an older one was damaged later, by no crash of ours; it is put aside under another name, and reading goes on
+behind it, since each segment stands on its own definitions. Segments go from the oldest on, so one that is
 missing among the others says that all before it were to go.
 
 `append` writes blocks of one segment and syncs it. If that fails, none of it counts: the next attempt writes all of it
