@@ -30,7 +30,9 @@ def run(
 def test_a_right_broker_is_explained(target: Target, queue_type: str, scheduler: Scheduler) -> None:
     outcome = run(target, queue_type, scheduler)
     assert outcome.judgement.findings == []
-    assert outcome.judgement.exercised["RQ-005"] > 5
+    assert outcome.histories >= 10
+    if scheduler == "lockstep":  # pipelined, what can be proved hangs on the interleaving
+        assert outcome.judgement.exercised["RQ-005"] > 5
 
 
 def test_returns_that_are_kept_for_one_client_have_no_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
