@@ -2,4 +2,14 @@
 
 So what a file sets up for all its tests (a capture, a Spark session, which costs ten seconds and a gigabyte) is set up
 once for them. There are as many Spark sessions as processes that meet Spark, and they work side by side.
+
+Hypothesis draws the same examples everywhere, so that a change is to blame for what fails after it, and not the day;
+`pytest tests --hypothesis-profile=default` goes looking for new ones.
 """
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("everywhere-alike", derandomize=True, database=None, deadline=None, print_blob=True)
+settings.load_profile("everywhere-alike")
