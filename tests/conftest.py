@@ -4,12 +4,15 @@ So what a file sets up for all its tests (a capture, a Spark session, which cost
 once for them. There are as many Spark sessions as processes that meet Spark, and they work side by side.
 
 Hypothesis draws the same examples everywhere, so that a change is to blame for what fails after it, and not the day;
-`pytest tests --hypothesis-profile=default` goes looking for new ones.
+`pytest tests --hypothesis-profile=default` goes looking for new ones. How long an example takes tells of the machine.
 """
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("everywhere-alike", derandomize=True, database=None, deadline=None, print_blob=True)
+settings.register_profile(
+    "everywhere-alike", derandomize=True, database=None, deadline=None, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("everywhere-alike")
