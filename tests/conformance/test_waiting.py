@@ -89,27 +89,48 @@ def test_a_broker_that_never_comes_to_an_end_is_left_by_its_events(monkeypatch: 
         assert time.monotonic() - began < 5
 
 
-def test_a_history_is_left_when_its_time_is_over() -> None:
+class Clock:
+    """Stands still, or goes a little with each look at it."""
+
+    now, pace = 1000.0, 0.0
+
+    def monotonic(self) -> float:
+        self.now += self.pace
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time by which stages wait."""
+    made = Clock()
+    monkeypatch.setattr(waiting, "time", made)
+    return made
+
+
+def test_a_history_is_left_when_its_time_is_over(clock: Clock) -> None:
     with serving(contrary) as url:
-        stage = stage_on(url, deadline=0.05)
+        stage = stage_on(url, deadline=5.0)
         channel = stage.channel()
-        began = time.monotonic()
-        with pytest.raises(Endless, match="limits: 1 s"):
-            while time.monotonic() - began < 20:
+        clock.pace = 0.05
+        begun = clock.now
+        with pytest.raises(Endless, match="limits: 60 s"):
+            while True:
                 channel.ack(1)
                 stage.settles(lambda: False)
-        assert time.monotonic() - began < 10
+        assert 59 < clock.now - begun < 61
         stage.cut()
 
 
-def test_who_talks_and_still_owes_is_given_up_for_good() -> None:
+def test_who_talks_and_still_owes_is_given_up_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although it is never silent for as long as a deadline."""
+    monkeypatch.setattr(waiting, "PATIENCE", 0.01)
     with serving(talkative) as url:
-        stage = stage_on(url, deadline=0.1)
+        stage = stage_on(url, deadline=60.0)
         first = stage.channel()
         first.send(m.ChannelOpen(2))
         began = time.monotonic()
         assert not stage.quiesce()
-        assert waiting.PATIENCE * 0.1 <= time.monotonic() - began < 10
+        assert waiting.PATIENCE * 60.0 <= time.monotonic() - began < 60.0
         assert stage.events[-1].kind == events.DEADLINE
         stage.cut()
 
@@ -154,13 +175,19 @@ def test_several_connections_are_read_together(stage: Stage) -> None:
     assert stage.finish().findings == []
 
 
-def test_a_hurry_slows_down_and_ends(stage: Stage) -> None:
-    stage.deadline = 0.3
-    hurry, looks = waiting.Hurry(stage), 0
-    _ = stage.connection
+def test_a_hurry_slows_down_and_ends(stage: Stage, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def pump(timeout: float) -> None:
+        pauses.append(timeout)
+        clock.now += timeout
+
+    monkeypatch.setattr(stage, "pump", pump)
+    hurry = waiting.Hurry(stage)
     while not hurry.over:
         hurry.wait()
-        looks += 1
-    assert 5 <= looks <= 20
+    assert pauses[:7] == [0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.1]
+    assert set(pauses[7:]) == {waiting.Hurry.LATER}
+    assert stage.deadline < sum(pauses) < stage.deadline + 2 * waiting.Hurry.LATER
     hurry.again()
     assert not hurry.over
