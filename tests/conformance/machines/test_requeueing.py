@@ -17,7 +17,7 @@ DOCUMENTED = profiles.load("documented")
 
 
 def run(
-    target: Target, queue_type: str, scheduler: Scheduler, examples: int = 10, deadline: float = 2.0,
+    target: Target, queue_type: str, scheduler: Scheduler, examples: int = 10, deadline: float = 10.0,
 ) -> MachineOutcome:
     return run_requeueing(
         target, DOCUMENTED, lambda: Recorder("run", "reference"), queue_type, scheduler, examples, 30, 1,

@@ -34,7 +34,7 @@ class Run:
         self.told: list[tuple[Judgement, Sequence[Event], str]] = []
         self.outcome: MachineOutcome = run_settlement(
             target, PROFILE, lambda: Recorder("run", "reference", self.recorded.append), "classic", scheduler,
-            examples, 20, seed, self.tell, deadline=2.0,
+            examples, 20, seed, self.tell, deadline=10.0,
         )
 
     def tell(self, judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None:

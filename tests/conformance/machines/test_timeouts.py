@@ -21,12 +21,14 @@ REACHED = {
 }
 
 
-def run(machine: search.Machine, examples: int, *mutants: str, ours: bool = True) -> MachineOutcome:
+def run(
+    machine: search.Machine, examples: int, *mutants: str, ours: bool = True, deadline: float = 10.0,
+) -> MachineOutcome:
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants) as broker:
         around = Around(Admin(broker.admin_url), broker.advance if ours else None)
         return search.run(
             machine, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("run", "reference"),
-            "quorum", "lockstep", examples, 40, 1, deadline=0.5, around=around,
+            "quorum", "lockstep", examples, 40, 1, deadline=deadline, around=around,
         )
 
 
@@ -48,7 +50,7 @@ def test_a_wrong_one_is_found(
     machine: search.Machine, mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
-    assert rule in run(machine, 40, mutant).broken
+    assert rule in run(machine, 40, mutant, deadline=0.5).broken
 
 
 def test_where_time_is_not_ours_it_is_not_played() -> None:
