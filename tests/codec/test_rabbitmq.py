@@ -30,7 +30,7 @@ class Connection:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self.socket = socket.create_connection((parts.hostname, parts.port or 5672), timeout=10)
+        self.socket = socket.create_connection((parts.hostname, parts.port or 5672), timeout=60)
         self.reader, self.frames = codec.FrameReader(), list[codec.Frame]()
         user, password = unquote(parts.username or "guest"), unquote(parts.password or "guest")
         self.socket.sendall(codec.ProtocolHeader().encode())

@@ -34,7 +34,7 @@ class Line:
     def __init__(self, url, mark=MARK):
         self.mark = mark.encode()
         at = urlsplit(url)
-        self.socket = socket.create_connection((at.hostname, at.port or 5672), timeout=20)
+        self.socket = socket.create_connection((at.hostname, at.port or 5672), timeout=60)
         self.reader = codec.FrameReader()
         self.heard = []
         login = f"\0{at.username or 'guest'}\0{at.password or 'guest'}".encode()

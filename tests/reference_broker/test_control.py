@@ -27,7 +27,7 @@ def asking(broker: ReferenceBroker) -> Ask:
     def ask(method: str, path: str, content: object = None) -> Any:
         body = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(base + path, body, {"Authorization": login}, method=method)
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read()
         return json.loads(text) if text else None
 
@@ -146,7 +146,7 @@ def test_mutants_and_liberties_by_http() -> None:
 
 
 def test_a_connection_serves_many_requests(ask: Ask) -> None:
-    client = http.client.HTTPConnection(ask.place, timeout=5)
+    client = http.client.HTTPConnection(ask.place, timeout=60)
     login = {"Authorization": "Basic " + base64.b64encode(b"guest:guest").decode()}
     for _ in range(3):
         client.request("HEAD", "/api/overview", headers=login)
@@ -165,6 +165,6 @@ def test_a_connection_serves_many_requests(ask: Ask) -> None:
 ])
 def test_http_itself(ask: Ask, head: str, status: int) -> None:
     host, _, port = ask.place.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(f"{head}\r\n\r\n".encode())
         assert connection.recv(64).startswith(f"HTTP/1.1 {status} ".encode())

@@ -127,7 +127,7 @@ class Line:
 
     def __init__(self, peer):
         host, port, user, password = peer
-        self.socket = socket.create_connection((host, port), timeout=10)
+        self.socket = socket.create_connection((host, port), timeout=60)
         self.reader = codec.FrameReader()
         self.seen = []
         properties = values.table({"capabilities": {"consumer_cancel_notify": True}})

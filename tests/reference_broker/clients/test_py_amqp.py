@@ -58,7 +58,7 @@ def test_consume_reject_and_redelivery(connection, channel):
     channel.basic_publish(amqp.Message("1"), routing_key="q")
     channel.basic_consume("q", callback=take)
     while len(seen) < 2:
-        connection.drain_events(timeout=30)
+        connection.drain_events(timeout=60)
     assert seen == [("1", False), ("1", True)]
 
 
@@ -67,7 +67,7 @@ def test_a_deleted_queue_cancels_its_consumer(connection, channel):
     channel.basic_consume("q", "c", callback=print, on_cancel=cancelled.append)
     connection.channel().queue_delete("q")
     while not cancelled:
-        connection.drain_events(timeout=30)
+        connection.drain_events(timeout=60)
     assert cancelled == ["c"]
 
 
