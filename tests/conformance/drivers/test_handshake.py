@@ -29,6 +29,11 @@ def refusal(target: Target, recorder: Recorder) -> Unreachable:
     return refused.value
 
 
+def impatient(target: Target, milliseconds: int) -> Target:
+    """Where something is waited for in vain."""
+    return Target(target.host, target.port, options={**target.options, "connection_timeout": str(milliseconds)})
+
+
 def test_a_handshake_is_part_of_the_history(serve: Serve, recorder: Recorder, log: list[Event]) -> None:
     target = serve(lambda peer: (peer.welcome(), peer.sock.recv(1)))
     connection = RawConnection.open(target, recorder, "c1")
@@ -109,7 +114,7 @@ def test_http_that_waits_for_more(serve: Serve, recorder: Recorder) -> None:
         peer.sock.recv(65536)
         peer.sock.recv(1)
 
-    refused = refusal(serve(script), recorder)
+    refused = refusal(impatient(serve(script), 2000), recorder)
     assert refused.layer == "header"
     assert "speaks HTTP" in refused.message
 
@@ -121,7 +126,8 @@ def test_another_protocol_version(serve: Serve, recorder: Recorder) -> None:
 
 
 def test_a_port_that_says_nothing(serve: Serve, recorder: Recorder) -> None:
-    refused = refusal(serve(lambda peer: (peer.sock.recv(65536), peer.sock.recv(65536))), recorder)
+    mute = serve(lambda peer: (peer.sock.recv(65536), peer.sock.recv(65536)))
+    refused = refusal(impatient(mute, 400), recorder)
     assert refused.layer == "header"
     assert "says nothing" in refused.message
 
@@ -143,13 +149,13 @@ def test_a_port_that_hangs_up_while_the_header_is_sent(
         connected.set()
         gone = select.poll()
         gone.register(wire, select.POLLHUP)
-        assert gone.poll(5000)
+        assert gone.poll(60_000)
         return wire
 
     monkeypatch.setattr(Wire, "connect", when_it_is_gone)
 
     def script(peer: Any) -> None:
-        connected.wait(5)
+        connected.wait(60)
         peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     refused = refusal(serve(script), recorder)
@@ -198,7 +204,7 @@ def test_a_vhost_that_does_not_open(serve: Serve, recorder: Recorder, text: str,
 
 
 def test_a_broker_that_stops_half_way(serve: Serve, recorder: Recorder) -> None:
-    refused = refusal(serve(lambda peer: (peer.tune(), peer.sock.recv(1))), recorder)
+    refused = refusal(impatient(serve(lambda peer: (peer.tune(), peer.sock.recv(1))), 2000), recorder)
     assert refused.layer == "vhost"
     assert "connection.open-ok" in refused.message
 

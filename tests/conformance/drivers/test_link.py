@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,24 @@ from conformance.recorder import Recorder
 Serve = Callable[[Callable[[Any], None]], Target]
 
 
+def opened(serve: Serve, recorder: Recorder, script: Callable[[Any], object], **how: Any) -> RawConnection:
+    """A connection to a server that plays the script when our side, too, is through with the handshake."""
+    through = threading.Event()
+
+    def played(peer: Any) -> None:
+        peer.welcome()
+        assert through.wait(60)
+        script(peer)
+
+    connection = RawConnection.open(serve(played), recorder, "c1", **how)
+    through.set()
+    return connection
+
+
 def until(connection: RawConnection, done: Callable[[Event], bool]) -> Event:
     """Reads until an event that is `done` comes."""
     for _ in range(50):
-        for event in connection.receive(0.2):
+        for event in connection.receive(1.0):
             if done(event):
                 return event
     raise AssertionError("it did not come")
@@ -33,7 +48,7 @@ def told(log: list[Event], since: int) -> list[str]:
 
 
 def test_a_send_is_logged_before_it_leaves(serve: Serve, recorder: Recorder, log: list[Event]) -> None:
-    connection = RawConnection.open(serve(lambda peer: (peer.welcome(), peer.sock.recv(1))), recorder, "c1")
+    connection = opened(serve, recorder, lambda peer: peer.sock.recv(1))
     since = len(log)
     connection.queue(m.ChannelOpen(1), (m.BasicPublish(1, routing_key="q"), b"body", {"message_id": "m1"}))
     assert told(log, since) == [">channel.open", ">basic.publish"]
@@ -47,11 +62,10 @@ def test_what_is_sent_together_leaves_in_one_piece(serve: Serve, recorder: Recor
     received: list[bytes] = []
 
     def script(peer: Any) -> None:
-        peer.welcome()
         received.append(peer.sock.recv(65536))
         peer.sock.close()
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     sent = (m.ChannelOpen(1), m.BasicQos(1, 0, 5, False))
     connection.send(*sent)
     until(connection, ended)
@@ -72,10 +86,9 @@ def test_broken_octets_are_sent_and_logged_as_what_they_are(
     received: list[bytes] = []
 
     def script(peer: Any) -> None:
-        peer.welcome()
         received.append(peer.sock.recv(65536))
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     since = len(log)
     connection.send(octets)
     assert told(log, since) == logged
@@ -88,13 +101,12 @@ def test_closes_are_answered_after_all_that_came_with_them(
     serve: Serve, recorder: Recorder, log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
-        peer.welcome()
         peer.send(m.ChannelClose(1, 406, "no", 60, 80), m.ChannelOpenOk(2))
         peer.expect(m.ChannelCloseOk)
         peer.send(m.ConnectionClose(0, 541, "ouch", 0, 0))
         peer.expect(m.ConnectionCloseOk)
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     since = len(log)
     until(connection, ended)
     assert told(log, since) == [
@@ -107,11 +119,10 @@ def test_closes_are_answered_after_all_that_came_with_them(
 
 def test_close_ok_can_be_held_back(serve: Serve, recorder: Recorder, log: list[Event]) -> None:
     def script(peer: Any) -> None:
-        peer.welcome()
         peer.send(m.ChannelClose(3, 406, "no", 60, 80))
         peer.expect(m.ChannelCloseOk)
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     connection.holding = True
     until(connection, lambda event: event.method == "channel.close")
     assert log[-1].method == "channel.close"
@@ -124,13 +135,12 @@ def test_content_in_pieces_is_one_event(serve: Serve, recorder: Recorder) -> Non
     content = codec.content(m.BasicDeliver(1, "c", 1, False, "", "q"), b"x" * 20_000, frame_max=4096, message_id="m1")
 
     def script(peer: Any) -> None:
-        peer.welcome()
         for octet in (content[:1], content[1:9], content[9:5000], content[5000:]):
             peer.sock.sendall(octet)
         peer.expect(m.ConnectionClose)
         peer.send(m.ConnectionCloseOk(0))
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     delivery = until(connection, lambda event: event.kind == events.METHOD)
     assert (delivery.delivery_tag, delivery.message, delivery.body_size) == (1, "m1", 20_000)
     assert delivery.raw == content
@@ -142,11 +152,10 @@ def test_octets_that_are_no_frame_end_the_connection(
     serve: Serve, recorder: Recorder, log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
-        peer.welcome()
         peer.sock.sendall(m.ChannelOpenOk(1).encode() + m.ChannelOpenOk(2).encode()[:-1] + b"\x00")
         peer.sock.recv(1)
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     since = len(log)
     until(connection, ended)
     assert told(log, since) == ["<channel.open-ok", "<malformed", "-end"]
@@ -155,7 +164,7 @@ def test_octets_that_are_no_frame_end_the_connection(
 def test_a_lost_connection_is_an_event_and_then_refuses(
     serve: Serve, recorder: Recorder, log: list[Event],
 ) -> None:
-    connection = RawConnection.open(serve(lambda peer: peer.welcome()), recorder, "c1")
+    connection = opened(serve, recorder, lambda peer: None)
     until(connection, ended)
     assert connection.receive(0.1) == []
     with pytest.raises(ConnectionLost):
@@ -168,11 +177,10 @@ def test_the_last_words_of_a_peer_that_is_gone_are_still_read(
     serve: Serve, recorder: Recorder, log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
-        peer.welcome()
         peer.expect(m.ChannelOpen)
         peer.send(m.ConnectionClose(0, 320, "CONNECTION_FORCED - going down", 0, 0))
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     since = len(log)
     connection.send(m.ChannelOpen(1))
     while connection.alive:
@@ -189,13 +197,12 @@ def test_both_sides_may_have_full_buffers(
     much = codec.content(m.BasicDeliver(1, "c", 1, False, "", "q"), b"x" * 8000) * 1500
 
     def script(peer: Any) -> None:
-        peer.welcome()
         peer.sock.sendall(much)
         left = len(much)
         while left > 0:
             left -= len(peer.sock.recv(1 << 20))
 
-    connection = RawConnection.open(serve(script), recorder, "c1")
+    connection = opened(serve, recorder, script)
     connection.send(much)
     while connection.alive:
         connection.receive(2)
@@ -206,11 +213,10 @@ def test_heartbeats_are_sent_when_they_are_due(
     serve: Serve, recorder: Recorder, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def script(peer: Any) -> None:
-        peer.welcome()
         while isinstance(peer.reader.feed(peer.sock.recv(65536))[0], codec.Heartbeat):
             peer.sock.sendall(codec.Heartbeat().encode())
 
-    connection = RawConnection.open(serve(script), recorder, "c1", heartbeat=10)
+    connection = opened(serve, recorder, script, heartbeat=10)
     assert connection.receive() == [], "none is due yet"
     now = [1000.0]
     monkeypatch.setattr("conformance.drivers.link.time.monotonic", lambda: now[0])
