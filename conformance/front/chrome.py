@@ -49,9 +49,11 @@ class Chrome:
         os.close(read)
         os.close(write)
         self._number, self._rest, self._session = 0, b"", ""
+        self._loaded: set[str] = set()
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Page.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The answer to one call of the browser's protocol."""
@@ -74,16 +76,21 @@ class Chrome:
                 raise BrowserFailed("the browser is gone")
             self._rest += got
         line, _, self._rest = self._rest.partition(b"\0")
-        return dict(json.loads(line))
+        said = dict(json.loads(line))
+        if said.get("method") == "Page.lifecycleEvent" and said["params"]["name"] == "load":
+            self._loaded.add(said["params"]["loaderId"])
+        return said
 
     def open(self, url: str, *, width: int = 1440, height: int = 1000, scale: int = 1, scripted: bool = True) -> None:
         """Opens a page in a window of this size; comes back when it is loaded and, with its script, settled."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
                   mobile=False)
         self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=url)
-        while self._read().get("method") != "Page.loadEventFired" or self.js("location.href") == "about:blank":
-            pass
+        answer = self.call("Page.navigate", url=url)
+        if "errorText" in answer:
+            raise BrowserFailed(f"{url}: {answer['errorText']}")
+        while answer["loaderId"] not in self._loaded:  # which may have come before the answer
+            self._read()
         if scripted:
             self.settled()
 
