@@ -26,7 +26,7 @@ from pyarrow import parquet
 
 from reports import parquet as recorded
 from reports.pipeline import places
-from reports.pipeline.ingest import ARROW, BLOCK, batches_of, tasks
+from reports.pipeline.ingest import ARROW, BLOCK, WORDS, batches_of, tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,13 +41,15 @@ _WRITTEN = pa.schema([("run", pa.string()), ("shard", pa.int32()), ("events", pa
 BAND = 16
 """Events that come in no order are packed by 2**BAND numbers of seq."""
 
-_SHARD = pa.schema([*(field for field in ARROW if field.name != "run"), ("island", pa.string())])
-_OWN = ("seq", "time_ns", "message_id", "arguments", "body_hash", "raw", "extra")
+_WORD = pa.dictionary(pa.int32(), pa.string())
+_EVENTS = pa.schema([(one.name, _WORD if one.name in WORDS else one.type) for one in ARROW if one.name != "run"])
+_SHARD = _EVENTS.append(pa.field("island", _WORD))
+_OWN = ("seq", "time_ns", "delivery_tag", "message_id", "arguments", "body_hash", "raw", "extra")
 _ALIKE = [name for name in _SHARD.names if name not in _OWN]
 _SOUGHT = ["kind", "seq", "time_ns"]
 _CODEC = "zstd"
 _ROWS, _OCTETS = 1 << 16, 24 << 20
-_PENDING, _RUN = 1 << 14, 32
+_PENDING, _RUN, _TAKEN = 1 << 14, 32, 1 << 13
 _ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(32)))
 
 Row = tuple[str, str, str, int, int, bytes]
@@ -67,7 +69,10 @@ class Block(NamedTuple):
 
     @property
     def events(self) -> pa.RecordBatch:
-        return unpacked(self.packed, self.octets)
+        """Its events in the columns of a shard."""
+        found = unpacked(self.packed, self.octets)
+        columns = map(_worded, (found.column(name) for name in _EVENTS.names), _EVENTS.types)
+        return pa.RecordBatch.from_arrays(list(columns), schema=_EVENTS)
 
 
 def read(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
@@ -89,7 +94,7 @@ def of_file(file: Path) -> Iterator[pa.RecordBatch]:
     recorded.headers(file)
     with parquet.ParquetFile(file, pre_buffer=False) as source:
         for group in range(source.num_row_groups):
-            if known := places.named(source, file, group):
+            if known := places.named(file, group):
                 yield _rows((run, history, "", first, 0, place) for run, history, first, place in known)
             else:
                 yield from packed(places.batches(source, group, BLOCK))
@@ -169,6 +174,11 @@ def _row(part: pa.RecordBatch, apart: bool) -> Row:
 # -- to shards
 
 
+def _worded(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Words in dictionaries: what is merged and written is then their numbers."""
+    return column if column.type == wanted else column.dictionary_encode()
+
+
 def _blocks(batch: pa.RecordBatch) -> Iterator[Block]:
     columns = [batch.column(name) for name in Block._fields]
     for at in range(batch.num_rows):
@@ -181,7 +191,7 @@ def _write(path: Path, blocks: Iterable[Block]) -> int:
     rows = 0
     try:
         with parquet.ParquetWriter(
-            aside, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=_SOUGHT,
+            aside, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=_SOUGHT, store_schema=False,
         ) as writer:
             for table in _groups_of(_sorted(blocks)):
                 writer.write_table(table)
@@ -200,18 +210,18 @@ def _groups_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         held.append(batch)
         rows, octets = rows + batch.num_rows, octets + batch.nbytes
         if rows >= _ROWS or octets >= _OCTETS:
-            yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(held).unify_dictionaries()
             held, rows, octets = [], 0, 0
     if held:
-        yield pa.Table.from_batches(held)
+        yield pa.Table.from_batches(held).unify_dictionaries()
 
 
 def _sorted(blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
     """The events of a shard in their order, in its columns."""
     for (_, island), own in groupby(blocks, attrgetter("history", "island")):
         for batch in _merged(own):
-            named = pa.array([island], pa.string()).take(pa.array(np.zeros(batch.num_rows, np.int8)))
-            yield batch.drop_columns(["run"]).append_column("island", named)
+            named = pa.DictionaryArray.from_arrays(np.zeros(batch.num_rows, np.int32), [island])
+            yield batch.append_column("island", named)
 
 
 def _merged(blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
@@ -227,15 +237,13 @@ def _merged(blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
             yield from early
             waiting, rows = late, sum(batch.num_rows for batch in late)
             most = max(_PENDING, 2 * rows)
-        events = block.events
-        waiting.append(events)
-        rows, last = rows + events.num_rows, max(last, events.column("seq")[-1].as_py())
+        waiting.append(block.events)
+        rows, last = rows + waiting[-1].num_rows, max(last, waiting[-1].column("seq").to_numpy().max())
     yield from _in_order(waiting)
 
 
 def _in_order(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    if len(waiting) < 2:
-        yield from waiting
+    if not waiting:
         return
     seq = np.concatenate([batch.column("seq").to_numpy() for batch in waiting])
     order = np.argsort(seq, kind="stable")
@@ -243,7 +251,9 @@ def _in_order(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     source = np.searchsorted(starts, order, "right") - 1
     turns = np.flatnonzero((np.diff(order) != 1) | (np.diff(source) != 0)) + 1
     if len(turns) * _RUN > len(order):
-        yield pa.concat_batches(waiting).take(pa.array(order))
+        whole = waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+        for begin in range(0, len(order), _TAKEN):
+            yield whole.take(pa.array(order[begin:begin + _TAKEN]))
         return
     for begin, end in zip([0, *turns], [*turns, len(order)], strict=True):
         yield waiting[source[begin]].slice(order[begin] - starts[source[begin]], end - begin)

@@ -1,8 +1,10 @@
 """Rows of Parquet that stay where they are: what is shuffled names them, and the worker that has the shard reads them.
 
-A recording in Parquet whose row groups are of one history each, in order, need not be packed, sent and unpacked: the
-first look takes its keys only. A *place* says which rows of which row group are meant. A row group of more histories
-would be read once for each of them, so more than MOST of them are not named but packed, and so are rows out of order.
+A recording in Parquet whose row groups are of one history each need not be packed, sent and unpacked: the first look
+takes its keys only. A *place* says which rows of which row group are meant. A row group of more histories would be read
+once for each of them, so more than MOST of them are not named but packed. Rows out of order are sorted by who reads
+them, if they are near each other: no more than SPREAD times as many numbers of seq as there are rows. If they were
+from all over a history, too much would have to wait for the rest of it; so they are packed.
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import parquet
 
-from reports.pipeline.ingest import ARROW
+from reports.pipeline.ingest import ARROW, WORDS
 
-MOST = 2
-ROWS, OCTETS = 1 << 17, 1 << 26
+MOST, SPREAD = 2, 4
+ROWS, OCTETS = 1 << 17, 5 << 24
 """What a reader has to hold at once, of a row group as it lies in memory."""
 _KEYS = "run", "history", "seq"
 
@@ -27,24 +31,31 @@ Named = tuple[str, str, int, bytes]
 """Run, history, number of the first event, and the place."""
 
 
-def named(source: parquet.ParquetFile, file: Path, group: int) -> list[Named]:
+def named(file: Path, group: int) -> list[Named]:
     """The rows of this row group by their places; none where they had better be packed."""
+    source = _opened(*_now(file))
     about = source.metadata.row_group(group)
     if not 0 < about.num_rows <= ROWS or about.total_byte_size > OCTETS:
         return []
     keys = source.read_row_group(group, columns=list(_KEYS), use_threads=False)
-    columns = [keys.column(name).combine_chunks() for name in _KEYS]
-    changes = np.zeros(about.num_rows - 1, np.bool_)
-    for column in columns[:2]:
-        coded = column.dictionary_encode().indices.to_numpy()
-        changes |= coded[1:] != coded[:-1]
-    begins = [0, *(np.flatnonzero(changes) + 1).tolist()]
-    if len(begins) > MOST or np.any(~changes & (np.diff(columns[2].to_numpy()) < 0)):
+    run, history, seq = (keys.column(name).combine_chunks() for name in _KEYS)
+    changes = np.logical_or.reduce([np.diff(_coded(column)) != 0 for column in (run, history)])
+    begins = [0, *(np.flatnonzero(changes) + 1).tolist(), about.num_rows]
+    if len(begins) - 1 > MOST:
         return []
-    return [
-        (*(column[begin].as_py() for column in columns), _place(file, group, begin, end))
-        for begin, end in zip(begins, [*begins[1:], about.num_rows], strict=True)
-    ]
+    found = []
+    for begin, end in pairwise(begins):
+        numbers = seq[begin:end].to_numpy()
+        first = int(numbers.min())
+        if np.any(np.diff(numbers) < 0) and int(numbers.max()) - first >= SPREAD * (end - begin):
+            return []
+        found.append((run[begin].as_py(), history[begin].as_py(), first, _place(file, group, begin, end)))
+    return found
+
+
+def _coded(column: pa.Array) -> NDArray[np.int32]:
+    codes: NDArray[np.int32] = column.dictionary_encode().indices.to_numpy()
+    return codes
 
 
 def _place(file: Path, group: int, begin: int, end: int) -> bytes:
@@ -52,10 +63,9 @@ def _place(file: Path, group: int, begin: int, end: int) -> bytes:
 
 
 def rows(place: bytes) -> pa.RecordBatch:
-    """The events there, in the columns of `ingest`."""
+    """The events there as they lie, in the columns of `ingest`, words in dictionaries."""
     file, group, begin, end = json.loads(place)
-    known = Path(file).stat()
-    source = _opened(file, known.st_mtime_ns, known.st_size)
+    source = _opened(*_now(Path(file)))
     return whole(source.read_row_group(group, columns=ARROW.names, use_threads=False)).slice(begin, end - begin)
 
 
@@ -70,7 +80,13 @@ def batches(source: parquet.ParquetFile, group: int, size: int) -> Iterator[pa.R
     yield from source.iter_batches(size, row_groups=[group], columns=ARROW.names, use_threads=False)
 
 
+def _now(file: Path) -> tuple[str, int, int]:
+    """The file, when it was written last, and its size."""
+    known = file.stat()
+    return str(file), known.st_mtime_ns, known.st_size
+
+
 @lru_cache(maxsize=16)
 def _opened(file: str, *state: int) -> parquet.ParquetFile:
-    """Opened once, as what it says of its row groups is long; `state`: when it was written last, and its size."""
-    return parquet.ParquetFile(file, pre_buffer=False)
+    """Opened once, as what it says of its row groups is long. Words stay in the dictionaries that they are in."""
+    return parquet.ParquetFile(file, pre_buffer=False, read_dictionary=["run", *WORDS])

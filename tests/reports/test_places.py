@@ -53,6 +53,8 @@ def packed(file: Path) -> list[bool]:
 
 ODD, EVEN = events("a", range(1, 400, 2)), events("a", range(2, 400, 2))
 OTHER = events("b", range(1, 300))
+NEAR, FAR = list(reversed(ODD)), events("a", (7 * number % 2000 for number in range(1, 400)))
+"""Out of order: numbers that are near each other, and numbers from all over a history."""
 
 
 @pytest.mark.parametrize(("groups", "expected"), [
@@ -60,10 +62,14 @@ OTHER = events("b", range(1, 300))
     ([ODD, EVEN], [False, False]),
     ([[*ODD[:50], *OTHER[:70]]], [False, False]),
     ([[*ODD[:50], *OTHER, *EVEN[:50]]], [True, True]),
-    ([list(reversed(ODD))], [True]),
-    ([ODD, list(reversed(OTHER))], [False, True]),
+    ([NEAR], [False]),
+    ([NEAR, list(reversed(EVEN))], [False, False]),
+    ([[*NEAR, *OTHER[200:], *OTHER[:100]]], [False, False]),
+    ([[*NEAR, *reversed(OTHER)]], [False, False]),
+    ([FAR], [True]),
+    ([OTHER, FAR], [False, True]),
 ])
-def test_what_lies_in_order_is_named_and_all_of_it_arrives(
+def test_what_lies_near_each_other_is_named_and_all_of_it_arrives(
     tmp_path: Path, groups: list[list[Event]], expected: list[bool],
 ) -> None:
     file = recorded(tmp_path / "events-a.parquet", groups)
@@ -74,9 +80,11 @@ def test_what_lies_in_order_is_named_and_all_of_it_arrives(
 
 def test_files_that_overlap_are_merged_named_or_packed(tmp_path: Path) -> None:
     files = [recorded(tmp_path / "events-a.parquet", [ODD[:90], ODD[90:]]),
-             recorded(tmp_path / "events-b.parquet", [list(reversed(EVEN)), OTHER])]
-    assert [packed(file) for file in files] == [[False, False], [True, False]]
-    assert silver(files, tmp_path) == [*sorted([*ODD, *EVEN], key=lambda event: event.seq), *OTHER]
+             recorded(tmp_path / "events-b.parquet", [list(reversed(EVEN)), OTHER]),
+             recorded(tmp_path / "events-c.parquet", [events("a", (7 * number % 2000 + 400 for number in range(400)))])]
+    assert [packed(file) for file in files] == [[False, False], [False, False], [True]]
+    every = [*ODD, *EVEN, *OTHER, *recording.events(files[2])]
+    assert silver(files, tmp_path) == sorted(every, key=lambda event: (event.history, event.seq))
 
 
 def test_a_row_group_that_is_too_large_to_hold_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
