@@ -35,10 +35,12 @@ THOROUGH = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 SAMPLE = (
-    "tags.start-at-zero", "tags.counter-per-consumer", "settle.multiple-only-below-tag", "errors.unknown-tag-is-404",
-    "errors.double-ack-accepted", "prefetch.one-too-many", "confirms.counts-from-0", "confirms.one-ahead",
-    "mode.discard-requeues", "requeue.flag-never", "settle.answers-ack", "confirms.single-after-multiple",
+    "tags.start-at-zero", "tags.counter-per-consumer", "settle.multiple-only-below-tag", "mode.discard-requeues",
+    "errors.double-ack-accepted", "prefetch.one-too-many", "requeue.flag-never", "confirms.one-ahead",
+    "errors.unknown-tag-is-404", "confirms.counts-from-0", "settle.answers-ack", "confirms.single-after-multiple",
 )
+"""Two of each four are played in lockstep: of each family whose findings are counted, one that is found whatever the
+interleaving."""
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,8 @@ def test_what_one_connection_proves_stands_among_strangers(wrong: list[Trace]) -
     """Counted over all: numbers, limits and refused settlements are found in an open world, fates of messages not."""
     found: Counter[str] = Counter()
     for trace in wrong:
-        found.update(accused(judge(mutilation.crowded(trace.events, random.Random(1)), PROFILE)))
+        for seed in range(4):
+            found.update(accused(judge(mutilation.crowded(trace.events, random.Random(seed)), PROFILE)))
     assert {rule.partition("-")[0] for rule in found} >= {"TAG", "ERR", "QOS", "CNF"}
     assert not {rule for rule in found if rules.get(rule).family in ("AUTO", "MODE", "RQ", "TMO")} - {"MODE-006"}
 

@@ -104,7 +104,7 @@ VIEWS: Mapping[str, str] = {
 @pytest.fixture(scope="module")
 def played() -> list[Trace]:
     with ReferenceBroker(mutants=("errors.double-ack-accepted", "errors.only-double-ack-noticed")) as broker:
-        lenient = traces.play(broker, SETTLEMENT, "classic", "lockstep", 25, 1, "lenient")
+        lenient = traces.play(broker, SETTLEMENT, "classic", "lockstep", 25, 1, "lenient", 0.5)
     return [*traces.lawful(3), *traces.wrong(WRONG, 4), *lenient]
 
 
