@@ -37,7 +37,7 @@ class Splitter:
     """
 
     __slots__ = ("_attempts", "_beginning", "_need", "_next_look", "_parts", "_size", "blind", "limit", "problem",
-                 "skipped", "sure")
+                 "skipped", "sure", "waits")
 
     def __init__(self, *, whole: bool) -> None:
         self.limit = codec.FRAME_MAX if whole else 0
@@ -46,6 +46,8 @@ class Splitter:
         self.blind, self._beginning = not whole, True
         self.problem: codec.MalformedFrame | None = None
         self.skipped = 0
+        self.waits = False
+        """Are octets held back that begin with whole frames?"""
         self._parts: list[bytes] = []
         self._size = self._need = self._attempts = self._next_look = 0
 
@@ -63,6 +65,24 @@ class Splitter:
     def most(self) -> int:
         """So many octets may a frame carry."""
         return self.limit - 8 if self.limit else _LARGEST
+
+    def hold(self, data: bytes, need: int) -> None:
+        """Keeps the begin of a message, from the first octet of its method, until it has so many octets."""
+        self._keep(data)
+        self._need, self.waits = need, True
+
+    def more(self, data: bytes) -> bytes:
+        """What was held back, with these octets, once it is enough; before, nothing."""
+        self._parts.append(data)
+        self._size += len(data)
+        return self.release() if self._size >= self._need else b""
+
+    def release(self) -> bytes:
+        """What was held back."""
+        data = self.rest
+        self.waits = False
+        self._keep(b"")
+        return data
 
     def resume(self, rest: bytes, limit: int, *, sure: bool) -> None:
         """Goes on where another left off."""

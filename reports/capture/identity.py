@@ -13,7 +13,8 @@ from functools import cache
 CUT = b"\xff\xff\xff\xff"
 """Before the words of a header that something was cut out of. Others begin with their class and a weight of zero."""
 
-_plain = re.compile(rb"[ !#-\[\]-~]+").fullmatch
+plain = re.compile(rb"[ !#-\[\]-~]+").fullmatch
+"""Is this an id that JSON writes as it is?"""
 _MESSAGE_ID, _MORE_FLAGS = 0x0080, 0x0001
 _TEXT, _OCTET, _TABLE = 0, 1, 4
 _BEFORE = (
@@ -24,14 +25,15 @@ _BEFORE = (
 
 def cut(raw: bytes) -> tuple[bytes, str | None]:
     """The words of a header frame, without the size of the body, and the message-id where it was cut out of them."""
-    place = _place(raw)
-    if place is None:
+    found = place(raw)
+    if found is None:
         return raw[7:11] + raw[19:], None
-    begin, end = place
+    begin, end = found
     return CUT + raw[7:11] + raw[19:begin] + raw[end:], raw[begin + 1:end].decode("ascii")
 
 
-def _place(raw: bytes) -> tuple[int, int] | None:
+def place(raw: bytes) -> tuple[int, int] | None:
+    """Where the message-id lies in a header frame, with the octet of its length, if it can be cut out."""
     try:
         steps, at = _steps(raw[19] << 8 | raw[20]), 21
         if steps is None:
@@ -46,7 +48,7 @@ def _place(raw: bytes) -> tuple[int, int] | None:
         end = at + 1 + raw[at]
     except IndexError:
         return None
-    return (at, end) if end < len(raw) and _plain(raw, at + 1, end) else None
+    return (at, end) if end < len(raw) and plain(raw, at + 1, end) else None
 
 
 @cache

@@ -54,6 +54,7 @@ def _tail(connection: Connection) -> dict[str, Any]:
 
 def _side(connection: Connection, side: int) -> dict[str, Any] | None:
     """One direction at the end of the file. In its head, if that did not end, there is all that is known."""
+    connection.settle(side)
     splitter, reader = connection.splitters[side], connection.readers[side]
     position = connection.flow.upto[side]
     if splitter is None or (connection.head is not None and connection.head.pending(side)):

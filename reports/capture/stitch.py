@@ -136,6 +136,7 @@ class _Seam:
     def _meet(self, connection: Connection, side: int, *, sure: bool) -> None:
         """This direction has come to where the file itself can tell frames: at a frame's beginning, or something is
         missing. Where it began in this file, nothing is."""
+        connection.settle(side)
         splitter = connection.splitters[side]
         if not sure and (splitter is None or splitter.blind or splitter.rest or splitter.problem):
             missing = splitter.skipped + len(splitter.rest) if splitter else None

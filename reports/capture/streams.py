@@ -14,7 +14,8 @@ from conformance import events
 from conformance.events import TO_BROKER, TO_CLIENT, EventBuilder, Labels
 from reports.capture.frames import MAGIC, Splitter
 from reports.capture.links import place as written
-from reports.capture.rows import Place, Reader, Rows
+from reports.capture.reader import Reader
+from reports.capture.rows import Place, Rows
 from reports.capture.tcp import Flow
 
 DIRECTIONS = TO_BROKER, TO_CLIENT
@@ -114,10 +115,25 @@ class Connection:
             splitter = self._splitter(direction)
         if splitter.problem is not None:
             return
-        if splitter.idle and (taken := self.readers[direction].known(data, splitter.most)):
-            if taken == len(data):
+        if splitter.waits:
+            data = splitter.more(data)
+        if splitter.idle and data:
+            reader = self.readers[direction]
+            data = data[reader.known(data, splitter.most):]
+            if reader.need:
+                splitter.hold(data, reader.need)
                 return
-            data = data[taken:]
+        if data:
+            self._feed(direction, splitter, data)
+
+    def settle(self, direction: int) -> None:
+        """Nothing is held back any more: what there is of a message is read, whole or not."""
+        splitter = self.splitters[direction]
+        if splitter is not None and splitter.waits:
+            self._feed(direction, splitter, splitter.release())
+
+    def _feed(self, direction: int, splitter: Splitter, data: bytes) -> None:
+        """The next octets, whatever they are."""
         blind = splitter.blind
         raws = splitter.feed(data)
         if blind:
@@ -137,6 +153,7 @@ class Connection:
     def gap(self, direction: int, missing: int, packet: int, time_ns: int) -> None:
         if self.secret:
             return
+        self.settle(direction)
         splitter = self.splitters[direction] or self._splitter(direction)
         if not splitter.blind:
             self.lose(direction, missing, "not captured")

@@ -18,7 +18,8 @@ from conformance.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
 from reports.capture.capture import Capture
 from reports.capture.columns import batch
 from reports.capture.identity import CUT, cut
-from reports.capture.rows import HOLE, Place, Reader, Rows
+from reports.capture.reader import Reader
+from reports.capture.rows import HOLE, Place, Rows
 from reports.pipeline.ingest import to_events
 
 LABELS = Labels("r", "b", "h", "c")

@@ -16,7 +16,8 @@ from codec import strategies
 from conformance.events import TO_CLIENT, Event, EventBuilder, Labels
 from reports.capture import rows as subject
 from reports.capture.columns import batch
-from reports.capture.rows import Place, Reader, Rows
+from reports.capture.reader import Reader
+from reports.capture.rows import Place, Rows
 from reports.pipeline import ingest
 from reports.recording import to_row
 
