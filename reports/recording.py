@@ -19,13 +19,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from conformance.events import Event
 
@@ -34,6 +35,7 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 PARQUET = "events-*.parquet"
 NEEDED = ("run", "history", "connection", "seq", "direction", "kind")
 
+T = TypeVar("T")
 _BLOCK_ROWS = 512
 _BLOCK_NS = 1_000_000_000
 _ABSENT: Mapping[str, Any] = {
@@ -198,7 +200,20 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
     """The event rows of one file. A line that does not parse may only be the last of its section."""
     if file.suffix == ".parquet":
         yield from _columns(file).rows(file)
-        return
+    else:
+        yield from _lines(file, _parsed)
+
+
+def events(file: Path, *, lean: bool = False) -> Iterator[Event]:
+    """The events of one file. `lean`: frames of others than publishes, which no monitor looks at, may be left out."""
+    if file.suffix == ".parquet":
+        found: Iterator[Event] = _columns(file).events(file)
+        return found
+    return _lines(file, _reader(lean))
+
+
+def _lines(file: Path, parsed: Callable[[bytes], T | None]) -> Iterator[T]:
+    """The lines of events, each as it is parsed; None: it is broken."""
     doubtful = 0
     with _open(file) as stream:
         for number, line in enumerate(stream, 1):
@@ -208,18 +223,26 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
             doubtful = 0
             if header:
                 _header(line, f"{file}:{number}")
-            elif (row := _parsed(line)) is not None:
+            elif (row := parsed(line)) is not None:
                 yield row
             else:
                 doubtful = number
 
 
-def events(file: Path) -> Iterator[Event]:
-    """The events of one file."""
-    if file.suffix == ".parquet":
-        found: Iterator[Event] = _columns(file).events(file)
-        return found
-    return map(to_event, rows(file))
+@cache
+def _reader(lean: bool) -> Callable[[bytes], Event | None]:
+    """What makes an event of a line; where msgspec is not installed, slowly."""
+    try:
+        typed = import_module("reports.typed")
+    except ImportError:
+        return _event
+    found: Callable[[bytes], Event | None] = typed.reader(NEEDED, {**_ABSENT, "raw": ""}, _event, lean=lean)
+    return found
+
+
+def _event(line: bytes) -> Event | None:
+    row = _parsed(line)
+    return None if row is None else to_event(row)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

@@ -167,7 +167,7 @@ def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[di
         profile = headers.get(key[0], {}).get("profile", "documented")
         return {"run": key[0], "history": key[1], "about": profile, "events": marshal.dumps(at_hand.pop(key))}
 
-    for event in recording.events(file):
+    for event in recording.events(file, lean=True):
         key = event.run, event.history
         held = at_hand.setdefault(key, [])
         held.append((*event[:-1], _counted(event.raw) if event.method == "basic.publish" else b""))
