@@ -27,13 +27,13 @@ from conformance.drivers.target import BadUrl
 from conformance.front import clients_page
 from conformance.front.clients_run import Account, perform
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused
+from conformance.front.interrupts import results
 from conformance.front.plays import Bench, Play, plays_for
 from conformance.front.running import terminable
 from conformance.front.session import around, patient
 
 SCHEMA = "amqp-conformance/clients/1"
 INSTALL = "pip install 'amqp-conformance[clients]'"
-
 Say = Callable[[str], None]
 
 
@@ -86,7 +86,7 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
                 try:
                     work = [pool.submit(_account, name, command, scenes, bench, say, stop)
                             for name, command in commands.items()]
-                    accounts = [one.result() for one in work]
+                    accounts = results(work)
                 except BaseException:
                     stop.set()
                     raise

@@ -27,6 +27,7 @@ from conformance.events import Event
 from conformance.evidence.scripts import player, raw
 from conformance.evidence.story import Row, Untellable, story
 from conformance.front.checks import cut
+from conformance.front.interrupts import results
 from conformance.front.plays import Bench, Play, plays_for
 from conformance.front.readings import between
 from conformance.front.shrinking import shortest
@@ -127,7 +128,8 @@ def _side_by_side(
     stop = threading.Event()
     with ThreadPoolExecutor(len(sides)) as pool:
         try:
-            return list(pool.map(partial(_sightings, profile=profile, wanted=wanted, say=say, stop=stop), sides))
+            played = partial(_sightings, profile=profile, wanted=wanted, say=say, stop=stop)
+            return results([pool.submit(played, side) for side in sides])
         except BaseException:
             stop.set()
             raise

@@ -4,6 +4,9 @@ An exception that is raised inside a finalizer or a callback of the garbage coll
 KeyboardInterrupt no less than others; and a run that makes and drops thousands of connections is often there. So what
 was dropped is sent once more a moment later, until it arrives somewhere where it counts.
 
+Whoever waits for a lock without end can sleep through a signal that comes just as the wait begins: so `results` wakes
+up now and then.
+
 A worker hears only the first: from a terminal the interrupt reaches it and its controller alike, who passes it on.
 """
 
@@ -14,11 +17,15 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 _A_MOMENT = 0.02
+_WAKES = 0.2
+"""Seconds."""
 
 
 @contextlib.contextmanager
@@ -39,6 +46,17 @@ def heard() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def results(work: Sequence[Future[T]]) -> list[T]:
+    """What all of them come to; the exception of the first that fails, without waiting for the others."""
+    while True:
+        done, left = wait(work, _WAKES, FIRST_EXCEPTION)
+        failed = next((one for one in work if one in done and one.exception() is not None), None)
+        if failed is not None:
+            failed.result()
+        if not left:
+            return [one.result() for one in work]
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,8 @@ def test_from_a_closed_gate_to_an_open_one_and_back(tmp_path: Path, capsys: pyte
     words = ["run", "--rules", "CNF-009", "--depth", "smoke", "--examples", "1", "--report", str(tmp_path)]
     mend = ["baseline", str(tmp_path), "--deviations", str(file)]
     assert main([*words, *wrong]) == 1
-    typed = f"amqp-conformance baseline {tmp_path / 'results.json'} --deviations known.toml, and run with --deviations"
+    typed = shlex.quote(str(tmp_path / "results.json"))
+    typed = f"amqp-conformance baseline {typed} --deviations known.toml, and run with --deviations"
     assert typed in " ".join(capsys.readouterr().out.split())
     assert main(mend) == 0
     assert main([*words, *wrong, "--deviations", str(file)]) == 0

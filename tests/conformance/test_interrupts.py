@@ -7,10 +7,11 @@ import gc
 import signal
 import sys
 import time
+from concurrent.futures import Future
 
 import pytest
 
-from conformance.front.interrupts import heard, once
+from conformance.front.interrupts import heard, once, results
 
 
 class Dying:
@@ -65,3 +66,14 @@ def test_a_worker_hears_the_first_interrupt_only() -> None:
             assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_results_are_in_order_and_a_failure_waits_for_nobody() -> None:
+    one, other = Future[int](), Future[int]()
+    other.set_result(2)
+    one.set_result(1)
+    assert results([one, other]) == [1, 2]
+    failed = Future[int]()
+    failed.set_exception(ValueError("it failed"))
+    with pytest.raises(ValueError, match="it failed"):
+        results([Future[int](), one, failed])
