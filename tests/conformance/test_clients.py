@@ -123,7 +123,8 @@ def test_a_wrong_broker_is_found_through_a_library(
 
 @pytest.mark.rabbitmq
 def test_on_a_real_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["clients", os.environ["AMQP_RABBITMQ_URL"], "--rules", "ACK-001,CNF-009", "--format", "json"]) == 0
+    url = str(os.environ.get("AMQP_RABBITMQ_URL") or pytest.skip("AMQP_RABBITMQ_URL is not set"))
+    assert cli.main(["clients", url, "--rules", "ACK-001,CNF-009", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert_published(document)
     assert [one["rules"]["ACK-001"]["status"] for one in document["libraries"]] == [SHOWN] * 3
