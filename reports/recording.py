@@ -209,7 +209,12 @@ def events(file: Path, *, lean: bool = False) -> Iterator[Event]:
     if file.suffix == ".parquet":
         found: Iterator[Event] = _columns(file).events(file)
         return found
-    return _lines(file, _reader(lean))
+    return _lines(file, _reader(_event, lean))
+
+
+def known(file: Path) -> Iterator[Event | dict[str, Any]]:
+    """The rows of one file of lines: as events, or as they are where they are unusual, or Event does not know all."""
+    return _lines(file, _reader(_parsed, lean=False))
 
 
 def _lines(file: Path, parsed: Callable[[bytes], T | None]) -> Iterator[T]:
@@ -230,13 +235,13 @@ def _lines(file: Path, parsed: Callable[[bytes], T | None]) -> Iterator[T]:
 
 
 @cache
-def _reader(lean: bool) -> Callable[[bytes], Event | None]:
-    """What makes an event of a line; where msgspec is not installed, slowly."""
+def _reader(slow: Callable[[bytes], T | None], lean: bool) -> Callable[[bytes], Event | T | None]:
+    """What reads a line. All is left to the slow way where msgspec is not installed."""
     try:
         typed = import_module("reports.typed")
     except ImportError:
-        return _event
-    found: Callable[[bytes], Event | None] = typed.reader(NEEDED, {**_ABSENT, "raw": ""}, _event, lean=lean)
+        return slow
+    found: Callable[[bytes], Event | T | None] = typed.reader(NEEDED, {**_ABSENT, "raw": ""}, slow, lean=lean)
     return found
 
 

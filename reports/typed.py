@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
 from conformance.events import Event
 
-Slow = Callable[[bytes], Event | None]
+T = TypeVar("T")
 _event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
 
 
-def reader(needed: Iterable[str], absent: Mapping[str, Any], slow: Slow, *, lean: bool) -> Slow:
-    """What reads a line: its event, or None where it is broken. `absent`: the values of columns that are left out.
-    `lean`: of the frames only those of publishes are kept."""
+def reader(
+    needed: Iterable[str], absent: Mapping[str, Any], slow: Callable[[bytes], T | None], *, lean: bool,
+) -> Callable[[bytes], Event | T | None]:
+    """What reads a line: to its event, or to what the slow way makes of it, None where it is broken. `absent`: the
+    values of columns that are left out. `lean`: of the frames only those of publishes are kept."""
     types = {**get_type_hints(Event), "raw": str}
     known = dict.fromkeys(needed)
     shape = msgspec.defstruct("Columns", [
@@ -29,7 +31,7 @@ def reader(needed: Iterable[str], absent: Mapping[str, Any], slow: Slow, *, lean
     ], kw_only=True, gc=False, forbid_unknown_fields=True)
     decode, values, octets = msgspec.json.Decoder(shape).decode, msgspec.structs.astuple, bytes.fromhex
 
-    def read(line: bytes) -> Event | None:
+    def read(line: bytes) -> Event | T | None:
         try:
             row: Any = decode(line)
         except (msgspec.MsgspecError, ValueError):

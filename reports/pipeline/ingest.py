@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from conformance.events import Event
-from reports.recording import Recording, extra, rows, to_event
+from reports.recording import Recording, extra, known, to_event
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,14 +75,15 @@ def batches_of(file: Path) -> Iterator[pa.RecordBatch]:
 
         yield from parquet.batches(file)
     else:
-        yield from blocks(rows(file))
+        yield from blocks(known(file))
 
 
-def blocks(found: Iterable[Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa.RecordBatch]:
-    """Rows of a recording as Arrow batches of at most `size` rows."""
+def blocks(found: Iterable[Event | Mapping[str, Any]], size: int = BLOCK) -> Iterator[pa.RecordBatch]:
+    """Rows of a recording, or their events, as Arrow batches of at most `size` rows."""
     source = iter(found)
     while block := list(islice(source, size)):
-        columns = dict(zip(Event._fields, zip(*map(to_event, block), strict=True), strict=True))
+        events = (row if isinstance(row, Event) else to_event(row) for row in block)
+        columns = dict(zip(Event._fields, zip(*events, strict=True), strict=True))
         columns["delivery_tag"] = tuple(map(_decimal, columns["delivery_tag"]))
         columns["extra"] = tuple(map(_extra, block))
         yield pa.RecordBatch.from_pydict(columns, schema=ARROW)
@@ -107,6 +108,6 @@ def _decimal(tag: int | None) -> Decimal | None:
     return None if tag is None else Decimal(tag)
 
 
-def _extra(row: Mapping[str, Any]) -> str | None:
-    unknown = extra(row)
+def _extra(row: Event | Mapping[str, Any]) -> str | None:
+    unknown = None if isinstance(row, Event) else extra(row)
     return json.dumps(unknown, sort_keys=True) if unknown else None

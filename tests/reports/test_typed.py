@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from conformance.events import Event
 from reports import recording, typed
+from reports.pipeline import ingest
 
 Read = Callable[[bytes], Event | None]
 ROW: dict[str, Any] = {
@@ -72,6 +73,17 @@ def test_lean_keeps_the_frames_of_publishes_alone() -> None:
     assert whole is not None
     assert whole.raw
     assert lean(ack) == whole._replace(raw=b"")
+
+
+def test_what_is_unusual_or_not_known_comes_as_it_is(tmp_path: Path) -> None:
+    later = {**ROW, "later": 1}
+    file = tmp_path / "events-a.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in ({"schema": recording.SCHEMA, "run": "r"}, ROW, later)))
+    event = recording.to_event(ROW)
+    assert list(recording.known(file)) == [event, later]
+    batch, = ingest.batches_of(file)
+    assert list(ingest.to_events(batch)) == [event, event]
+    assert batch.column("extra").to_pylist() == [None, '{"later": 1}']
 
 
 def test_without_msgspec_a_recording_is_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
