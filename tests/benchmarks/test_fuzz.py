@@ -66,7 +66,7 @@ def test_what_is_left_behind_is_seen(victim: Victim, monkeypatch: pytest.MonkeyP
 
 def test_tallies_add_up() -> None:
     total = Tally(outcomes=Counter({"open: waits": 1}))
-    total.add(work(3, 100, 20.0, frames=30))
+    total.add(work(3, 100, 600.0, frames=30))
     assert total.tried == SWEEP
     assert total.outcomes.total() == SWEEP + 1
     assert "open: waits" in fuzz.figure(total.outcomes)
