@@ -187,14 +187,15 @@ class InTime:
         window: list[Packet] = []
         last = 0
         while block := list(islice(self._packets, WINDOW)):
-            window += block
             self.count += len(block)
-            times = [packet[0] for packet in window]
+            times = [packet[0] for packet in block]
             if times[0] < last or sorted(times) != times:
                 self.ordered = False
+            last = max(last, max(times))
+            window += block
+            if not self.ordered:
                 window.sort()
             if out := window[:-WINDOW]:
-                last = max(last, out[-1][0])
                 yield out
                 window = window[-WINDOW:]
         yield window

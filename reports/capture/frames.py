@@ -36,8 +36,8 @@ class Splitter:
     octets that were passed over since it became so.
     """
 
-    __slots__ = ("_attempts", "_beginning", "_need", "_next_look", "_parts", "_size", "blind", "limit", "problem",
-                 "skipped", "sure", "waits")
+    __slots__ = ("_attempts", "_beginning", "_limit", "_need", "_next_look", "_parts", "_size", "blind", "idle", "most",
+                 "problem", "skipped", "sure", "waits")
 
     def __init__(self, *, whole: bool) -> None:
         self.limit = codec.FRAME_MAX if whole else 0
@@ -48,6 +48,8 @@ class Splitter:
         self.skipped = 0
         self.waits = False
         """Are octets held back that begin with whole frames?"""
+        self.idle = False
+        """Will the next octet be the first of a frame?"""
         self._parts: list[bytes] = []
         self._size = self._need = self._attempts = self._next_look = 0
 
@@ -57,14 +59,13 @@ class Splitter:
         return b"".join(self._parts)
 
     @property
-    def idle(self) -> bool:
-        """Will the next octet be the first of a frame?"""
-        return not (self._size or self.blind or self._beginning)
+    def limit(self) -> int:
+        """The most octets of a frame; 0: any. `most` is what it may carry."""
+        return self._limit
 
-    @property
-    def most(self) -> int:
-        """So many octets may a frame carry."""
-        return self.limit - 8 if self.limit else _LARGEST
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._limit, self.most = limit, limit - 8 if limit else _LARGEST
 
     def hold(self, data: bytes, need: int) -> None:
         """Keeps the begin of a message, from the first octet of its method, until it has so many octets."""
@@ -100,9 +101,10 @@ class Splitter:
         """The frames that these octets complete."""
         if self.problem is not None:
             return []
-        if not self._size and not self.blind and not self._beginning and self._single(data):
+        if self.idle and self._single(data):
             return [data]
         before = self._size
+        self.idle = False
         self._parts.append(data)
         self._size += len(data)
         if self._size < self._need:
@@ -138,12 +140,12 @@ class Splitter:
             length = data[at + 3] << 24 | data[at + 4] << 16 | data[at + 5] << 8 | data[at + 6]
             end = at + 8 + length
             if length > most or data[at] not in _KINDS:
-                self._refuse(envelope(data, at, self.limit) or explain(data, at, self.limit))
+                self.refuse(envelope(data, at, self.limit) or explain(data, at, self.limit))
                 return
             if end > size:
                 break
             if data[end - 1] != _FRAME_END:
-                self._refuse(explain(data, at, self.limit))
+                self.refuse(explain(data, at, self.limit))
                 return
             found.append(data[at:end])
             at = end
@@ -153,10 +155,11 @@ class Splitter:
         elif self._size and not self._beginning:
             early = envelope(data, at, self.limit)
             if early is not None:
-                self._refuse(early)
+                self.refuse(early)
 
-    def _refuse(self, problem: codec.MalformedFrame) -> None:
-        self.problem = problem
+    def refuse(self, problem: codec.MalformedFrame) -> None:
+        """These octets are no frames that mean anything."""
+        self.problem, self.idle = problem, False
 
     def distrust(self) -> bool:
         """These frames were told after a hole, and cannot be right: look again. False if that was tried too often."""
@@ -170,6 +173,7 @@ class Splitter:
     def _keep(self, rest: bytes) -> None:
         self._parts = [rest] if rest else []
         self._size, self._need = len(rest), 0
+        self.idle = not (rest or self.blind or self._beginning)
 
     # -- where it is not known how frames lie
 

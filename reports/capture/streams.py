@@ -113,17 +113,16 @@ class Connection:
                 self.secret += len(data)
                 return
             splitter = self._splitter(direction)
-        if splitter.problem is not None:
-            return
         if splitter.waits:
             data = splitter.more(data)
         if splitter.idle and data:
             reader = self.readers[direction]
-            data = data[reader.known(data, splitter.most):]
+            if taken := reader.known(data, splitter.most):
+                data = data[taken:]
             if reader.need:
                 splitter.hold(data, reader.need)
                 return
-        if data:
+        if data and splitter.problem is None:
             self._feed(direction, splitter, data)
 
     def settle(self, direction: int) -> None:
@@ -146,7 +145,7 @@ class Connection:
                 self._protocol(direction, raws.pop(0))
             problem = self.readers[direction].frames(raws)
             if problem is not None:
-                splitter.problem = problem
+                splitter.refuse(problem)
         if splitter.problem is not None:
             self._malformed(direction, splitter)
 
