@@ -34,6 +34,7 @@ from conformance.front.session import around, patient
 
 SCHEMA = "amqp-conformance/clients/1"
 INSTALL = "pip install 'amqp-conformance[clients]'"
+
 Say = Callable[[str], None]
 
 
