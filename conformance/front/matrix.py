@@ -166,7 +166,7 @@ class BothGates:
             return "open" if gate.open else f"closed by {len(gate.reasons)}"
 
         return (f"{self.broker}: gate {told(self.with_deviations)} with its deviations file, "
-                f"{told(self.without_deviations)} without ({', '.join(self.excused) or 'nothing to excuse'})")
+                f"{told(self.without_deviations)} without (it excuses {', '.join(self.excused) or 'nothing'})")
 
 
 def run(nodes: Sequence[Node], wishes: Wishes) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.events import METHOD, Event
+from conformance.model.channels import Channel
 from conformance.model.closing import NAMED_TAG, ids_of
 from conformance.model.facts import (
     AfterClose,
@@ -88,7 +89,7 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     channel, event = fact.channel, fact.event
     if channel is None:
         return
-    if fact.ours and channel.vague:
+    if fact.ours and (channel.vague or _late(channel, event)):
         return
     if fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
@@ -129,15 +130,28 @@ def opened_again(fact: Opened, notes: Notes) -> None:
 def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
     """The consumers of a closed channel do not live on in the next."""
     channel, former = fact.channel, fact.channel.previous
-    if channel.vague or channel.connection.doom:
+    if channel.vague or channel.connection.doom or former is None or fact.consumer_tag not in former.consumers:
         return
-    before = former.consumers.get(fact.consumer_tag) if former is not None else None
-    if former is not None and before is not None and fact.consumer_tag not in channel.ended:
-        if former.close_seen and not before.source.semantics.closeok_ends:
-            notes.report("ERR-007", "late delivery of the failed channel")
-            return
+    if fact.consumer_tag in channel.ended:
+        return
+    if _late(channel, fact.event):
+        notes.report("ERR-007", "late delivery of the failed channel")
+    else:
         notes.find("ERR-007", fact.event, "the reopened channel has no consumers of its own yet",
                    f"a delivery to {fact.consumer_tag}, a consumer of before", channel.opened)
+
+
+def _late(channel: Channel, event: Event) -> bool:
+    """Is it a delivery of the life before, which failed, on a queue that may serve it for a while after close-ok?
+
+    The number may have been opened and closed once more by then.
+    """
+    former = channel.previous
+    before = former.consumers.get(event.consumer_tag or "") if former is not None else None
+    return (
+        former is not None and before is not None and event.method == "basic.deliver"
+        and former.close_seen > 0 and not before.source.semantics.closeok_ends
+    )
 
 
 @judges(ChannelClosed, "ERR-008")

@@ -111,6 +111,23 @@ def test_a_reopened_channel_is_fresh(play) -> None:
     assert play(begin + "1 > publish q m1 \n 1 < deliver c1 1 m1 q").broken[:1] == ["ERR-007"]
 
 
+LIVES_ON = (" \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + "1 > ack 9 \n" + REFUSED
+            + "1 > closed-ok \n @open 1 \n")
+
+
+@pytest.mark.parametrize("meanwhile", ["", "@close 1 \n"])
+def test_a_failed_channel_of_a_quorum_queue_outlives_its_number(play, meanwhile: str) -> None:
+    """The delivery may meet the next life of the number, or come when that, too, has been closed."""
+    late = LIVES_ON + "@stock q m2 \n" + meanwhile + "1 < deliver c1 2 m2 q"
+    assert play("@queue q quorum" + late).broken == []
+    assert play("@queue q" + late).broken == ["ERR-006" if meanwhile else "ERR-007"]
+
+
+def test_a_closed_channel_gets_nothing_for_consumers_it_never_had(play) -> None:
+    history = "@queue q quorum" + LIVES_ON + "@stock q m2 \n @close 1 \n 1 < deliver c9 2 m2 q"
+    assert "ERR-006" in play(history).broken
+
+
 def test_other_channels_stall(play) -> None:
     history = "@queue p \n @consume 5 p c5 \n" + BAD + REFUSED + "1 > closed-ok \n @stock p n1 \n - deadline replies"
     assert play(history).broken == ["ERR-004"]
