@@ -17,9 +17,11 @@ import contextlib
 import signal
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -35,9 +37,7 @@ def heard() -> Iterator[None]:
 
     def hook(dropped: Any) -> None:
         if issubclass(dropped.exc_type, KeyboardInterrupt):
-            again = threading.Timer(_A_MOMENT, _thread.interrupt_main)
-            again.daemon = True
-            again.start()
+            _thread.start_new_thread(_once_more, (hook.__code__,))
         else:
             before(dropped)
 
@@ -46,6 +46,17 @@ def heard() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _once_more(hook: CodeType) -> None:
+    """Interrupts the main thread when it has left this hook, in which an interrupt would be dropped for good."""
+    main = threading.main_thread().ident
+    inside = True
+    while inside:
+        time.sleep(_A_MOMENT)
+        frame = sys._current_frames().get(main or 0)
+        inside = any(one.f_code is hook for one, _ in traceback.walk_stack(frame)) if frame else False
+    _thread.interrupt_main()
 
 
 def results(work: Sequence[Future[T]]) -> list[T]:
