@@ -29,8 +29,9 @@ from conformance.recorder import Recorder
 
 PATIENCE = 6
 """A broker that keeps answering without ever coming to rest is given up after this many deadlines."""
-LASTS = 12
-"""A history may last this many deadlines, and those longer waits that were announced."""
+LASTS, LEAST = 12, 2.5
+"""A history may last this many deadlines, of so many seconds at least, and those longer waits that were announced: what
+takes a moment takes many on a crowded machine, and who is endless has soon had all the events that it may have."""
 MOST_EVENTS = 40_000
 """A history may have this many events."""
 
@@ -51,7 +52,7 @@ class Waiting:
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
         self._local = recorder.builder("")
-        self._lasts, self._began = LASTS * deadline, time.monotonic()
+        self._lasts, self._began = LASTS * max(deadline, LEAST), time.monotonic()
 
     # -- reading
 

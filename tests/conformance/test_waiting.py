@@ -107,17 +107,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_a_history_is_left_when_its_time_is_over(clock: Clock) -> None:
+@pytest.mark.parametrize(("deadline", "limit"), [(5.0, 60), (0.3, 30)])
+def test_a_history_is_left_when_its_time_is_over(clock: Clock, deadline: float, limit: int) -> None:
+    """A crowded machine may need some seconds for a history of short deadlines."""
     with serving(contrary) as url:
-        stage = stage_on(url, deadline=5.0)
+        stage = stage_on(url, deadline=deadline)
         channel = stage.channel()
         clock.pace = 0.05
         begun = clock.now
-        with pytest.raises(Endless, match="limits: 60 s"):
+        with pytest.raises(Endless, match=f"limits: {limit} s"):
             while True:
                 channel.ack(1)
                 stage.settles(lambda: False)
-        assert 59 < clock.now - begun < 61
+        assert limit - 1 < clock.now - begun < limit + 1
         stage.cut()
 
 
