@@ -122,6 +122,8 @@ def apply(settlement: Settlement, channel: Channel) -> None:
         return
     channel.unproven.append(settlement)
     memory.settled(channel)
+    if settlement.covered and not channel.transactional:
+        windows.settling(channel)
     if settlement.multiple:
         channel.last_multiple = settlement
         if settlement.tag == 0:

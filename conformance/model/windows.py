@@ -144,18 +144,30 @@ def lose(channel: Channel) -> None:
 
 
 def change_answered(channel: Channel, sent: int, seq: int) -> None:
-    """qos-ok, or any later answer: was the change made while nothing was under way?"""
+    """qos-ok, or any later answer: was the change made while nothing was under way?
+
+    What is outstanding counts as in flight, too: the text lets a broker take its time with the change until something
+    of it has been settled."""
     shared = channel.shared
     if not shared.answered and sent >= shared.since:
         shared.answered = seq
         quiet = shared.calm == channel.last_tag and is_calm(channel)
-        settled = channel.last_settlement is not None and channel.last_settlement.seq > shared.since
-        if shared.pending() and not shared.bound:
-            if quiet and not settled:
-                shared.bound = shared.count
-            else:
-                lose(channel)
+        if shared.pending() and not shared.bound and (not quiet or _settled(channel, shared.since)):
+            lose(channel)
     if shared.answered and shared.pending() and is_calm(channel):
+        if not shared.running or _settled(channel, shared.answered, sent):
+            shared.bound = shared.count
+
+
+def _settled(channel: Channel, after: int, before: int | None = None) -> bool:
+    last = channel.last_settlement
+    return last is not None and after < last.seq and (before is None or last.seq < before)
+
+
+def settling(channel: Channel) -> None:
+    """Something outstanding is about to be settled: where the former limit was reached, nothing has passed until now."""
+    shared = channel.shared
+    if shared.answered and shared.pending() and is_calm(channel) and 0 < shared.bound <= certain(channel):
         shared.bound = shared.count
 
 

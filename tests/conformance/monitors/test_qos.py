@@ -112,6 +112,30 @@ SOUND = {
         1 < qos-ok
         {sent(1, 'a', 3, 'm3')}
     """,
+    "a limit of the channel set while deliveries are outstanding, and none under way": f"""
+        @queue q
+        @stock q m1 m2
+        @open 1
+        @consume 1 q a
+        {sent(1, 'a', 1, 'm1', 'm2')}
+        {limit(1, 2, 'global')}
+        @stock q m3 m4
+        {sent(1, 'a', 3, 'm3')}
+        @barrier 1
+        {sent(1, 'a', 4, 'm4')}
+    """,
+    "deliveries that overtake the ack which makes a lowered limit count": f"""
+        @queue q
+        @stock q m1 m2
+        @open 1
+        {limit(1, 4, 'global')}
+        @consume 1 q a
+        {sent(1, 'a', 1, 'm1', 'm2')}
+        {limit(1, 1, 'global')}
+        1 > ack 1
+        @stock q m3 m4
+        {sent(1, 'a', 3, 'm3', 'm4')}
+    """,
     "a rolled back ack keeps its slot": f"{STOCK}1 > select\n1 < select-ok\n{limit(1, 1)}\n@consume 1 q a\n"
                                         f"{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n1 > rollback\n1 < rollback-ok\n{LATE}",
     "a quorum queue under a limit that came later": f"{QUORUM}@consume 1 q a\n{limit(1, 1, 'global')}\n"
@@ -140,6 +164,13 @@ def test_no_finding(play, story: str) -> None:
         assert "QOS-014" not in book.broken
     else:
         assert play(SOUND[story]).judge.judgement.findings == []
+
+
+def test_a_changed_limit_counts_from_the_first_settlement_that_was_handled(play) -> None:
+    changed = f"@queue q\n@stock q m1 m2 m3\n@open 1\n@consume 1 q a\n{sent(1, 'a', 1, 'm1', 'm2', 'm3')}\n"
+    changed += f"{limit(1, 2, 'global')}\n1 > ack 1\n@barrier 1\n@stock q m4 m5 m6\n"
+    assert play(changed + sent(1, "a", 4, "m4")).broken == ["QOS-011"]
+    assert play(f"{changed}1 > ack 3 multiple\n{sent(1, 'a', 4, 'm4', 'm5')}").exercised["QOS-011"] >= 1
 
 
 def test_a_quorum_queue_refuses_a_channels_limit(play) -> None:
