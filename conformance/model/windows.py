@@ -154,9 +154,9 @@ def change_answered(channel: Channel, sent: int, seq: int) -> None:
         quiet = shared.calm == channel.last_tag and is_calm(channel)
         if shared.pending() and not shared.bound and (not quiet or _settled(channel, shared.since)):
             lose(channel)
-    if shared.answered and shared.pending() and is_calm(channel):
-        if not shared.running or _settled(channel, shared.answered, sent):
-            shared.bound = shared.count
+    handled = not shared.running or _settled(channel, shared.answered, sent)
+    if shared.answered and shared.pending() and handled and is_calm(channel):
+        shared.bound = shared.count
 
 
 def _settled(channel: Channel, after: int, before: int | None = None) -> bool:
@@ -165,7 +165,7 @@ def _settled(channel: Channel, after: int, before: int | None = None) -> bool:
 
 
 def settling(channel: Channel) -> None:
-    """Something outstanding is about to be settled: where the former limit was reached, nothing has passed until now."""
+    """Something outstanding is about to be settled: where the former limit was reached, nothing passed until now."""
     shared = channel.shared
     if shared.answered and shared.pending() and is_calm(channel) and 0 < shared.bound <= certain(channel):
         shared.bound = shared.count
