@@ -72,6 +72,7 @@ class Wards(World):
         name = super().queue(index)
         if name not in self._gone:
             self.stage.quiesce()
+            self.settle_publishes()
             self._gone[name] = True
             self._bereft |= {
                 (_life(one), tag) for one in self.channels if one.view
@@ -84,8 +85,14 @@ class Wards(World):
         """Quorum queues do not stand a cancel that meets a deletion; a directed check shows that, and we keep clear."""
         return self.stage.queue_type == "quorum"
 
+    def settle_publishes(self) -> None:
+        """Nor do they stand a publish that meets one, and without confirms none is waited for."""
+        for channel in self.channels if self.fragile else ():
+            if channel.view is not None and channel.state == "open" and channel.view.publishing:
+                self.stage.barrier(channel)
+
     def settle_deletions(self) -> None:
-        """Nor do they stand a publish that meets one, as of a client that deletes and leaves without an answer."""
+        """And a client may delete and leave without an answer."""
         if self.fragile and self._gone:
             self.stage.quiesce()
 

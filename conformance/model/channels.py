@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 OPENING, OPEN, DOOMED, CLOSING, CLOSED = "opening", "open", "doomed", "closing", "closed"
 STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", "given up", "timed out"
 
-
+PUBLISH = 60, 40
 BUFFERING = 32
 """So many commands a channel sends to a quorum queue before it waits for the first to be applied."""
 NEVER = 1 << 64
@@ -270,6 +270,11 @@ class Channel:
                         del pending[key]
                     return request
         return None
+
+    @property
+    def publishing(self) -> bool:
+        """Was a publish sent that no later answer shows to be handled?"""
+        return PUBLISH in self.sent
 
     def pending(self) -> list[Request]:
         """What is still to be answered, oldest first."""

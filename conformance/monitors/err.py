@@ -205,7 +205,10 @@ def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
     """Does the end not name the mistake, while something else was under way that may have brought it about?"""
     named = fact.event.kind == METHOD and ids_of(fact.event) == (60, method_id)
     living = [channel for channel in fact.connection.channels.values() if not channel.close_seen]
-    return not named and any(channel.pending() or (channel.unproven and channel.doom is None) for channel in living)
+    return not named and any(
+        channel.pending() or channel.publishing or (channel.unproven and channel.doom is None)
+        for channel in living
+    )
 
 
 @judges(ConnectionFailed, "ERR-004")

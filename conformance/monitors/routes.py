@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.model.channels import PUBLISH
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, Confirmed, Delivered, Returned
 from conformance.model.records import WAITING, Publication
@@ -10,7 +11,6 @@ from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
 NO_ROUTE = 312
-PUBLISH = (60, 40)
 
 
 @judges(Returned, "CNF-008", "CNF-009", "CNF-025")
