@@ -100,18 +100,19 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
 
     failure: BaseException | None = None
     try:
-        yield
-    except (Exception, pytest.fail.Exception) as problem:
-        failure = problem
-    except KeyboardInterrupt:
+        try:
+            yield
+        except (Exception, pytest.fail.Exception) as problem:
+            failure = problem
+        if "stage" in pyfuncitem.funcargs:
+            perform(made, pyfuncitem.funcargs["stage"], failure)
+        else:
+            account(made, failure)
+    finally:
+        signed = made.signed()
         if made.histories:
-            door_of(pyfuncitem.config).ledger.take(pyfuncitem.nodeid, [made.signed()])
-        raise
-    if "stage" in pyfuncitem.funcargs:
-        perform(made, pyfuncitem.funcargs["stage"], failure)
-    else:
-        account(made, failure)
-    pyfuncitem.user_properties.append(made.signed())
+            door_of(pyfuncitem.config).ledger.take(pyfuncitem.nodeid, [signed])
+    pyfuncitem.user_properties.append(signed)
     if made.gone:
         pyfuncitem.session.shouldstop = "the broker is gone"
     complaint = made.complaint()

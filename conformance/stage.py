@@ -54,7 +54,7 @@ class Stage(Waiting):
         self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
         self._messages, self._consumers = itertools.count(1), itertools.count(1)
         self._batching = False
-        self._over = False
+        self._over = self._amid = False
         self.recorder.subscribe(self._watch)
         self.note(events.SCENE, name=name, rules=list(self.rules), queue_type=queue_type, profile=profile.name)
 
@@ -261,8 +261,12 @@ class Stage(Waiting):
         return f"c{next(self._consumers)}"
 
     def _watch(self, event: Event) -> None:
+        """A judge that was interrupted amid a step is told no more."""
         self.events.append(event)
-        self.judge.step(event)
+        if not self._amid:
+            self._amid = True
+            self.judge.step(event)
+            self._amid = False
         self.belongings.watch(event)
 
     def _numbered(self, number: int | None, connection: RawConnection) -> Channel:

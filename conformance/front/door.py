@@ -155,11 +155,16 @@ class Door:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """An interrupt goes on without the lines it came from: it may have met an instruction that belongs to none,
+        and pytest fails to describe that."""
         with contextlib.ExitStack() as stack:
             for hearing in (heard, once) if self._input else (heard,):
                 if self._ours:
                     stack.enter_context(hearing())
-            return (yield)
+            try:
+                return (yield)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt from None
 
     # -- reports of checks
 

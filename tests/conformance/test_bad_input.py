@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main
+from conformance.stage import Stage
+from conformance.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reports.recording import Recording
 
@@ -302,4 +304,29 @@ def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing(
     unfinished = len({(event.history, event.run) for event in recorded}) - results["histories"]
     assert unfinished <= 2, "each process loses no more than the history it was in"
     assert "interrupted" in done.stdout
+    assert leftovers(broker.url, tmp_path / "rec") == []
+
+
+def test_an_interrupt_amid_what_belongs_to_no_line(
+    broker: ReferenceBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    leftovers: Callable[[str, Path], list[str]],
+) -> None:
+    """CPython knows no line of some instructions, and a signal may come there."""
+    code = compile("raise KeyboardInterrupt", "nowhere", "exec")
+    units = len(code.co_code) // 2
+    lineless = code.replace(co_linetable=bytes(0xF8 | min(8, units - at) - 1 for at in range(0, units, 8)))
+    honest, played = Stage.finish, []
+
+    def finish(stage: Stage, *, give_back: bool = False) -> Judgement:
+        played.append(stage.name)
+        if len(played) > 3:
+            exec(lineless)
+        return honest(stage, give_back=give_back)
+
+    monkeypatch.setattr(Stage, "finish", finish)
+    words = ["run", broker.url, "--rules", "ACK-00*", "--depth", "smoke"]
+    assert main([*words, "--recording", str(tmp_path / "rec"), "--report", str(tmp_path / "out")]) == 130
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert not results["complete"]
+    assert results["histories"] == 3
     assert leftovers(broker.url, tmp_path / "rec") == []
