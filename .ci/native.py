@@ -19,15 +19,17 @@ from pathlib import Path
 
 from conformance import profiles
 from conformance.events import Event
-from conformance.monitors import Judge
+from conformance.monitors import Judge, state
 from reports.pipeline.check import rows_of
 from reports.pipeline.compiled import BUILDS, PACKAGE, PROVEN, ROOMS, ROOT, digest, load
 from tests.support import mutilation, traces
 
 LEFT_OUT = "state.py"
-"""What puts a Judge aside as bytes knows dataclasses by their fields."""
+"""What puts a Judge aside as bytes knows dataclasses by their fields, and does so for compiled ones as well."""
 EACH = 5
 """So many traces of each machine, queue type and scheduler."""
+MADE_EMPTY = ast.parse("mypyc_attr(serializable=True)", mode="eval").body
+"""A state that is taken up makes all objects but its Judge empty, and fills them."""
 SETUP = """
 from setuptools import setup
 from mypyc.build import mypycify
@@ -86,7 +88,7 @@ def plain(node: ast.ClassDef, known: dict[str, list[Field]]) -> None:
 def final(node: ast.stmt) -> list[ast.stmt]:
     """Constants are said to be so: then their values stand where they are used."""
     if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-        return [node, *ast.parse("from typing import Final").body]
+        return [node, *ast.parse("from typing import Final\nfrom mypy_extensions import mypyc_attr").body]
     if not isinstance(node, ast.Assign):
         return [node]
     target, value = node.targets[0], node.value
@@ -106,6 +108,9 @@ def rewritten(text: str) -> str:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and any("dataclass(slots" in ast.unparse(one) for one in node.decorator_list):
             plain(node, known)
+            node.decorator_list = [MADE_EMPTY]
+        elif isinstance(node, ast.ClassDef) and "__slots__" in ast.unparse(node) and node.name != "Judge":
+            node.decorator_list = [MADE_EMPTY]
     tree.body = [said for node in tree.body for said in final(node)]
     return ast.unparse(tree)
 
@@ -148,13 +153,18 @@ def histories() -> Iterator[list[Event]]:
 
 
 def said(judge: type[Judge], history: list[Event], profile: profiles.Profile) -> list[str]:
-    """All that there is to say of a history: at each event, what is owed now and then, and in the end."""
+    """All that there is to say of a history: at each event, what is owed and its state now and then, and in the end.
+    What is written as a state goes on from there."""
     judging = judge(profile)
     words = []
     for number, event in enumerate(history):
         words.append(repr(judging.step(event)))
         if not number % 8:
             words += [repr(judging.owed()), repr(judging.clocks())]
+        if not (number + 1) % 25:
+            written = state.encode(judging)
+            words.append(written.hex())
+            judging = state.decode(written, profile, judge)
     return [*words, *map(repr, rows_of("", "", judging.judgement))]
 
 

@@ -160,8 +160,10 @@ def _delivered(
     explained = queue.explains(copy, taker, channel, since)
     if len(queue.line.owners) < OWNERS:
         queue.line.owners.add(channel.opened)
-    fact = First if first_of(copy, delivery) else Delivered
-    yield fact(event, channel, delivery, copy, queue, taker, since, explained)
+    if first_of(copy, delivery):
+        yield First(event, channel, delivery, copy, queue, taker, since, explained)
+    else:
+        yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
     memory.delivered(channel, delivery)
     channel.modes.add(no_ack)
     queue.leave(copy, GONE if no_ack else OUT)

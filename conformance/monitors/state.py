@@ -13,6 +13,9 @@ Classes are those that model and monitors define; nobody lists them by hand. The
 of their names and fields, and of the profile: bytes of another version are refused, and never guessed at. A Judge
 that holds anything else than plain data (a function, an open file) cannot be written, and the error names it. Equal
 graphs give equal bytes.
+
+A Judge that was compiled is of classes of its own, under the same names in another package. What their fields are is
+said in the sources alone, and its bytes are those of its plain counterpart: each may go on where the other ended.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import sys
 import zlib
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable
@@ -41,6 +45,7 @@ _TRANSIENT = frozenset({"facts", "views"})
 """Modules of the model of which nothing outlives an event."""
 _BESIDE = tuple(cls.__module__ for cls in (Notes, Judge, Judgement, QueueSemantics))
 _SCALARS = frozenset({type(None), bool, int, float, str})
+_UNCHANGING = _SCALARS | {tuple, frozenset}
 _CONTAINERS: tuple[type, ...] = (list, dict, OrderedDict, Counter, set, deque)
 _MAPPINGS = frozenset({dict, OrderedDict, Counter})
 _NO_CONTAINER = object()
@@ -52,16 +57,18 @@ class UnknownState(Exception):
 
 def encode(judge: Judge) -> bytes:
     """The state of a Judge between two events. Raises TypeError where it holds what is no plain data."""
-    writer = _Writer(set())
+    shapes = _shapes(type(judge))
+    writer = _Writer(shapes, set())
     rows = writer.graph(judge)
     if writer.shared:
-        rows = _Writer(writer.shared).graph(judge)
+        rows = _Writer(shapes, writer.shared).graph(judge)
     text = json.dumps(rows, separators=(",", ":"))
     return _header(judge.profile) + zlib.compress(text.encode(), _LEVEL)
 
 
-def decode(data: bytes, profile: Profile) -> Judge:
-    """The Judge that was written, judging by this profile. Raises UnknownState."""
+def decode(data: bytes, profile: Profile, kind: type[Judge] = Judge) -> Judge:
+    """The Judge that was written, judging by this profile; `kind` is Judge as it is, or compiled. Raises
+    UnknownState."""
     header, found, body = data.partition(b"\n")
     expected = _header(profile)
     if not found or header + b"\n" != expected:
@@ -71,10 +78,10 @@ def decode(data: bytes, profile: Profile) -> Judge:
             "Let that version finish, or start again from an empty checkpoint; then everything is judged anew."
         )
     try:
-        judge = _graph(json.loads(zlib.decompress(body)), profile)
+        judge = _graph(json.loads(zlib.decompress(body)), profile, _shapes(kind))
     except (zlib.error, ValueError, LookupError, TypeError) as problem:
         raise UnknownState(f"this state is damaged ({problem}); start again from an empty checkpoint") from None
-    if not isinstance(judge, Judge):
+    if not isinstance(judge, kind):
         raise UnknownState(f"this state holds a {type(judge).__name__} where a Judge should be")
     return judge
 
@@ -86,7 +93,7 @@ def _header(profile: Profile) -> bytes:
 @cache
 def fingerprint() -> str:
     """16 hex digits for the names of all classes that a state may hold, and of their fields."""
-    return _digest(";".join(f"{shape.name}({','.join(shape.names)})" for shape in _shapes().values()))
+    return _digest(";".join(f"{shape.name}({','.join(shape.names)})" for shape in _shapes(Judge).values()))
 
 
 def _digest(text: str) -> str:
@@ -97,12 +104,12 @@ def _digest(text: str) -> str:
 
 
 class _Shape:
-    """One class: its fields, and what each is in a fresh object."""
+    """One class: its fields, as the sources say them, and what each is in a fresh object."""
 
-    def __init__(self, cls: type, kind: int) -> None:
-        self.cls, self.name, self.kind = cls, cls.__name__, kind
-        self.names, self.fresh, self.empty = _fields_of(cls)
-        self.frozen = issubclass(cls, tuple) or _is_frozen(cls)
+    def __init__(self, said: type, cls: type, kind: int) -> None:
+        self.cls, self.name, self.kind = cls, said.__name__, kind
+        self.names, self.fresh, self.empty = _fields_of(said)
+        self.frozen = issubclass(said, tuple) or _is_frozen(said)
         got = attrgetter(*self.names)
         self.values: Callable[[Any], tuple[Any, ...]] = got if len(self.names) > 1 else lambda one: (got(one),)
 
@@ -141,8 +148,8 @@ def _is_frozen(cls: type) -> bool:
 
 
 @cache
-def _shapes() -> dict[type, _Shape]:
-    """Every class that a state may hold."""
+def _shapes(judge: type[Judge]) -> dict[type, _Shape]:
+    """Every class that a state of such a Judge may hold."""
     inside = sorted(name for _, name, _ in pkgutil.iter_modules(model.__path__) if name not in _TRANSIENT)
     names = [*(f"{model.__name__}.{name}" for name in inside), *_BESIDE]
     found = [
@@ -150,13 +157,16 @@ def _shapes() -> dict[type, _Shape]:
         for cls in vars(module).values()
         if isinstance(cls, type) and cls.__module__ == module.__name__ and _plain(cls)
     ]
-    return {cls: _Shape(cls, kind) for kind, cls in enumerate(found, len(_CONTAINERS))}
+    shapes = [_Shape(said, _counterpart(said, judge), kind) for kind, said in enumerate(found, len(_CONTAINERS))]
+    return {shape.cls: shape for shape in shapes}
 
 
-@cache
-def _changing() -> frozenset[type]:
-    """What gets a row of its own."""
-    return frozenset(_CONTAINERS) | {cls for cls, shape in _shapes().items() if not shape.frozen}
+def _counterpart(said: type, judge: type[Judge]) -> type:
+    """The class of that name where this Judge is from; what is not there, it has in common with others."""
+    ours, theirs = Judge.__module__.partition(".")[0], judge.__module__.partition(".")[0]
+    module = sys.modules.get(f"{theirs}{said.__module__.removeprefix(ours)}")
+    found: type = getattr(module, said.__name__, said)
+    return found
 
 
 def _plain(cls: type) -> bool:
@@ -172,15 +182,15 @@ class _Writer:
     """One graph being written. `apart`: ids of empty containers that get a row because they have two holders;
     `shared`: those that should have got one."""
 
-    def __init__(self, apart: set[int]) -> None:
+    def __init__(self, shapes: dict[type, _Shape], apart: set[int]) -> None:
         self.shared: set[int] = set()
         self._apart = apart
         self._objects: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._skipped: set[int] = set()
         self._kinds = {cls: kind for kind, cls in enumerate(_CONTAINERS)}
-        self._shapes = _shapes()
-        self._changes = _changing().__contains__
+        self._shapes = shapes
+        self._changes = {*_CONTAINERS, *(cls for cls, shape in shapes.items() if not shape.frozen)}.__contains__
 
     def graph(self, root: Judge) -> list[Any]:
         self._value(root)
@@ -236,10 +246,10 @@ class _Writer:
         for value, fresh in zip(shape.values(one), shape.empty, strict=True):
             if value is not fresh:
                 cls = type(value)
-                if cls in _SCALARS:
+                if cls in _UNCHANGING:
                     if value != fresh or cls is not type(fresh):
                         mask |= bit
-                        row.append(value)
+                        row.append(self._value(value))
                 elif cls is not fresh or value or not self._skips(value):
                     mask |= bit
                     if self._changes(cls):
@@ -268,12 +278,11 @@ class _Writer:
 # -- reading
 
 
-def _graph(rows: list[list[Any]], profile: Profile) -> Any:
+def _graph(rows: list[list[Any]], profile: Profile, shapes: dict[type, _Shape]) -> Any:
     """All objects are made first and filled afterwards, so that rows may point to each other in any way."""
-    shapes = _shapes().values()
-    by_kind = {shape.kind: shape for shape in shapes}
-    by_name = {shape.name: shape.cls for shape in shapes}
-    objects = [_made(row, by_kind) for row in rows]
+    by_kind = {shape.kind: shape for shape in shapes.values()}
+    by_name = {shape.name: shape.cls for shape in shapes.values()}
+    objects = [_made(row, by_kind, profile) for row in rows]
 
     def read(value: Any) -> Any:
         if type(value) is not list:
@@ -298,10 +307,10 @@ def _graph(rows: list[list[Any]], profile: Profile) -> Any:
     return objects[0]
 
 
-def _made(row: list[Any], by_kind: dict[int, _Shape]) -> Any:
+def _made(row: list[Any], by_kind: dict[int, _Shape], profile: Profile) -> Any:
     shape = by_kind.get(row[0])
     if shape is not None:
-        return object.__new__(shape.cls)
+        return shape.cls(profile) if shape.name == Judge.__name__ else shape.cls.__new__(shape.cls)
     cls = _CONTAINERS[row[0]]
     return deque(maxlen=row[1]) if cls is deque else cls()
 

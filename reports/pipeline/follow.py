@@ -27,6 +27,7 @@ from conformance.events import Event
 from conformance.monitors import Judge, state
 from conformance.profiles import Profile
 from conformance.verdicts import Judgement
+from reports.pipeline import compiled
 from reports.pipeline.check import rows_of
 from reports.pipeline.world import local
 from reports.recording import to_event, to_row
@@ -134,7 +135,7 @@ class History:
 def begin(run: str, name: str, profile: str) -> History:
     """A history of which nothing has come yet."""
     held_to = loaded(profile)
-    return History(run, name, held_to, Judge(held_to))
+    return History(run, name, held_to, compiled.judge()(held_to))
 
 
 def decode(data: bytes) -> History:
@@ -148,7 +149,7 @@ def decode(data: bytes) -> History:
         )
     profile, size = loaded(known["profile"]), known["waiting"]
     waiting = [to_event(row) for row in json.loads(zlib.decompress(rest[:size]))] if size else []
-    judge = state.decode(rest[size:], profile)
+    judge = state.decode(rest[size:], profile, compiled.judge())
     return History(known["run"], known["history"], profile, judge, known["last"], known["newest"], known["alive"],
                    waiting)
 
