@@ -12,11 +12,13 @@ busy queue the search would cost more than all else together: a budget, which en
 
 A get that found nothing leaves every explanation that has not given it anything. The line was empty at some time since
 the get was sent, maybe long before what another's delivery has called for meanwhile.
+
+Sets of entries under way are bits of a number: these are few, and the search does little else than compare them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,10 +39,11 @@ BUDGET = 8_000 * STEP
 class Entry(NamedTuple):
     """A publish or a return that is on its way into the queue."""
 
-    number: int
+    bit: int
+    """A bit of its own among the entries under way."""
     copy: Copy
     returned: bool
-    after: frozenset[int]
+    after: int
     """Entries that come before it, because they were proven before it was sent, or one channel sent both."""
 
 
@@ -52,7 +55,7 @@ class Explanation(NamedTuple):
     """So many at the head of the line are returned ones, where these have a line of their own."""
     rank: tuple[str, ...] = ()
     """All messages in the order of their publication, where returned ones go back to their place."""
-    entered: frozenset[int] = frozenset()
+    entered: int = 0
     """Entries under way that have been made here."""
     hands: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
@@ -83,11 +86,13 @@ class Explanation(NamedTuple):
             ready, returned = (*ready[:returned], message, *ready[returned:]), returned + 1
         else:
             ready = (*ready, message)
-        return Explanation(ready, returned, rank, self.entered | {entry.number}, self.hands)
+        return Explanation(ready, returned, rank, self.entered | entry.bit, self.hands)
 
 
 def _in_place(messages: tuple[str, ...], rank: tuple[str, ...]) -> tuple[str, ...]:
     """In the order of their rank."""
+    if len(messages) < 2:
+        return messages
     place = {one: at for at, one in enumerate(rank)}
     return tuple(sorted(messages, key=lambda one: place.get(one, -1)))
 
@@ -105,9 +110,9 @@ class Line:
     """One channel's publishes and returns come in the order they were sent; else each kind by itself."""
     explanations: set[Explanation] = field(default_factory=lambda: {Explanation()})
     entries: dict[int, Entry] = field(default_factory=dict)
+    """By their bits, in the order in which they were sent."""
     owners: set[int] = field(default_factory=set)
     """Channels that have taken something."""
-    _numbers: int = 0
     _budget: int = BUDGET
 
     def begin(self) -> None:
@@ -133,29 +138,37 @@ class Line:
         if len(self.entries) >= MOST_ENTERING:
             self.lose()
             return
-        self._numbers += 1
-        after = frozenset(one.number for one in self.entries.values() if self._before(one, copy, returned))
-        self.entries[self._numbers] = Entry(self._numbers, copy, returned, after)
+        after = under_way = 0
+        for one in self.entries.values():
+            under_way |= one.bit
+            if self._before(one, copy, returned):
+                after |= one.bit
+        bit = ~under_way & (under_way + 1)  # the lowest that is free
+        self.entries[bit] = Entry(bit, copy, returned, after)
 
     def drop(self, message: str) -> None:
         """The message is gone for good."""
         if self.order == "original" and not self.lost:
             self.explanations = {
-                one._replace(rank=tuple(rank for rank in one.rank if rank != message)) for one in self.explanations
+                one._replace(rank=tuple([rank for rank in one.rank if rank != message])) if message in one.rank else one
+                for one in self.explanations
             }
 
     def end(self, taker: Taker) -> None:
         """It has shown all that it took."""
         self.explanations = {one for one in self.explanations if not one.hand(taker.start)}
 
-    def take(self, message: str, taker: Taker, there: There, others: Iterable[Taker]) -> bool | None:
+    def take(self, message: str, taker: Taker, there: There, others: list[Taker]) -> bool | None:
         """A taker shows this message; what is `there` had entered before. None: the line is lost."""
-        return None if self.lost else self._advance(message, taker, there, list(others))
+        return None if self.lost else self._advance(message, taker, there, others)
 
     # -- the search
 
     def _advance(self, message: str, taker: Taker, there: There, others: list[Taker]) -> bool | None:
-        must = frozenset(one.number for one in self.entries.values() if there(one.copy))
+        must = 0
+        for entry in self.entries.values():
+            if there(entry.copy):
+                must |= entry.bit
         found: set[Explanation] = set()
         budget = self._budget
         try:
@@ -178,61 +191,67 @@ class Line:
         self._forget()
         return bool(found)
 
-    def _plain(self, start: Explanation, message: str, must: frozenset[int]) -> Explanation | None:
+    def _plain(self, start: Explanation, message: str, must: int) -> Explanation | None:
         """The only way, where nobody else takes anything and the message is at the head, or comes there at once."""
         here = start
         if not here.ready or here.ready[0] != message:
-            entry = next((one for one in self.entries.values() if one.copy.id == message), None)
-            if entry is None or not self._next(entry, here):
+            for entry in self.entries.values():
+                if entry.copy.id == message:
+                    break
+            else:
+                return None
+            if not self._next(entry, here):
                 return None
             here = here.with_entry(entry, self.order)
-        return here.beheaded() if here.ready[0] == message and must <= here.entered else None
+        return here.beheaded() if here.ready[0] == message and not must & ~here.entered else None
 
-    def _ways(
-        self, start: Explanation, message: str, must: frozenset[int], others: list[Taker],
-    ) -> Iterator[Explanation]:
+    def _ways(self, start: Explanation, message: str, must: int, others: list[Taker]) -> list[Explanation]:
         """All ways to bring the message to the head."""
-        seen, front = {start}, [start]
+        seen, front, found = {start}, [start], list[Explanation]()
         while front:
             self._budget -= STEP
             if len(seen) > MOST_STEPS or self._budget < 0:
                 raise Lost
             here = front.pop()
-            there = here.ready[:1] == (message,)
-            if there and must <= here.entered and self._needed(start, here, message, must):
-                yield here.beheaded()
+            there = bool(here.ready) and here.ready[0] == message
+            if there and not must & ~here.entered and self._needed(start, here, message, must):
+                found.append(here.beheaded())
             for following in self._steps(here, message, others):
                 if following not in seen:
                     seen.add(following)
                     front.append(following)
+        return found
 
-    def _steps(self, here: Explanation, message: str, others: list[Taker]) -> Iterator[Explanation]:
-        for entry in self.entries.values():
-            if self._next(entry, here):
-                yield here.with_entry(entry, self.order)
+    def _steps(self, here: Explanation, message: str, others: list[Taker]) -> list[Explanation]:
+        steps = [here.with_entry(entry, self.order) for entry in self.entries.values() if self._next(entry, here)]
         if here.ready and here.ready[0] != message:
             for taker in others:
                 hand = here.hand(taker.start)
                 if len(hand) < _reach(taker):
-                    yield here.beheaded().holding(taker.start, (*hand, here.ready[0]))
+                    steps.append(here.beheaded().holding(taker.start, (*hand, here.ready[0])))
+        return steps
 
     def _next(self, entry: Entry, here: Explanation) -> bool:
         """May it be made here: neither made yet, nor before one that has to come first?"""
-        return entry.number not in here.entered and (entry.after - here.entered).isdisjoint(self.entries)
+        return not entry.bit & here.entered and not entry.after & ~here.entered
 
-    def _needed(self, start: Explanation, here: Explanation, message: str, must: frozenset[int]) -> bool:
+    def _needed(self, start: Explanation, here: Explanation, message: str, must: int) -> bool:
         """Is every entry made on the way for something? One that could as well be made next is left for later.
 
         What somebody took at once cannot wait: later something else may stand before it.
         """
-        made = here.entered - start.entered
-        if made <= must:
+        made = here.entered & ~start.entered
+        if not made & ~must:
             return True
-        called = frozenset[int]().union(*(self.entries[number].after for number in made | (must & here.entered)))
-        taken = frozenset[str]().union(*(held for _, held in here.hands))
-        entries = [self.entries[number] for number in made - must - called]
-        free = {one.copy.id: one.returned for one in entries if one.copy.id not in taken}
-        return not any(lane and lane[-1] in free for lane in self._lanes(here, message, free))
+        called = 0
+        for one in self.entries.values():
+            if one.bit & (made | must & here.entered):
+                called |= one.after
+        free: dict[str, bool] = {}
+        for one in self.entries.values():
+            if one.bit & made & ~must & ~called and not any([one.copy.id in held for _, held in here.hands]):
+                free[one.copy.id] = one.returned
+        return not any([lane and lane[-1] in free for lane in self._lanes(here, message, free)])
 
     def _lanes(self, here: Explanation, message: str, free: dict[str, bool]) -> list[tuple[str, ...]]:
         """The sequences in which the place of an entry depends on what was made before it."""
@@ -251,11 +270,15 @@ class Line:
         if not self.explanations:
             self.entries.clear()
             return
-        made = frozenset.intersection(*(one.entered for one in self.explanations))
+        made = ~0
+        for one in self.explanations:
+            made &= one.entered
         if made:
-            for number in made:
-                self.entries.pop(number, None)
-            self.explanations = {one._replace(entered=one.entered - made) for one in self.explanations}
+            self.entries = {
+                entry.bit: entry._replace(after=entry.after & ~made) if entry.after & made else entry
+                for entry in self.entries.values() if not entry.bit & made
+            }
+            self.explanations = {one._replace(entered=one.entered & ~made) for one in self.explanations}
 
     def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
         """Does this entry certainly come before one that the client sends now?"""

@@ -223,7 +223,7 @@ class Queue:
             line.lose()
         if line.lost or taker is None:
             return None
-        others = (other for other in self.takers if other is not taker)
+        others = [other for other in self.takers if other is not taker]
         return line.take(copy.id, taker, lambda one: self.there(one, channel, since), others)
 
     # -- messages

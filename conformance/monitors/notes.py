@@ -17,11 +17,12 @@ ENOUGH = 5
 class Notes:
     """What has been found and counted so far."""
 
-    __slots__ = ("_fact", "_model", "_said", "fresh", "judgement", "profile")
+    __slots__ = ("_exercised", "_fact", "_model", "_said", "fresh", "judgement", "profile")
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.judgement = Judgement()
+        self._exercised: dict[str, int] = self.judgement.exercised
         self.fresh: list[Finding] = []
         self._said: dict[str, int] = {}
         self._fact: Fact | None = None
@@ -33,10 +34,10 @@ class Notes:
 
     def exercise(self, *rules: str) -> None:
         """These rules had their say, and the consequence could be checked."""
-        exercised, sure = self.judgement.exercised, self._fact is None
+        exercised, sure = self._exercised, self._fact is None
         for rule in rules:
             if sure or not self._doubted(rule, finding=False):
-                exercised[rule] += 1
+                exercised[rule] = exercised.get(rule, 0) + 1
 
     def find(
         self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
