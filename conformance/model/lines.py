@@ -76,6 +76,17 @@ class Explanation(NamedTuple):
         returned = self.returned - 1 if self.returned else 0
         return Explanation(self.ready[1:], returned, self.rank, self.entered, self.hands)
 
+    def without(self, message: str) -> Explanation:
+        """Once the message is gone for good."""
+        if message not in self.rank:
+            return self
+        rank = tuple([one for one in self.rank if one != message])
+        return Explanation(self.ready, self.returned, rank, self.entered, self.hands)
+
+    def since(self, made: int) -> Explanation:
+        """Once all explanations have made these entries."""
+        return Explanation(self.ready, self.returned, self.rank, self.entered & ~made, self.hands)
+
     def with_entry(self, entry: Entry, order: str) -> Explanation:
         """The line after this publish or return has come into it."""
         message, ready, returned, rank = entry.copy.id, self.ready, self.returned, self.rank
@@ -149,10 +160,7 @@ class Line:
     def drop(self, message: str) -> None:
         """The message is gone for good."""
         if self.order == "original" and not self.lost:
-            self.explanations = {
-                one._replace(rank=tuple([rank for rank in one.rank if rank != message])) if message in one.rank else one
-                for one in self.explanations
-            }
+            self.explanations = {one.without(message) for one in self.explanations}
 
     def end(self, taker: Taker) -> None:
         """It has shown all that it took."""
@@ -278,7 +286,7 @@ class Line:
                 entry.bit: entry._replace(after=entry.after & ~made) if entry.after & made else entry
                 for entry in self.entries.values() if not entry.bit & made
             }
-            self.explanations = {one._replace(entered=one.entered & ~made) for one in self.explanations}
+            self.explanations = {one.since(made) for one in self.explanations}
 
     def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
         """Does this entry certainly come before one that the client sends now?"""
