@@ -190,10 +190,15 @@ def scan(file: Path) -> tuple[list[dict[str, Any]], list[str]]:
                 torn.append(f"{file.name}:{last[0]}")
             last = number, line
     if not headers or last is None:
-        raise BadRecording(f'{file}: not a recording, its first row should be {{"schema": "{SCHEMA}", ...}}')
+        raise headless(file)
     if _parsed(last[1]) is None:
         torn.append(f"{file.name}:{last[0]}")
     return headers, torn
+
+
+def headless(file: Path) -> BadRecording:
+    """To be raised where a file does not begin with a header."""
+    return BadRecording(f'{file}: not a recording, its first row should be {{"schema": "{SCHEMA}", ...}}')
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:
@@ -204,12 +209,23 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
         yield from _lines(file, _parsed)
 
 
-def events(file: Path, *, lean: bool = False) -> Iterator[Event]:
-    """The events of one file. `lean`: frames of others than publishes, which no monitor looks at, may be left out."""
+def events(file: Path) -> Iterator[Event]:
+    """The events of one file."""
     if file.suffix == ".parquet":
         found: Iterator[Event] = _columns(file).events(file)
         return found
-    return _lines(file, _reader(_event, lean))
+    return _lines(file, _reader(_event, lean=False))
+
+
+def at_once(file: Path, headers: list[dict[str, Any]], torn: list[str]) -> Iterator[Event]:
+    """The events of one file, of which headers and torn lines are told in the same pass: they are in these lists
+    before the events that follow them are given. Frames of others than publishes, which no monitor looks at, may be
+    left out."""
+    if file.suffix == ".parquet":
+        headers += _columns(file).headers(file)
+        yield from _columns(file).events(file)
+    else:
+        yield from _lines(file, _reader(_event, lean=True), headers, torn)
 
 
 def known(file: Path) -> Iterator[Event | dict[str, Any]]:
@@ -217,21 +233,30 @@ def known(file: Path) -> Iterator[Event | dict[str, Any]]:
     return _lines(file, _reader(_parsed, lean=False))
 
 
-def _lines(file: Path, parsed: Callable[[bytes], T | None]) -> Iterator[T]:
-    """The lines of events, each as it is parsed; None: it is broken."""
+def _lines(
+    file: Path, parsed: Callable[[bytes], T | None], headers: list[dict[str, Any]] | None = None,
+    torn: list[str] | None = None,
+) -> Iterator[T]:
+    """The lines of events, each as it is parsed; None: it is broken. Headers and torn lines go to the lists."""
     doubtful = 0
     with _open(file) as stream:
         for number, line in enumerate(stream, 1):
             header = line.startswith(_HEADER)
             if doubtful and not header:
                 raise BadRecording(f"{file.name}:{doubtful}: broken row in the middle of a recording")
+            if doubtful and torn is not None:
+                torn.append(f"{file.name}:{doubtful}")
             doubtful = 0
             if header:
-                _header(line, f"{file}:{number}")
+                found = _header(line, f"{file}:{number}")
+                if headers is not None:
+                    headers.append(found)
             elif (row := parsed(line)) is not None:
                 yield row
             else:
                 doubtful = number
+    if doubtful and torn is not None:
+        torn.append(f"{file.name}:{doubtful}")
 
 
 @cache

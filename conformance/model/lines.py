@@ -257,9 +257,9 @@ class Line:
                 called |= one.after
         free: dict[str, bool] = {}
         for one in self.entries.values():
-            if one.bit & made & ~must & ~called and not any([one.copy.id in held for _, held in here.hands]):
+            if one.bit & made & ~must & ~called and not any(one.copy.id in held for _, held in here.hands):
                 free[one.copy.id] = one.returned
-        return not any([lane and lane[-1] in free for lane in self._lanes(here, message, free)])
+        return not any(lane and lane[-1] in free for lane in self._lanes(here, message, free))
 
     def _lanes(self, here: Explanation, message: str, free: dict[str, bool]) -> list[tuple[str, ...]]:
         """The sequences in which the place of an entry depends on what was made before it."""

@@ -40,6 +40,7 @@ from conformance.profiles import Profile, QueueSemantics
 from conformance.verdicts import Judgement
 
 FORMAT = "amqp-conformance/judge/1"
+OURS = "conformance"
 _LEVEL = 1
 _TRANSIENT = frozenset({"facts", "views"})
 """Modules of the model of which nothing outlives an event."""
@@ -57,7 +58,7 @@ class UnknownState(Exception):
 
 def encode(judge: Judge) -> bytes:
     """The state of a Judge between two events. Raises TypeError where it holds what is no plain data."""
-    shapes = _shapes(type(judge))
+    shapes = _shapes(_package(type(judge)))
     writer = _Writer(shapes, set())
     rows = writer.graph(judge)
     if writer.shared:
@@ -78,7 +79,7 @@ def decode(data: bytes, profile: Profile, kind: type[Judge] = Judge) -> Judge:
             "Let that version finish, or start again from an empty checkpoint; then everything is judged anew."
         )
     try:
-        judge = _graph(json.loads(zlib.decompress(body)), profile, _shapes(kind))
+        judge = _graph(json.loads(zlib.decompress(body)), profile, _shapes(_package(kind)))
     except (zlib.error, ValueError, LookupError, TypeError) as problem:
         raise UnknownState(f"this state is damaged ({problem}); start again from an empty checkpoint") from None
     if not isinstance(judge, kind):
@@ -93,7 +94,7 @@ def _header(profile: Profile) -> bytes:
 @cache
 def fingerprint() -> str:
     """16 hex digits for the names of all classes that a state may hold, and of their fields."""
-    return _digest(";".join(f"{shape.name}({','.join(shape.names)})" for shape in _shapes(Judge).values()))
+    return _digest(";".join(f"{shape.name}({','.join(shape.names)})" for shape in _shapes(OURS).values()))
 
 
 def _digest(text: str) -> str:
@@ -106,7 +107,7 @@ def _digest(text: str) -> str:
 class _Shape:
     """One class: its fields, as the sources say them, and what each is in a fresh object."""
 
-    def __init__(self, said: type, cls: type, kind: int) -> None:
+    def __init__(self, said: type, cls: Any, kind: int) -> None:
         self.cls, self.name, self.kind = cls, said.__name__, kind
         self.names, self.fresh, self.empty = _fields_of(said)
         self.frozen = issubclass(said, tuple) or _is_frozen(said)
@@ -148,8 +149,8 @@ def _is_frozen(cls: type) -> bool:
 
 
 @cache
-def _shapes(judge: type[Judge]) -> dict[type, _Shape]:
-    """Every class that a state of such a Judge may hold."""
+def _shapes(package: str) -> dict[type, _Shape]:
+    """Every class that a state of a Judge from there may hold."""
     inside = sorted(name for _, name, _ in pkgutil.iter_modules(model.__path__) if name not in _TRANSIENT)
     names = [*(f"{model.__name__}.{name}" for name in inside), *_BESIDE]
     found = [
@@ -157,14 +158,17 @@ def _shapes(judge: type[Judge]) -> dict[type, _Shape]:
         for cls in vars(module).values()
         if isinstance(cls, type) and cls.__module__ == module.__name__ and _plain(cls)
     ]
-    shapes = [_Shape(said, _counterpart(said, judge), kind) for kind, said in enumerate(found, len(_CONTAINERS))]
+    shapes = [_Shape(said, _counterpart(said, package), kind) for kind, said in enumerate(found, len(_CONTAINERS))]
     return {shape.cls: shape for shape in shapes}
 
 
-def _counterpart(said: type, judge: type[Judge]) -> type:
-    """The class of that name where this Judge is from; what is not there, it has in common with others."""
-    ours, theirs = Judge.__module__.partition(".")[0], judge.__module__.partition(".")[0]
-    module = sys.modules.get(f"{theirs}{said.__module__.removeprefix(ours)}")
+def _package(kind: type[Judge]) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+def _counterpart(said: type, package: str) -> type:
+    """The class of that name in this package; what is not there, it has in common with ours."""
+    module = sys.modules.get(f"{package}{said.__module__.removeprefix(OURS)}")
     found: type = getattr(module, said.__name__, said)
     return found
 

@@ -135,17 +135,23 @@ def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def pieces(file: Path) -> Iterator[dict[str, Any]]:
     """A file in pieces. A piece without events tells of a run, one without a run of a file that cannot be read."""
+    headers, torn = list[dict[str, Any]](), list[str]()
+    problem = ""
     try:
-        headers, torn = recording.scan(file)
-        abouts = {str(header.get("run", "")): header for header in reversed(headers)}
-        for run, header in abouts.items():
-            yield {"run": run, "history": "", "about": json.dumps(header), "events": None}
-        yield from _packed(file, abouts)
-        problem = f"torn: {', '.join(torn)}" if torn else ""
+        yield from _packed(file, headers, torn)
+        if torn:
+            problem = f"torn: {', '.join(torn)}"
     except (BadRecording, OSError, EOFError) as bad:
         problem = _instead(file) or str(bad)
+    for run, header in _abouts(headers).items():
+        yield {"run": run, "history": "", "about": json.dumps(header), "events": None}
     if problem:
         yield {"run": "", "history": str(file), "about": problem, "events": None}
+
+
+def _abouts(headers: list[dict[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The first header of each run."""
+    return {str(header.get("run", "")): header for header in reversed(headers)}
 
 
 def _instead(file: Path) -> str:
@@ -159,17 +165,21 @@ def _instead(file: Path) -> str:
             "the traffic down by amqp-conformance trace record and move what it wrote here")
 
 
-def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _packed(file: Path, headers: list[dict[str, Any]], torn: list[str]) -> Iterator[dict[str, Any]]:
     at_hand: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     number = 0
 
     def piece(key: tuple[str, str]) -> dict[str, Any]:
-        profile = headers.get(key[0], {}).get("profile", "documented")
+        profile = _abouts(headers).get(key[0], {}).get("profile", "documented")
         return {"run": key[0], "history": key[1], "about": profile, "events": marshal.dumps(at_hand.pop(key))}
 
-    for event in recording.events(file, lean=True):
-        key = event.run, event.history
-        held = at_hand.setdefault(key, [])
+    for event in recording.at_once(file, headers, torn):
+        if not headers:
+            break
+        key = event[0], event[2]
+        held = at_hand.get(key)
+        if held is None:
+            held = at_hand[key] = []
         held.append((*event[:-1], _counted(event.raw) if event.method == "basic.publish" else b""))
         number += 1
         if len(held) >= _EVENTS_IN_PIECE:
@@ -178,6 +188,8 @@ def _packed(file: Path, headers: Mapping[str, Mapping[str, Any]]) -> Iterator[di
         elif number >= _EVENTS_AT_HAND:
             number = 0
             yield from map(piece, list(at_hand))
+    if not headers:
+        raise recording.headless(file)
     yield from map(piece, list(at_hand))
 
 

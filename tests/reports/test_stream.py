@@ -167,7 +167,7 @@ def test_of_frames_their_number_is_passed_on(mixed: list[Event], tmp_path: Path)
     size = publish.body_size or 0
     twice = publish._replace(raw=publish.raw[:body] + publish.raw[body:] * 2, body_size=2 * size)
     file = recording.write(tmp_path, HEADER, [publish, twice._replace(seq=publish.seq + 1)])
-    *_, piece = stream.pieces(file)
+    piece, *_ = stream.pieces(file)
     raws = [event[-1] for event in marshal.loads(piece["events"])]
     assert [len(raw) for raw in raws] == [8, 16]
     assert [body_frames(raw, size) for raw in raws] == [1, 2]
