@@ -105,11 +105,15 @@ class History:
 
     def _step(self, event: Event) -> None:
         self.last = event.seq
+        if event.kind != ev.METHOD:
+            self._live(event)
+        self.judge.step(event)
+
+    def _live(self, event: Event) -> None:
         if event.kind == ev.OPEN:
             self.alive.append(event.connection)
         elif event.kind == ev.END and event.connection in self.alive:
             self.alive.remove(event.connection)
-        self.judge.step(event)
 
     def _skip(self, to: Event) -> None:
         """Says in the place of what is missing that it is."""

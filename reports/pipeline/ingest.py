@@ -38,7 +38,8 @@ DDL = ", ".join(f"{name} {_TYPES.get(name, _TEXT)[0]}" for name in COLUMNS)
 ARROW = pa.schema([(name, _TYPES.get(name, _TEXT)[1]) for name in COLUMNS])
 TASK = "run STRING, path STRING"
 BLOCK = 4096
-_event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
+event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
+"""An event of its fields, as Event._make, and twice as fast."""
 
 
 def events(spark: SparkSession, recording: Recording) -> DataFrame:
@@ -92,7 +93,7 @@ def blocks(found: Iterable[Event | Mapping[str, Any]], size: int = BLOCK) -> Ite
 def to_events(batch: pa.RecordBatch) -> Iterator[Event]:
     """The events of an Arrow batch."""
     columns = [_values(batch.column(name)) for name in Event._fields]
-    return map(_event, zip(*columns, strict=True))
+    return map(event, zip(*columns, strict=True))
 
 
 def _values(column: pa.Array) -> list[Any]:

@@ -37,12 +37,11 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from codec.wire import BODY
-from conformance.events import Event
 from conformance.monitors.state import UnknownState
 from conformance.verdicts import Verdict
 from reports import recording
 from reports.capture.files import is_capture
-from reports.pipeline import check, follow, verdicts
+from reports.pipeline import check, follow, ingest, verdicts
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -224,7 +223,7 @@ class Follow(StatefulProcessor):  # type: ignore[misc]
         kept = self._state.get() if self._state.exists() else None
         history = _taken_up(bytes(kept[0])) if kept else follow.begin(run, name, pieces[0].about)
         events = chain.from_iterable(marshal.loads(piece.events) for piece in pieces)
-        yield from map(_row, history.take(map(Event._make, events), self._lateness))
+        yield from map(_row, history.take(map(ingest.event, events), self._lateness))
         self._state.update((_put_aside(history),))
 
     def _beside(self, run: str, name: str, about: str) -> Iterator[follow.Row]:
