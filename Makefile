@@ -48,14 +48,17 @@ bench: setup  ## ratios side by side with our peers, into build/bench.json
 	@$(PY) -m benchmarks.broker_growth
 	@$(PY) -m benchmarks.suite_steps
 
-bench-pipeline: setup  ## what the stages of the pipeline cost, beside DuckDB and Polars; EVENTS=100000000 for one large run
+bench-pipeline: native  ## what the stages of the pipeline cost, beside DuckDB and Polars; EVENTS=100000000 for one large run
 	@$(PY) -m uv pip install --quiet --python $(PY) --constraints constraints.txt --editable ".[bench]"
 	@$(PY) -m benchmarks.pipeline_bench $(if $(EVENTS),--events $(EVENTS))
+	@[ -n "$(EVENTS)" ] || $(PY) -m benchmarks.pipeline_bench --plain --only check stream growth
 
 equality: setup  ## thousands of traces judged live, by the plain fold and on Spark: TRACES=5000
 	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
 
-native: setup  ## compile the fold of `trace check` for this machine (needs gcc), and prove that it judges the same
+native: setup  ## compile the fold of `trace check` and `trace watch` for this machine, and prove that it judges the same
+	@.ci/apt.sh gcc=gcc
+	@[ -e "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] || .ci/apt.sh Python.h=python3-dev
 	@$(PY) -m uv pip install --quiet --python $(PY) "setuptools>=65"
 	@PYTHONPATH=. $(PY) .ci/native.py
 

@@ -188,7 +188,7 @@ def main() -> None:
     compiled(build)
     number = proven(build)
     (build / PROVEN).write_text(f"{number}\n", "utf-8")
-    print(f"{build}: {number} histories judged as the sources judge them; `trace check` uses it")
+    print(f"{build}: {number} histories judged as the sources judge them; `trace check` and `trace watch` use it")
 
 
 if __name__ == "__main__":

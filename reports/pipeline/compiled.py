@@ -3,13 +3,14 @@
 What is compiled is model and monitors as they are written, in a package of its own beside them (`.ci/native.py`). A
 build lies in a folder named by the digest of all it was made of, the sources, the interpreter and the builder, and is
 marked when it was proven to judge as the sources do. So a stale or half-made one is never found; then, as by default,
-the fold is plain Python. Recordings and captures are judged by it; live runs and streams, whose Judges are put aside
-as bytes, are not.
+the fold is plain Python. Recordings, captures and streams are judged by it, whose states are the bytes of the plain
+one; live runs are not. Who wants to see the same verdicts without it sets PLAIN in the environment.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import platform
 import sys
 from functools import cache
@@ -22,6 +23,7 @@ from conformance.monitors import Judge
 ROOT = Path(__file__).resolve().parents[2]
 BUILDS = ROOT / "build" / "native"
 PACKAGE, PROVEN = "amqp_fold", "proven"
+PLAIN = "AMQP_CONFORMANCE_PLAIN"
 ROOMS = "model", "monitors"
 """What is compiled; the rest of SOURCES is what it was compiled against."""
 SOURCES = (*(f"conformance/{room}/*.py" for room in ROOMS), "conformance/events.py", "conformance/verdicts.py",
@@ -38,8 +40,8 @@ def digest() -> str:
 
 @cache
 def judge() -> type[Judge]:
-    """What judges a history in `check`: compiled where there is a proven build of these very sources."""
-    build = BUILDS / digest() if BUILDS.is_dir() else None
+    """What judges a history: compiled where there is a proven build of these very sources."""
+    build = BUILDS / digest() if BUILDS.is_dir() and not os.environ.get(PLAIN) else None
     return load(build) if build is not None and (build / PROVEN).exists() else Judge
 
 

@@ -13,8 +13,10 @@ from types import ModuleType
 
 import pytest
 
-from conformance.monitors import Judge
+from conformance import profiles
+from conformance.monitors import Judge, state
 from reports.pipeline import compiled
+from tests.support import traces
 
 STAND_IN = "class Judge:\n    pass\n"
 
@@ -54,6 +56,12 @@ def test_what_is_proven_is_used(build: Path) -> None:
     assert compiled.judge().__module__ == "fold_of_a_test.monitors"
 
 
+def test_who_wants_plain_python_gets_it(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (build / compiled.PROVEN).touch()
+    monkeypatch.setenv(compiled.PLAIN, "1")
+    assert compiled.judge() is Judge
+
+
 def test_a_build_of_other_sources_is_not_used(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (build / compiled.PROVEN).touch()
     monkeypatch.setattr(compiled, "SOURCES", (*compiled.SOURCES, "conformance/cli.py"))
@@ -68,6 +76,39 @@ def test_every_octet_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     before = compiled.digest()
     source.write_text("OUT = 2\n")
     assert compiled.digest() != before
+
+
+@pytest.fixture
+def copy(builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Judge]]:
+    """The Judge of the copy, before it is compiled."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for module in (compiled, builder):
+        monkeypatch.setattr(module, "PACKAGE", "copied_fold")
+    builder.copied(tmp_path)
+    yield compiled.load(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("copied_fold")]:
+        del sys.modules[name]
+
+
+def test_the_copy_judges_as_the_sources_and_each_goes_on_where_the_other_ended(
+    builder: ModuleType, copy: type[Judge],
+) -> None:
+    profile = profiles.load(traces.PROFILE)
+    for trace in [*traces.chaotic(1), *traces.wrong(traces.mutants(8)[:4], 1)]:
+        assert copy.__module__ == "copied_fold.monitors.judge"
+        assert builder.said(copy, trace.events, profile) == builder.said(Judge, trace.events, profile)
+        half = len(trace.events) // 2
+        for begins, ends in ((copy, Judge), (Judge, copy)):
+            first, whole = begins(profile), Judge(profile)
+            for event in trace.events[:half]:
+                first.step(event)
+            second = state.decode(state.encode(first), profile, ends)
+            assert type(second) is ends
+            for event in trace.events[half:]:
+                second.step(event)
+            for event in trace.events:
+                whole.step(event)
+            assert second.judgement == whole.judgement
 
 
 MODEL = compiled.ROOT / "conformance" / "model"
