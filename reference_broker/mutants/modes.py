@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import floor
+
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel, Fate, acked, discarded, requeued
@@ -42,7 +44,8 @@ def put_copy(queue: Queue, entry: Entry, kind: type[Entry]) -> None:
     """Put a second copy into the queue, a place of its own a little behind the first one."""
     copies = memory(queue, "copies", lambda: [0])
     copies[0] += 1
-    queue.ready.put_back(kind(entry.position + copies[0] / 1024, entry.message, entry.expires))
+    place = floor(entry.position) + copies[0] / (1 << 20)  # no other copy's, not even that of a copy
+    queue.ready.put_back(kind(place, entry.message, entry.expires))
 
 
 def keep_auto_acked(self: Channel, consumer: Consumer, entry: Entry) -> None:

@@ -9,8 +9,11 @@ import re
 import pytest
 
 from codec import methods as m
+from reference_broker.message import Entry
 from reference_broker.mutants import MUTANTS, UnknownMutant, parts_with
+from reference_broker.mutants.modes import put_copy
 from reference_broker.parts import HANDLERS, Parts
+from reference_broker.ready import Ready
 
 
 def transcripts(scripts, client_of, *mutants):
@@ -63,3 +66,19 @@ def test_without_mutants_every_part_is_the_honest_one():
     assert parts_with([]) == Parts()
     parts_with(MUTANTS)
     assert Parts().handlers == HANDLERS
+
+
+def test_copies_have_places_of_their_own_behind_the_first_even_those_of_copies():
+    class Held:
+        body = b""
+
+    class Line:
+        ready = Ready()
+
+    queue, entry = Line(), Entry(5, Held, None)
+    put_copy(queue, entry, Entry)
+    put_copy(queue, queue.ready.head(), Entry)
+    put_copy(queue, entry, Entry)
+    places = [queue.ready.pop().position for _ in range(3)]
+    assert len(set(places)) == 3
+    assert all(5 < place < 6 for place in places)
