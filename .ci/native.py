@@ -28,8 +28,9 @@ LEFT_OUT = "state.py"
 """What puts a Judge aside as bytes knows dataclasses by their fields, and does so for compiled ones as well."""
 EACH = 5
 """So many traces of each machine, queue type and scheduler."""
-MADE_EMPTY = ast.parse("mypyc_attr(serializable=True)", mode="eval").body
-"""A state that is taken up makes all objects but its Judge empty, and fills them."""
+MADE_EMPTY = ast.parse("mypyc_attr(allow_interpreted_subclasses=True)", mode="eval").body
+"""A state that is taken up makes all objects before it fills them. Such classes alone can be made empty, and are filled
+by their constructor whoever calls it."""
 SETUP = """
 from setuptools import setup
 from mypyc.build import mypycify
@@ -109,7 +110,7 @@ def rewritten(text: str) -> str:
         if isinstance(node, ast.ClassDef) and any("dataclass(slots" in ast.unparse(one) for one in node.decorator_list):
             plain(node, known)
             node.decorator_list = [MADE_EMPTY]
-        elif isinstance(node, ast.ClassDef) and "__slots__" in ast.unparse(node) and node.name != "Judge":
+        elif isinstance(node, ast.ClassDef) and "__slots__" in ast.unparse(node):
             node.decorator_list = [MADE_EMPTY]
     tree.body = [said for node in tree.body for said in final(node)]
     return ast.unparse(tree)

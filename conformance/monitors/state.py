@@ -286,7 +286,7 @@ def _graph(rows: list[list[Any]], profile: Profile, shapes: dict[type, _Shape]) 
     """All objects are made first and filled afterwards, so that rows may point to each other in any way."""
     by_kind = {shape.kind: shape for shape in shapes.values()}
     by_name = {shape.name: shape.cls for shape in shapes.values()}
-    objects = [_made(row, by_kind, profile) for row in rows]
+    objects = [_made(row, by_kind) for row in rows]
 
     def read(value: Any) -> Any:
         if type(value) is not list:
@@ -311,10 +311,10 @@ def _graph(rows: list[list[Any]], profile: Profile, shapes: dict[type, _Shape]) 
     return objects[0]
 
 
-def _made(row: list[Any], by_kind: dict[int, _Shape], profile: Profile) -> Any:
+def _made(row: list[Any], by_kind: dict[int, _Shape]) -> Any:
     shape = by_kind.get(row[0])
     if shape is not None:
-        return shape.cls(profile) if shape.name == Judge.__name__ else shape.cls.__new__(shape.cls)
+        return shape.cls.__new__(shape.cls)
     cls = _CONTAINERS[row[0]]
     return deque(maxlen=row[1]) if cls is deque else cls()
 
