@@ -28,7 +28,7 @@ from reports.pipeline.session import session
 RESULTS, PAGE, WORK = Path("build/bench-pipeline.json"), Path("docs/pipeline.md"), Path("build/bench-pipeline")
 BEGIN, END = "<!-- figures: written by make bench-pipeline -->", "<!-- end of figures -->"
 PLANTS = 6
-SHARDED, STREAMED, BATCHES = 10, 12, 3
+SHARDED, STREAMED, BATCHES = 20, 12, 3
 """Times the events of the other benches: what Spark needs to begin a job or a micro-batch is not what events cost."""
 BENCHES = ("memory", "check", "peers", "shard", "capture", "stream", "growth")
 
