@@ -145,8 +145,8 @@ def _patient_collector() -> Iterator[None]:
 
 @contextmanager
 def _memory_given_back() -> Iterator[None]:
-    """Arrow's own memory keeps what columns no longer need, 50 MB here; the system's does not, and is as fast for what
-    is read. It is slower for what is sorted and written, which the same worker may do next."""
+    """Arrow's own memory keeps what columns no longer need, some 30 MB here; the system's does not, and is as fast for
+    what is read. It is slower for what is sorted and written, which the same worker may do next."""
     usual = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

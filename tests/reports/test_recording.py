@@ -117,6 +117,17 @@ def test_a_section_after_a_torn_tail_is_read_too(tmp_path: Path) -> None:
     assert found.torn == ["events-main.jsonl:3"]
 
 
+def test_headers_and_torn_lines_are_told_in_the_same_pass(tmp_path: Path) -> None:
+    for seq, run in ((1, "r1"), (3, "r2")):
+        path = recording.write(tmp_path, {**HEADER, "run": run}, [event(seq, run=run), event(seq + 1, run=run)])
+        path.write_bytes(path.read_bytes()[:-30])
+    headers, torn = list[dict[str, Any]](), list[str]()
+    told = [(one.seq, one.run, headers[-1]["run"]) for one in recording.at_once(path, headers, torn)]
+    assert told == [(1, "r1", "r1"), (3, "r2", "r2")]
+    assert (headers, torn) == recording.scan(path)
+    assert len(torn) == 2
+
+
 def test_a_broken_row_in_the_middle_is_an_error(tmp_path: Path) -> None:
     path = recording.write(tmp_path, HEADER, [event(1), event(2), event(3)])
     lines = path.read_text().splitlines(keepends=True)
