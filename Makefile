@@ -3,6 +3,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 DEPTH ?= ci
 OUT := build/conformance
+# Many processes start from this checkout; let the first one keep the bytecode for the others.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: screenshots help setup conformance equality native test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash clean

@@ -1,7 +1,8 @@
 """Make `.venv` ready: the exact versions of constraints.txt, this checkout installed in place.
 
 Runs on the bare interpreter (standard library only). The stock pip of some distributions is too old to know
-dependency groups, so the environment gets its own uv and lets that do the work.
+dependency groups, so the environment gets its own uv and lets that do the work. Bytecode is made once, here: tests
+start hundreds of processes, and where PYTHONDONTWRITEBYTECODE is set each would compile all that it loads.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
     try:
         run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv>=0.5")
         run(
-            PYTHON, "-m", "uv", "pip", "install", "--quiet", "--python", PYTHON,
+            PYTHON, "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", PYTHON,
             "--constraints", "constraints.txt", "--group", "dev", "--editable", ".[spark,clients]",
         )
     except subprocess.CalledProcessError as error:

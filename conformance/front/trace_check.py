@@ -38,8 +38,6 @@ from conformance.verdicts import Verdict
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from conformance.front.offline import Checked, Place
     from conformance.results import Results
 
@@ -72,13 +70,14 @@ def check(wishes: Wishes) -> int:
         from reports.pipeline.inputs import gather
         from reports.pipeline.job import Job
         from reports.pipeline.lake import Lake
+        from reports.pipeline.session import running
         from reports.pipeline.watch import watched
 
         inputs = gather(wishes.paths, wishes.ports)
         for torn in inputs.torn:
             stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
         log = wishes.out / "spark.log"
-        with _spark(wishes, log, inputs.octets) as spark:
+        with running(log, master=wishes.master, remote=wishes.remote, octets=inputs.octets) as spark:
             job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile, wishes.whole)
             runs = job.judged(inputs)
             with watched(spark, "evidence", stages):
@@ -105,17 +104,6 @@ def _known(wishes: Wishes) -> Known | None:
         raise Refused(WRONG_USE, f"--profile: {bad}.") from None
     except deviations.BadDeviations as bad:
         raise Refused(WRONG_USE, f"--deviations: {bad}.") from None
-
-
-@contextmanager
-def _spark(wishes: Wishes, log: Path, octets: int) -> Iterator[SparkSession]:
-    from reports.pipeline.session import session
-
-    spark = session(log, master=wishes.master, remote=wishes.remote, octets=octets)
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 @contextmanager

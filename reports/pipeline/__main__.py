@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.pipeline.inputs import Inputs, gather
 from reports.pipeline.lake import BadLake, Lake
-from reports.pipeline.session import NotInstalled, session
+from reports.pipeline.session import NotInstalled, running
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -32,11 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         found = gather(options.path)
         results = _results(options.results)
         started = time.monotonic()
-        spark = session(options.out / "spark.log", master=options.master, octets=found.octets)
-        try:
+        with running(options.out / "spark.log", master=options.master, octets=found.octets) as spark:
             rows = _judge(spark, found, options.out)
-        finally:
-            spark.stop()
     except (BadRecording, BadLake, NotInstalled) as problem:
         print(f"pipeline: {problem}", file=sys.stderr)
         return 2

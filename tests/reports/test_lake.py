@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -125,43 +122,6 @@ def test_a_job_that_is_killed_leaves_what_was_there_before(tmp_path: Path, step:
     assert len(list(tmp_path.glob("**/*.parquet"))) == 1
     write(lake, "silver", "r1", 7, "new")
     assert lake.entries("silver")["r1"].rows == 7
-
-
-def ended_when(words: list[str], there: Path, pattern: str, number: int = signal.SIGKILL) -> tuple[int, str]:
-    """Start a job, and end it with all its processes as soon as a file like this exists; its exit code and complaints.
-    """
-    job = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                           start_new_session=True)
-    while not list(there.glob(pattern)) and job.poll() is None:
-        time.sleep(0.02)
-    os.killpg(job.pid, number)
-    _, said = job.communicate(timeout=300)
-    return job.returncode, said
-
-
-@pytest.mark.spark
-def test_a_job_killed_and_interrupted_and_begun_again_gives_one_result(
-    tmp_path: Path, recorded: Path, table_of: dict[str, str], spark: SparkSession,
-) -> None:
-    """`make test` leaves out the kill of a whole job; kills of a commit, and of a stream, are in other tests."""
-    lake = Lake(tmp_path / "lake")
-    if os.environ.get("CLUSTER_LONG"):
-        words = [sys.executable, "-m", "reports.pipeline", str(recorded), "--out", str(tmp_path), "--master",
-                 "local[2]"]
-        assert ended_when(words, tmp_path, "lake/.staging/*/run=*/**/events.*")[0] == -signal.SIGKILL
-        assert lake.entries("verdicts") == {}
-    words = [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(tmp_path),
-             "--master", "local[2]"]
-    code, said = ended_when(words, tmp_path, "lake/manifest/00000001.json", signal.SIGINT)
-    assert (code, "kept in" in " ".join(said.split()), "Traceback" in said) == (130, True, False), said
-    assert list(lake.entries("silver")) == ["r1"]
-    job = Job(spark, lake, lambda stage, done, known: None)
-    for _ in range(2):
-        rows = job.verdicts(job.run(gather([recorded])))
-        assert {row.rule: row.verdict for row in rows} == table_of
-    made = [json.loads(path.read_text())["table"] for path in sorted((tmp_path / "lake").glob("manifest/[0-9]*"))]
-    assert [made.count(table) for table in ("silver", "gold", "verdicts", "times")] == [1, 1, 1, 1]
-    assert not list((tmp_path / "lake" / ".staging").glob("*"))
 
 
 @pytest.mark.spark

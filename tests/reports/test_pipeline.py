@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from conformance import profiles, rules
 from conformance.events import Event
 from conformance.monitors import judge
-from conformance.verdicts import Judgement, verdict_table
+from conformance.verdicts import verdict_table
 from reports import recording
-from reports.pipeline import __main__ as command
 from reports.pipeline import check, ingest, verdicts
-from reports.pipeline.lake import Lake
 from reports.recording import BadRecording, Recording
+from tests.support.gold import folded, gist, in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,32 +30,8 @@ HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9", "queue_ty
 PROFILES = {"r1": "documented"}
 
 
-def in_order(events: Iterable[Event]) -> list[Event]:
-    return sorted(events, key=lambda event: (event.run, event.history, event.seq))
-
-
 def batches(events: Sequence[Event], size: int) -> Iterator[pa.RecordBatch]:
     return ingest.blocks(map(recording.to_row, events), size)
-
-
-def gist(rows: Iterable[dict[str, Any]]) -> Counter[str]:
-    """Rows of `check` as a multiset that can be compared."""
-    return Counter(
-        repr((row["history"], row["what"], row["rule"], row["times"], row.get("at"), row.get("observed"),
-              row.get("certain"), row.get("witness")))
-        for row in rows
-    )
-
-
-def folded(events: Iterable[Event]) -> Counter[str]:
-    """The same rows by the plain fold, history by history."""
-    profile = profiles.load("documented")
-    by_history: dict[str, list[Event]] = {}
-    for event in in_order(events):
-        by_history.setdefault(event.history, []).append(event)
-    return gist(
-        row for name, own in by_history.items() for row in check.rows_of("r1", name, judge(own, profile))
-    )
 
 
 def collected(frame: DataFrame) -> Counter[str]:
@@ -164,106 +135,3 @@ def test_two_runs_in_one_recording_are_two_tables(spark: SparkSession, tmp_path:
     broken = {row.run for row in rows if row.verdict == "broken"}
     assert {row.run for row in rows} == {"r1", "r2"}
     assert broken == {"r1"}
-
-
-# -- the comparison with the live run
-
-
-def live(judgement: Judgement) -> dict[str, Any]:
-    """results.json of a run that came to this judgement, on a broker that offers what the header says."""
-    offered = verdicts.offer(HEADER)
-    table = verdict_table(
-        judgement, {name: (rule.needed, offered.includes(rule)) for name, rule in rules.CATALOGUE.items()},
-    )
-    return {"run": "r1", "rules": [
-        {"id": name, "verdict": table[name].value, "exercised": judgement.exercised[name]}
-        for name, rule in rules.CATALOGUE.items() if rule.judged
-    ]}
-
-
-def rows_of(results: dict[str, Any]) -> list[verdicts.Row]:
-    return [
-        verdicts.Row("r1", "", "", rule["id"], "must", rule["verdict"], rule["exercised"], 0, 0)
-        for rule in results["rules"]
-    ]
-
-
-def changed(results: dict[str, Any], rule: str, **changes: Any) -> dict[str, Any]:
-    return {**results, "rules": [{**one, **changes} if one["id"] == rule else one for one in results["rules"]]}
-
-
-def test_equal_verdicts_are_no_difference(mixed: list[Event]) -> None:
-    results = live(judge(mixed, profiles.load("documented")))
-    rows = rows_of(results)
-    assert verdicts.differences(rows, results) == []
-    broken = next(row.rule for row in rows if row.verdict == "broken")
-    assert verdicts.differences(rows, changed(results, broken, verdict="deviates", cases=[{}])) == []
-    held = next(row.rule for row in rows if row.verdict == "held")
-    assert verdicts.differences(rows, changed(results, held, verdict="deviates", cases=[])) == []
-    assert verdicts.differences(rows, changed(results, held, verdict="deviates", cases=[{}])) != []
-
-
-def test_every_difference_is_named(mixed: list[Event]) -> None:
-    results = live(judge(mixed, profiles.load("documented")))
-    rows = rows_of(results)
-    broken = next(row.rule for row in rows if row.verdict == "broken")
-    assert verdicts.differences(rows, changed(results, broken, verdict="held")) == [
-        f"{broken}: held live, broken from the recording"]
-    assert verdicts.differences(rows, changed(results, broken, exercised=-1))[0].startswith(
-        f"{broken}: exercised -1 times live")
-    unlisted = {**results, "rules": [rule for rule in results["rules"] if rule["id"] != broken]}
-    assert verdicts.differences(rows, unlisted) == [f"{broken}: not broken live, broken from the recording"]
-    assert verdicts.differences(rows[1:], results) == [
-        f"{rows[0].rule}: judged live, unknown to the recording's catalogue"]
-
-
-def test_a_fault_of_the_suite_excuses_what_it_left_out_and_no_more(mixed: list[Event]) -> None:
-    results = live(judge(mixed, profiles.load("documented")))
-    rows = rows_of(results)
-    broken = next(row.rule for row in rows if row.verdict == "broken")
-    held = next(row.rule for row in rows if row.verdict == "held")
-    assert verdicts.differences(rows, changed(results, held, verdict="harness-error")) == []
-    assert verdicts.differences(rows, changed(results, broken, verdict="harness-error")) != []
-
-
-# -- the command
-
-
-@pytest.mark.spark
-def test_the_command_writes_its_tables_compares_and_is_quiet(tmp_path: Path, mixed: list[Event]) -> None:
-    recording.write(tmp_path / "rec", HEADER, mixed)
-    (tmp_path / "results.json").write_text(json.dumps(live(judge(mixed, profiles.load("documented")))))
-    ran = subprocess.run(
-        [sys.executable, "-m", "reports.pipeline", "rec", "--out", "out", "--results", "results.json",
-         "--master", "local[2]"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
-        timeout=300, check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
-    assert "The recording gives the verdicts of the live run" in ran.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rec", "results.json"]
-    table = json.loads((tmp_path / "out" / "verdicts.json").read_text())
-    assert [row["rule"] for row in table] == list(rules.CATALOGUE)
-    lake = Lake(tmp_path / "out" / "lake")
-    assert gist(parquet.read_table(lake.paths("gold")).to_pylist()) == folded(mixed)
-    written = parquet.read_table(lake.paths("verdicts")).to_pylist()
-    assert {(row["rule"], row["verdict"]) for row in written} == {(row["rule"], row["verdict"]) for row in table}
-    marts = json.loads((tmp_path / "out" / "history.json").read_text())
-    assert {row["verdict"] for row in marts["matrix"]} == {row["verdict"] for row in table}
-
-
-def test_a_difference_is_listed_and_ends_with_one(
-    mixed: list[Event], capsys: pytest.CaptureFixture[str],
-) -> None:
-    results = live(judge(mixed, profiles.load("documented")))
-    rows = rows_of(results)
-    held = next(row.rule for row in rows if row.verdict == "held")
-    assert command.compare(rows, changed(results, held, verdict="broken")) == 1
-    assert f"  {held}: broken live, held from the recording" in capsys.readouterr().err
-    assert command.compare(rows, {**results, "run": "r9"}) == 2
-    assert "holds no run 'r9'" in capsys.readouterr().err
-
-
-def test_a_recording_that_is_none_ends_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main([str(tmp_path / "missing"), "--out", str(tmp_path)]) == 2
-    assert "no such file or directory" in capsys.readouterr().err

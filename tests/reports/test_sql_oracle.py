@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conformance.machines import confirms
 from conformance.machines.settlement import SETTLEMENT
 from reference_broker import ReferenceBroker
 from reports.pipeline import ingest
@@ -105,7 +106,10 @@ VIEWS: Mapping[str, str] = {
 def played() -> list[Trace]:
     with ReferenceBroker(mutants=("errors.double-ack-accepted", "errors.only-double-ack-noticed")) as broker:
         lenient = traces.play(broker, SETTLEMENT, "classic", "lockstep", 25, 1, "lenient", 0.5)
-    return [*traces.lawful(3), *traces.wrong(WRONG, 4), *lenient]
+    others = [machine for machine in traces.MACHINES if machine is not confirms.CONFIRMS]
+    of_confirms = [name for name in WRONG if name.startswith("confirms.")]
+    return [*traces.lawful(2), *traces.wrong([name for name in WRONG if name not in of_confirms], 4, machines=others),
+            *traces.wrong(of_confirms, 4, machines=[confirms.CONFIRMS]), *lenient]
 
 
 @pytest.fixture(scope="module")

@@ -72,12 +72,14 @@ def chaotic(examples: int, seed: int = 0) -> Iterator[Trace]:
             yield from play(broker, machine, queue_type, scheduler, examples, number, f"liberties {number}")
 
 
-def wrong(mutants: Iterable[str], examples: int, seed: int = 0) -> Iterator[Trace]:
-    """So many examples of each machine on each of these mutants."""
+def wrong(
+    mutants: Iterable[str], examples: int, seed: int = 0, machines: Sequence[Machine] = MACHINES,
+) -> Iterator[Trace]:
+    """So many examples of each of these machines on each of these mutants."""
     for number, mutant in enumerate(mutants):
         queue_type, scheduler = ("classic", "quorum")[number % 2], SCHEDULERS[number // 2 % len(SCHEDULERS)]
         with ReferenceBroker(mutants=(mutant,)) as broker:
-            for machine in MACHINES:
+            for machine in machines:
                 yield from play(broker, machine, queue_type, scheduler, examples, seed + number, mutant, 0.5)
 
 

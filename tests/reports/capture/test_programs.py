@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pika
 import pytest
 
 from conformance import deviations, profiles
+from conformance.cli import main
 from conformance.events import OBSERVED, Event
 from conformance.monitors import judge
 from conformance.profiles import Profile
@@ -35,10 +36,12 @@ from reports.pipeline.world import Closed
 from tests.support import pcaps, perf, programs
 from tests.support.tracer import Tracer
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 SCALE = int(os.environ.get("CAPTURE_SCALE", "1"))
 COUNT = 40 * SCALE
 SEEDS = range(8 * SCALE)
-ROOT = Path(__file__).parents[3]
 SHAPES = (pcaps.cut, pcaps.dropped, pcaps.reordered, pcaps.all_at_once)
 
 
@@ -267,19 +270,17 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Taken]:
 
 
 @pytest.mark.spark
-def test_a_wrong_broker_is_found_offline(wrong: dict[str, Taken], tmp_path: Path) -> None:
+def test_a_wrong_broker_is_found_offline(
+    wrong: dict[str, Taken], tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str],
+) -> None:
     """One job over all of them: named rules, closed gates, and cases that lead to packets."""
     inputs = {name: found.pcap for name, found in wrong.items()}
     for name, pcap in inputs.items():
         inputs[name] = pcap.rename(pcap.with_name(f"{name or 'right'}.pcap"))
-    ran = subprocess.run(
-        [sys.executable, "-m", "conformance.cli", "trace", "check", *map(str, inputs.values()), "--format", "json",
-         "--master", "local[2]", "--out", str(tmp_path / "out")],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
-        check=False,
-    )
-    assert ran.returncode == 1, ran.stderr
-    runs = {run["run"].split(".pcap")[0]: run for run in json.loads(ran.stdout)["runs"]}
+    code = main(["trace", "check", *map(str, inputs.values()), "--format", "json", "--out", str(tmp_path / "out")])
+    assert code == 1
+    assert spark.range(9).count() == 9, "a session that was there before stays"
+    runs = {run["run"].split(".pcap")[0]: run for run in json.loads(capsys.readouterr().out)["runs"]}
     assert broken(runs.pop("right")) == set()
     for name, run in runs.items():
         expected = set(MUTANTS[name].rules)
