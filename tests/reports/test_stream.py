@@ -43,7 +43,7 @@ from pathlib import Path
 from reports.pipeline import stream
 from reports.pipeline.session import session
 spark = session(sys.argv[3] + "/spark.log", master="local[2]", settings={"spark.sql.shuffle.partitions": "2"})
-watched = stream.Stream(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), files=2)
+watched = stream.Stream(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), files=3)
 stream.start(spark, watched, print).awaitTermination()
 """
 
@@ -87,10 +87,20 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
     return [row.asDict() for row in stream.judged(spark, watched).collect()]
 
 
-def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path, mixed: list[Event]) -> None:
-    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=5)
+def test_killed_and_begun_again_with_shuffled_late_and_unreadable_files(
+    spark: SparkSession, tmp_path: Path, mixed: list[Event],
+) -> None:
+    """Killed after its first micro-batch at the earliest, while a part is still missing and then comes late."""
+    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=3)
     *early, late = slices(mixed, 8)
-    for number, events in enumerate(early):
+    for number, events in enumerate(early[:4]):
+        appear(watched.inbox, number, events)
+    with watching(tmp_path) as first:
+        begun(watched, first, batches=1)
+        time.sleep(random.uniform(0, 1.5))
+        os.killpg(first.pid, signal.SIGKILL)
+
+    for number, events in enumerate(early[4:], 4):
         appear(watched.inbox, number, events)
     (watched.inbox / "events-900.jsonl").write_text("no recording\n")
     (watched.inbox / "_aside.jsonl").write_text("not closed yet\n")
@@ -102,6 +112,7 @@ def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path,
     assert "is a capture" in unread["traffic.pcap"]
     assert "trace check" in unread["traffic.pcap"]
     assert added(told, *TOLD) < folded(mixed)
+    assert not [row for row in told if row["what"] in (follow.LATE, follow.MISSING)]
     rows, left = stream.summary(spark, watched)
     assert left > 0
     assert "inconclusive" in {row.verdict for row in rows}
@@ -113,6 +124,7 @@ def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path,
     assert added(told, *TOLD) == folded(mixed)
     twice = sum(event.history == "h3" for event in mixed)
     assert added(told, follow.LATE, follow.MISSING).total() == twice
+    assert [json.loads(row["observed"])["run"] for row in told if row["what"] == stream.RUN] == ["r1"]
     rows, left = stream.summary(spark, watched)
     assert left == 0
     recorded = Recording(recording.write(tmp_path / "whole", HEADER, mixed))
@@ -123,24 +135,6 @@ def test_shuffled_late_and_unreadable_files(spark: SparkSession, tmp_path: Path,
     known, _ = stream.summary(spark, watched, lambda profile, rule, observed: (profile, rule) == ("documented", one))
     assert {row.rule for row in known if row.verdict == "deviates"} == {one}
     assert [row.verdict for row in known if row.rule != one] == [row.verdict for row in rows if row.rule != one]
-
-
-def test_killed_and_begun_again_it_comes_to_the_same(tmp_path: Path, mixed: list[Event], spark: SparkSession) -> None:
-    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=2)
-    parts = slices(mixed, 5)
-    for number, events in enumerate(parts[:3]):
-        appear(watched.inbox, number, events)
-    with watching(tmp_path) as first:
-        begun(watched, first, batches=1)
-        time.sleep(random.uniform(0, 1.5))
-        os.killpg(first.pid, signal.SIGKILL)
-    for number, events in enumerate(parts[3:], 3):
-        appear(watched.inbox, number, events)
-    stream.start(spark, watched, lambda number: None).awaitTermination()
-    told = collected(spark, watched)
-    assert added(told, *TOLD) == folded(mixed)
-    assert not [row for row in told if row["what"] in (follow.LATE, follow.MISSING)]
-    assert [json.loads(row["observed"])["run"] for row in told if row["what"] == stream.RUN] == ["r1"]
 
 
 def watching(folder: Path) -> subprocess.Popen[bytes]:
