@@ -56,7 +56,7 @@ def connect(folder: Path, master: str = "local[2]") -> Iterator[str]:
     """The address of a Spark Connect server over this master."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    settings = {**defaults(tempfile.gettempdir()), **placed(master),
+    settings = {**defaults(tempfile.gettempdir(), octets=1), **placed(master),
                 "spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": LOOPBACK}
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     log = folder / "connect.log"

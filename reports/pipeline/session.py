@@ -203,17 +203,16 @@ def placed(master: str) -> dict[str, str]:
 
 
 def defaults(scratch: str, octets: int = 0) -> dict[str, str]:
-    """Settings that hold unless a caller knows better, for so many octets of input.
+    """Settings that hold unless a caller knows better, for so many octets of input; 0: nobody knows.
 
     Java that compiles quickly, and not well, halves the CPU of a job of seconds, most of which is start-up, and costs
-    up to twice as much in one of minutes. So does a plan that is made into Java and compiled for each query.
+    up to twice as much in one of minutes. Where it is known to be one of seconds, plans are walked through as well.
     """
-    quick = octets <= MUCH
     return {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": QUICK if quick else "",
-        **(_INTERPRETED if quick else {}),
+        "spark.driver.extraJavaOptions": "" if octets > MUCH else QUICK,
+        **(_INTERPRETED if 0 < octets <= MUCH else {}),
         "spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.sql.warehouse.dir": str(Path(scratch) / "amqp-conformance-warehouse"),
         "spark.python.authenticate.socketTimeout": "120s", "spark.python.worker.faulthandler.enabled": "true",

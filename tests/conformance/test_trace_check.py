@@ -13,6 +13,7 @@ from conformance import cli
 from conformance.front.stages import Stages
 from conformance.results import Results
 from reports.html import captures, history
+from reports.pipeline import session
 
 
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> tuple[int, str]:
@@ -49,6 +50,7 @@ def test_without_java_it_says_what_to_install(
 ) -> None:
     (tmp_path / "events-a.jsonl").write_text('{"schema":"amqp-conformance/recording/1","run":"r1"}\n')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(session, "_had", lambda: None)
     code, said = run(capsys, tmp_path, str(tmp_path / "events-a.jsonl"))
     assert (code, "openjdk-17-jre-headless" in said, "amqp-conformance[jre]" in said) == (2, True, True)
 

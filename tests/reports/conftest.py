@@ -276,7 +276,7 @@ def mixed() -> list[Event]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of this process."""
     log = tmp_path_factory.mktemp("spark") / "spark.log"
-    made = session(log, master="local[2]", settings={"spark.sql.shuffle.partitions": "2"})
+    made = session(log, master="local[2]", settings={"spark.sql.shuffle.partitions": "2"}, octets=1)
     yield made
     made.stop()
 

@@ -106,10 +106,13 @@ VIEWS: Mapping[str, str] = {
 def played() -> list[Trace]:
     with ReferenceBroker(mutants=("errors.double-ack-accepted", "errors.only-double-ack-noticed")) as broker:
         lenient = traces.play(broker, SETTLEMENT, "classic", "lockstep", 25, 1, "lenient", 0.5)
-    others = [machine for machine in traces.MACHINES if machine is not confirms.CONFIRMS]
     of_confirms = [name for name in WRONG if name.startswith("confirms.")]
-    return [*traces.lawful(2), *traces.wrong([name for name in WRONG if name not in of_confirms], 4, machines=others),
-            *traces.wrong(of_confirms, 4, machines=[confirms.CONFIRMS]), *lenient]
+    others = [machine for machine in traces.MACHINES if machine is not confirms.CONFIRMS]
+    wrong = [
+        *traces.wrong(of_confirms, 4, machines=[confirms.CONFIRMS], schedulers=["lockstep"]),
+        *traces.wrong([name for name in WRONG if name not in of_confirms], 4, machines=others, schedulers=["lockstep"]),
+    ]
+    return [*traces.lawful(2), *wrong, *lenient]
 
 
 @pytest.fixture(scope="module")

@@ -74,10 +74,12 @@ def chaotic(examples: int, seed: int = 0) -> Iterator[Trace]:
 
 def wrong(
     mutants: Iterable[str], examples: int, seed: int = 0, machines: Sequence[Machine] = MACHINES,
+    schedulers: Sequence[Scheduler] = SCHEDULERS,
 ) -> Iterator[Trace]:
-    """So many examples of each of these machines on each of these mutants."""
+    """So many examples of each of these machines on each of these mutants, by turns of these schedulers. What is found
+    in lockstep is found always; what is pipelined hangs on the interleaving."""
     for number, mutant in enumerate(mutants):
-        queue_type, scheduler = ("classic", "quorum")[number % 2], SCHEDULERS[number // 2 % len(SCHEDULERS)]
+        queue_type, scheduler = ("classic", "quorum")[number % 2], schedulers[number // 2 % len(schedulers)]
         with ReferenceBroker(mutants=(mutant,)) as broker:
             for machine in machines:
                 yield from play(broker, machine, queue_type, scheduler, examples, seed + number, mutant, 0.5)
