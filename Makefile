@@ -65,7 +65,7 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 	@PYTHONPATH=. $(PY) .ci/native.py
 
 test-cluster: setup  ## the same job here, on a standalone cluster and through Spark Connect, at length
-	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py tests/reports/test_lake.py -q
+	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py tests/reports/test_command.py tests/reports/test_lake.py -q
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump
