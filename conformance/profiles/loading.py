@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -77,6 +77,15 @@ class Profile:
     choices: Mapping[str, str]
     timing_slack: float
     deviations: str | None
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Features that the broker was found not to offer, each with the words of its refusal."""
+    shunned: Mapping[str, str] = field(default_factory=dict)
+    """Features of which a trial came to no lawful end, each with what came instead."""
+
+    @property
+    def typed(self) -> bool:
+        """Does the broker know types of queues, so that a type must be asked for?"""
+        return len(self.queue_types) > 1
 
     def queue(self, queue_type: str) -> QueueSemantics:
         """What may be concluded for queues of this type; a type we do not know gets the weakest reading."""
