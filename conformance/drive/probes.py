@@ -39,7 +39,6 @@ METHODS: Mapping[str, codec.Method] = {
     "channel.flow": m.ChannelFlow(1, True), "basic.qos": m.BasicQos(1, 0, 1, False),
     "basic.qos global": m.BasicQos(1, 0, 1, True), "basic.recover": m.BasicRecover(1, True),
     "confirm.select": m.ConfirmSelect(1, False), "tx.select": m.TxSelect(1),
-    "basic.cancel": m.BasicCancel(1, "amqpconf.nobody", False),
 }
 
 
@@ -61,11 +60,32 @@ class Inquiry:
         self._queues: list[str] = []
 
     def answers(self) -> list[Answer]:
-        """All answers, in the order in which they were asked. What was declared is gone afterwards."""
+        """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
+        where not even what every history needs is answered, or allowed."""
         try:
-            return [*self._methods(), *self._nack(), *self._arguments(), *self._types()]
+            self._use()
+            return [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
         finally:
             sweep(self._target, self._queues, [], self._patience)
+
+    def _use(self) -> None:
+        """A queue, a message into it and out of it."""
+        queue = self._name()
+        steps: tuple[Item, ...] = (
+            _declare(queue), (m.BasicPublish(1, 0, "", queue), b"probe", {}), m.BasicGet(1, 0, queue, True),
+            m.QueueDelete(1, 0, queue),
+        )
+        answer = self._ask("queue.declare", steps, "queue.delete-ok")
+        if answer.state == SILENT:
+            answer = self._ask("queue.declare", steps[:1], "queue.declare-ok")
+            if answer.state == OFFERED:
+                return
+        if answer.state != OFFERED:
+            raise Unreachable("rights", (
+                f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, filled "
+                f"and emptied: {answer.words}. The user needs the rights to configure, write and read queues named "
+                "amqpconf.*; amqp-conformance doctor URL tells more."
+            ))
 
     def _methods(self) -> Iterator[Answer]:
         for feature, method in METHODS.items():
@@ -79,6 +99,13 @@ class Inquiry:
             m.BasicNack(1, 1, False, False), m.QueueDelete(1, 0, queue),
         )
         yield self._ask("basic.nack", steps, "queue.delete-ok")
+
+    def _cancel(self) -> Iterator[Answer]:
+        queue = self._name()
+        steps: tuple[Item, ...] = (
+            _declare(queue), m.BasicConsume(1, queue=queue, consumer_tag="probe"), m.BasicCancel(1, "probe", False),
+        )
+        yield self._ask("basic.cancel", steps, "basic.cancel-ok")
 
     def _arguments(self) -> Iterator[Answer]:
         for feature, arguments in ARGUMENTS.items():

@@ -19,6 +19,8 @@ class Check:
     queue_types: tuple[str, ...] = ("classic", "quorum")
     depth: str = "smoke"
     for_families: tuple[str, ...] = ()
+    last: bool = False
+    """It is played after all that is not."""
 
     @classmethod
     def of(cls, args: Iterable[str], kwargs: Mapping[str, object]) -> Check:
@@ -26,7 +28,8 @@ class Check:
         assert isinstance(queue_types, tuple | list)
         families = kwargs.get("families", ())
         assert isinstance(families, tuple | list)
-        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")), tuple(families))
+        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")), tuple(families),
+                   bool(kwargs.get("last")))
 
     def wanted(self, options: Options) -> bool:
         """Does this check run at all?"""

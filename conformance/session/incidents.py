@@ -20,7 +20,7 @@ GRAVE = (WEDGED, GONE)
 OWN = frozenset({200, 320, 506, 541})
 """Reply codes that speak of the broker, and never of a mistake of the client."""
 LAST = 4
-_DULL = ("connection.", "channel.open", "channel.close", "basic.publish")
+_DULL = ("connection.", "channel.open", "channel.close")
 
 
 def breakdown(what: str, vhost: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
@@ -28,7 +28,7 @@ def breakdown(what: str, vhost: str, scene: str, queue_type: str, history: Itera
     after = last_methods(history)
     kind = GONE if "connection" in what else WEDGED
     where = f"vhost {vhost} " if kind == WEDGED else "the broker "
-    since = f"since {after[-1]}, " if after else f"since the scene {scene}, "
+    since = f"since {after[-1]}, " if after else f"since the scene {scene}, " if scene else "from the start, "
     return Incident(kind, f"{since}{where}{what}", scene, queue_type, after)
 
 
