@@ -1,9 +1,10 @@
 """What does this broker offer? Asked once, before anything is judged, each question on a connection of its own.
 
-A question is one method that changes nothing that lasts. Its answer is the reply, a refusal in the form that the
-protocol has for it, or neither: another kind of close, silence, a lost connection. A refusal means that the feature is
-not offered; what comes instead of a refusal is for the judge, so the scenes of the rules that are about the feature
-still use it, and all others do without. A queue type counts as known only where a type that nobody knows is refused.
+A question is a few methods that change nothing that lasts, each sent when the one before is answered. Its answer is the
+reply, a refusal in the form that the protocol has for it, or neither: another kind of close, silence, a lost
+connection. A refusal means that the feature is not offered; what comes instead of a refusal is for the judge, so the
+scenes of the rules that are about the feature still use it, and all others do without. A queue type counts as known
+only where a type that nobody knows is refused.
 
 A broker that lets nobody in who says more of itself than it must is asked with less; what works is kept.
 """
@@ -82,9 +83,9 @@ class Inquiry:
                 return
         if answer.state != OFFERED:
             raise Unreachable("rights", (
-                f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, filled "
-                f"and emptied: {answer.words}. The user needs the rights to configure, write and read queues named "
-                "amqpconf.*; amqp-conformance doctor URL tells more."
+                f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
+                f"filled and emptied: {answer.words}. The user needs the rights to configure, write and read queues "
+                "named amqpconf.*; amqp-conformance doctor URL tells more."
             ))
 
     def _methods(self) -> Iterator[Answer]:
@@ -128,24 +129,38 @@ class Inquiry:
         except Unreachable as unreachable:
             return Answer(feature, LOST, unreachable.message)
         try:
-            connection.send(m.ChannelOpen(1), *steps)
-            return Answer(feature, *self._heard(connection, wanted))
+            connection.send(m.ChannelOpen(1))
+            for step in steps:
+                connection.send(step)
+                answer = self._heard(connection, wanted if step is steps[-1] else _reply(step))
+                if answer[0] != OFFERED:
+                    break
+            return Answer(feature, *answer)
         except ConnectionLost as lost:
             return Answer(feature, LOST, str(lost))
         finally:
             connection.close(1.0)
 
     def _heard(self, connection: RawConnection, wanted: str) -> tuple[str, str]:
+        """What came of one step; a step without a reply is taken as it is."""
+        if not wanted:
+            return OFFERED, ""
         until = time.monotonic() + self._patience
         while connection.alive and time.monotonic() < until:
             for event in connection.receive(max(0.0, until - time.monotonic())):
-                if event.method == wanted:
+                if event.method == wanted or (wanted, event.method) == ("basic.get-ok", "basic.get-empty"):
                     return OFFERED, ""
                 if event.method in ("channel.close", "connection.close"):
                     return _refusal(event)
         if not connection.alive:
             return LOST, f"the connection ended without a word where {wanted} must come"
         return SILENT, f"{wanted} does not come within {self._patience:g} s"
+
+
+def _reply(step: Item) -> str:
+    """What must come before the next step is sent; nothing where a method has no reply."""
+    name = step.NAME if isinstance(step, codec.Method) else ""
+    return f"{name}-ok" if f"{name}-ok" in m.BY_NAME else ""
 
 
 def _declare(queue: str, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import secrets
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 
@@ -80,17 +81,7 @@ class Pulse:
         """Restarts the broker and waits until it answers. Raises BadRestart."""
         self.drop()
         self.restarts += 1
-        try:
-            done = subprocess.run(
-                str(self.restart), shell=True, timeout=RESTARTS, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            )
-        except subprocess.TimeoutExpired:
-            raise BadRestart(f"--restart {self.restart!r} did not end within {RESTARTS:g} s") from None
-        if done.returncode:
-            said = done.stderr.strip().rpartition("\n")[2]
-            code = f"exit code {done.returncode}: {said or 'no words'}"
-            raise BadRestart(f"--restart {self.restart!r} failed with {code}")
+        _run(str(self.restart))
         until = time.monotonic() + RESTARTS
         while self._anew(self.patience):
             if time.monotonic() > until:
@@ -144,3 +135,18 @@ class Pulse:
             return "ends its connections"
         return f"answers no {STEPS[answered]}" if answered < len(STEPS) else ""
 
+
+def _run(command: str) -> None:
+    """The user's command. What it says goes to a file: a broker that it leaves running would keep a pipe open."""
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            done = subprocess.run(
+                command, shell=True, timeout=RESTARTS, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            )
+        except subprocess.TimeoutExpired:
+            raise BadRestart(f"--restart {command!r} did not end within {RESTARTS:g} s") from None
+        if done.returncode:
+            said.seek(0)
+            last = said.read().strip().rpartition("\n")[2]
+            code = f"exit code {done.returncode}: {last or 'no words'}"
+            raise BadRestart(f"--restart {command!r} failed with {code}")

@@ -21,7 +21,7 @@ def rule(
 ) -> pytest.MarkDecorator:
     """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked.
 
-    What is known to have broken a broker down, a queue taken away from its consumers, is played `last`: so all else is
-    judged before. A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected.
+    A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected. What is
+    known to have broken a broker down, a queue taken away from its consumers, is played `last`.
     """
     return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families, last=last)
