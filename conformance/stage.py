@@ -230,6 +230,7 @@ class Stage(Waiting):
                 tags.append(tag)
                 hurry.again()
             elif channel.state != "open" or not self.judge.ready(queue) or hurry.over:
+                self.guard.patience.in_vain(("drain",) if hurry.over else ())
                 raise SceneOver(f"only {len(tags)} of {n} messages could be fetched from {queue}")
             else:
                 hurry.wait()

@@ -48,6 +48,10 @@ def _head(results: Mapping[str, Any]) -> Iterator[str]:
     if not results.get("complete", True):
         yield ""
         yield "**This run was cut short.** What follows rests on what was recorded until then."
+    for incident in results.get("incidents") or ():
+        yield ""
+        often = f", {count(incident['times'], 'time')}" if incident["times"] > 1 else ""
+        yield f"**{text(incident['kind'])}**: {text(incident['what'])}{often} (first in {text(incident['scene'])})"
     yield ""
 
 

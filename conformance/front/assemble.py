@@ -62,7 +62,7 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     )
     return Results(
         suite=__version__, started=frame.started, seconds=round(frame.seconds, 1), command=frame.command, run=frame.run,
-        seed=frame.seed, depth=frame.depth, complete=frame.complete, broker=broker, profile=profile,
+        seed=frame.seed, depth=frame.depth, complete=frame.complete and not unplayed, broker=broker, profile=profile,
         queue_types=queue_types, selection=frame.selection, rules=tuple(rules), gate=decision,
         totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
         histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),

@@ -213,6 +213,10 @@ class Page:
                 for late, early in rows if late.data.get("reports")]
 
     @property
+    def incidents(self) -> list[tuple[Run, Mapping[str, Any]]]:
+        return [(run, incident) for run in self.runs for incident in run.results.get("incidents") or ()]
+
+    @property
     def troubles(self) -> list[tuple[Run, Mapping[str, Any]]]:
         return [(run, trouble) for run in self.runs for trouble in run.results.get("troubles") or ()]
 

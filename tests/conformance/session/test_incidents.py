@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from codec import methods as m
+from conformance.events import TO_BROKER, TO_CLIENT, Event
+from conformance.recorder import Recorder
+from conformance.session import incidents
+
+
+def history(*steps: tuple[str, m.Method]) -> list[Event]:
+    """What was sent (>) and came (<) on one connection."""
+    builder = Recorder("run", "broker").begin("scene").builder("c1")
+    events = [builder.frame(TO_BROKER if way == ">" else TO_CLIENT, method, method.encode()) for way, method in steps]
+    return [event for event in events if event is not None]
+
+
+CONSUMED = (
+    (">", m.ChannelOpen(1)), ("<", m.ChannelOpenOk(1)), (">", m.QueueDeclare(1, queue="q")),
+    (">", m.BasicConsume(1, queue="q", consumer_tag="a")), (">", m.BasicConsume(1, queue="q", consumer_tag="b")),
+)
+DELETE = (">", m.QueueDelete(1, queue="q"))
+
+
+def test_a_deletion_says_what_it_took_the_queue_from() -> None:
+    assert incidents.last_methods(history(*CONSUMED, DELETE))[-1] == "queue.delete of a queue with 2 consumers"
+    cancelled = (*CONSUMED, (">", m.BasicCancel(1, "a", False)), DELETE)
+    assert incidents.last_methods(history(*cancelled))[-1] == "queue.delete of a queue with a consumer"
+    closed = (*CONSUMED, (">", m.ChannelClose(1, 200, "done", 0, 0)), DELETE)
+    assert incidents.last_methods(history(*closed))[-1] == "queue.delete"
+
+
+def test_the_same_in_a_row_is_said_once_and_opening_a_channel_not_at_all() -> None:
+    acks = tuple((">", m.BasicAck(1, tag, False)) for tag in (1, 2, 3))
+    assert incidents.last_methods(history(*CONSUMED, *acks)) == ("queue.declare", "basic.consume", "basic.ack")
+
+
+def test_a_breakdown_names_what_came_before_it() -> None:
+    wedged = incidents.breakdown("answers no queue.declare", "/", "scene", "classic", history(*CONSUMED, DELETE))
+    assert wedged.kind == incidents.WEDGED
+    assert wedged.what == "since queue.delete of a queue with 2 consumers, vhost / answers no queue.declare"
+    gone = incidents.breakdown("accepts no connection", "/", "", "", [])
+    assert (gone.kind, gone.what) == (incidents.GONE, "from the start, the broker accepts no connection")
+
+
+def test_only_closes_that_are_the_brokers_own_are_incidents() -> None:
+    own = m.ConnectionClose(0, 541, "INTERNAL_ERROR", 0, 0)
+    over_a_mistake = m.ChannelClose(1, 406, "PRECONDITION_FAILED", 60, 80)
+    found = list(incidents.closes(history(*CONSUMED, ("<", over_a_mistake), ("<", own)), "scene", "classic"))
+    assert [one.what for one in found] == ["connection.close 541 'INTERNAL_ERROR' after basic.consume"]
+
+
+def test_like_incidents_are_one_and_the_gravest_comes_first() -> None:
+    closed = [incidents.Incident(incidents.CLOSED, "x", scene, "classic") for scene in ("b", "a")]
+    wedged = incidents.Incident(incidents.WEDGED, "y", "c", "classic")
+    first, second = incidents.merged([*closed, wedged])
+    assert (first.kind, second.kind, second.times, second.scene) == ("wedged", "closed", 2, "a")
