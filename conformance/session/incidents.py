@@ -25,10 +25,11 @@ _DULL = ("connection.", "channel.open", "channel.close")
 
 def breakdown(what: str, vhost: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
     """The broker answers nobody any more: `what` it does instead."""
-    after = last_methods(history)
+    said = _methods(history)
+    after = tuple(said[-LAST:])
     kind = GONE if "connection" in what else WEDGED
     where = f"vhost {vhost} " if kind == WEDGED else "the broker "
-    since = f"since {after[-1]}, " if after else f"since the scene {scene}, " if scene else "from the start, "
+    since = f"since {_weightiest(said)}, " if after else f"since the scene {scene}, " if scene else "from the start, "
     return Incident(kind, f"{since}{where}{what}", scene, queue_type, after)
 
 
@@ -58,6 +59,20 @@ def slowness(seconds: float, scene: str, queue_type: str) -> Incident:
 
 def last_methods(history: Iterable[Event]) -> tuple[str, ...]:
     """What the client sent last, the same in a row once; a deletion says whether the queue had consumers."""
+    return tuple(_methods(history)[-LAST:])
+
+
+def _weightiest(said: Sequence[str]) -> str:
+    """Of the methods of the last history, the one to look at first: what took a queue from its consumers, else what
+    deleted something, else the last."""
+    for sign in (" of a queue with ", ".delete", ""):
+        fitting = [words for words in said if sign in words]
+        if fitting:
+            return fitting[-1]
+    return ""
+
+
+def _methods(history: Iterable[Event]) -> list[str]:
     said: list[str] = []
     consumers: dict[tuple[str, int, str], str] = {}
     for event in history:
@@ -76,7 +91,7 @@ def last_methods(history: Iterable[Event]) -> tuple[str, ...]:
             words = _words(event, Counter(consumers.values()))
             if not said or said[-1] != words:
                 said.append(words)
-    return tuple(said[-LAST:])
+    return said
 
 
 def _words(event: Event, consumers: Counter[str]) -> str:

@@ -1,0 +1,169 @@
+"""`run` on what is hardly a broker, and on brokers that end, wedge or will not have us: in time, in words, by the right
+code, and without a rule that is accused for it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codec import methods as m
+from codec import values
+from conformance.cli import main
+from reference_broker import ReferenceBroker
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.errors import not_implemented, precondition
+from reference_broker.parts import HANDLERS
+from tests.support.ports import Door, Serve, echo, http, port, silent
+
+QUICK = ("--depth", "smoke", "--examples", "1")
+SETTLED = "TAG-001,ACK-017"
+"""Rules whose scenes take a queue from its consumer, and others."""
+
+
+@pytest.mark.parametrize(("serve", "words"), [
+    (silent, "says nothing"), (echo, "sends back what it is sent"), (http, "speaks HTTP"),
+])
+def test_a_port_that_is_no_broker(serve: Serve, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    begin = time.monotonic()
+    with port(serve) as number:
+        assert main(["run", f"amqp://127.0.0.1:{number}/?connection_timeout=500", *QUICK]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert words in said
+    assert time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize("connections", [5, 30])
+def test_a_broker_that_ends(connections: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with ReferenceBroker() as broker:
+        door = Door(broker.port, closes_after=connections)
+        assert main(["run", f"amqp://127.0.0.1:{door.port}", *QUICK, "--rules", "TAG-*"]) == 3
+    said = " ".join(" ".join(capsys.readouterr()).split())
+    assert "accepts no connection" in said or "accepted connections at first" in said
+    assert "password" not in said
+
+
+class Wedge:
+    """A broker that answers no queue.declare once a queue was deleted that had a consumer; until it is restarted."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark, self.wedged = mark, False
+
+    def declare(self, channel: Channel, method: Any) -> None:
+        if self.mark.exists():
+            self.mark.unlink()
+            self.wedged = False
+        if not self.wedged:
+            _DECLARE(channel, method)
+
+    def delete(self, channel: Channel, method: Any) -> None:
+        queue = channel.connection.vhost.queues.get(method.queue)
+        self.wedged = self.wedged or bool(queue is not None and queue.consumers)
+        _DELETE(channel, method)
+
+
+_DECLARE, _DELETE = HANDLERS[m.QueueDeclare], HANDLERS[m.QueueDelete]
+
+
+@pytest.fixture
+def wedge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ReferenceBroker, Path]]:
+    made = Wedge(tmp_path / "restarted")
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, made.declare)
+    monkeypatch.setitem(HANDLERS, m.QueueDelete, made.delete)
+    monkeypatch.setattr("conformance.drivers.calibrate.FLOOR", 0.5)
+    monkeypatch.setattr("conformance.session.vitals.RECOVERS", 0.5)
+    with ReferenceBroker(product="Stranger", version="1") as broker:
+        yield broker, made.mark
+
+
+def results_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "results.json").read_text())  # type: ignore[no-any-return]
+
+
+def test_a_broker_that_wedges(
+    wedge: tuple[ReferenceBroker, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    broker, _ = wedge
+    assert main(["run", broker.url, *QUICK, "--rules", SETTLED, "--report", str(tmp_path / "out")]) == 1
+    first = capsys.readouterr().out.strip().splitlines()[0]
+    assert first.startswith("WEDGED  since queue.delete of a queue with a consumer, vhost / answers no queue.declare")
+    found = results_of(tmp_path / "out")
+    assert [rule["id"] for rule in found["rules"] if rule["verdict"] == "broken"] == []
+    assert not found["complete"]
+    assert found["incidents"][0]["times"] == 1, "nobody went on with it"
+
+
+def test_a_broker_that_wedges_and_is_restarted(wedge: tuple[ReferenceBroker, Path], tmp_path: Path) -> None:
+    broker, mark = wedge
+    command = f"touch {shlex.quote(str(mark))}"
+    out = tmp_path / "out"
+    assert main(["run", broker.url, *QUICK, "--rules", SETTLED, "--restart", command, "--report", str(out)]) == 1
+    found = results_of(out)
+    assert found["complete"]
+    assert found["unplayed"] == {}
+    assert [rule["id"] for rule in found["rules"] if rule["verdict"] == "broken"] == []
+
+
+def refuse_arguments(channel: Channel, method: Any) -> None:
+    """Closes the channel over any queue argument."""
+    if method.arguments:
+        raise precondition(f"unknown argument {next(iter(method.arguments))!r}")
+    _DECLARE(channel, method)
+
+
+def refuse(channel: Channel, method: Any) -> None:
+    raise not_implemented(method.NAME)
+
+
+@pytest.fixture
+def stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroker]:
+    """No transactions, no confirms, no refusal of several, no arguments of queues; and nobody who announces any
+    capabilities is let in."""
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, refuse_arguments)
+    for method in (m.TxSelect, m.ConfirmSelect, m.BasicNack):
+        monkeypatch.setitem(HANDLERS, method, refuse)
+    log_in = Connection.log_in
+
+    def choosy(self: Connection, method: m.ConnectionStartOk) -> None:
+        if values.lookup(method.client_properties, "capabilities") is None:
+            log_in(self, method)
+        else:
+            self.finish()
+
+    monkeypatch.setattr(Connection, "log_in", choosy)
+    with ReferenceBroker(product="Stranger", version="1") as broker:
+        yield broker
+
+
+def test_who_refuses_what_is_optional_does_not_offer_it(
+    stranger: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    assert main(["run", stranger.url, *QUICK, "--report", str(out)]) == 0
+    rules = {rule["id"]: rule for rule in results_of(out)["rules"]}
+    assert {name for name, rule in rules.items() if rule["verdict"] == "broken"} == set()
+    assert "540" in rules["TX-001"]["reason"]
+    for name in ("TX-001", "CNF-001", "ACK-011", "CNF-011"):
+        assert rules[name]["verdict"] == "not-offered", name
+    for name in ("TAG-001", "ACK-001", "ACK-002", "QOS-001", "AUTO-001", "RQ-014"):
+        assert rules[name]["verdict"] == "held", name
+    assert "tx.select: refused" in capsys.readouterr().out
+
+
+def test_the_time_limit_ends_a_run_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("conformance.front.session.SHARE", 0.02)
+    out = tmp_path / "out"
+    assert main(["run", *QUICK, "--time-limit", "1", "--report", str(out)]) == 1
+    found = results_of(out)
+    assert list(found["unplayed"]) == ["the time limit of the run was over"]
+    assert not found["complete"]
+    assert any(rule["verdict"] == "held" for rule in found["rules"])
+    assert "checks were not played: the time limit" in " ".join(capsys.readouterr().out.split())
