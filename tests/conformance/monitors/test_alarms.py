@@ -6,6 +6,8 @@ in what matters, and breaks it.
 
 from __future__ import annotations
 
+import pytest
+
 TEXT = "PRECONDITION_FAILED - unknown delivery tag 5"
 
 UNSURE = f"""
@@ -366,3 +368,37 @@ def test_a_consumer_that_is_not_revived_does_not_take_its_message_along(play) ->
     returned = timed_out + "1 > nack 1 requeue \n - deadline replies"
     assert play(returned + "\n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1").broken == ["TMO-012"]
     assert play(timed_out + "1 > ack 1 \n - deadline replies").broken == ["TMO-012", "TMO-006"]
+
+
+IMMEDIATE = """
+    @queue q
+    @confirming 1
+    1 > publish q m1 immediate {}
+    1 < return q m1 code={}
+    1 < {} 1
+"""
+
+
+@pytest.mark.parametrize("also", ["", "mandatory"])
+def test_no_consumer_is_not_no_route(play, also: str) -> None:
+    """CNF-025: an immediate publish that nobody takes at once comes back with 313, and no rule is about that."""
+    for verdict in ("ack", "nack"):
+        assert play(IMMEDIATE.format(also, 313, verdict)).broken == []
+    assert play(IMMEDIATE.format(also, 312, "ack")).broken == ["CNF-025"]
+    assert play(IMMEDIATE.replace("immediate", "").format(also, 313, "ack")).broken[0] == "CNF-025"
+
+
+FULL = """
+    @queue q classic x-max-length=1 x-overflow=reject-publish
+    @confirming 1
+    1 > publish q m1 mandatory
+    1 < ack 1
+    1 > publish q m2 mandatory
+"""
+
+
+def test_what_a_full_queue_refuses_is_not_without_a_route(play) -> None:
+    """CNF-025: it is the return that is wrong, and not the refusal which follows it (CNF-009)."""
+    assert play(FULL + "1 < nack 2").broken == []
+    assert play(FULL + "1 < return q m2 code=312 \n 1 < nack 2").broken == ["CNF-025"]
+    assert play(FULL + "1 < return q m2 code=312 \n 1 < ack 2").broken == ["CNF-025", "CNF-011"]
