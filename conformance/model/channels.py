@@ -186,7 +186,8 @@ class Channel:
     prefetch_at: int = 0
     prefetch_global: bool = False
     octets: int = 0
-    """The last prefetch-size other than 0 that was asked for."""
+    """The prefetch-size that was asked for last, and when."""
+    octets_at: int = 0
     shared: Shared = field(default_factory=Shared)
     paused: bool = False
     timed: bool = False

@@ -223,8 +223,9 @@ def _get(model: Model, channel: Channel, event: Event) -> None:
 
 def _qos(model: Model, channel: Channel, event: Event) -> None:
     size = int(event.args.get("prefetch_size", 0))
+    if size != channel.octets:
+        channel.octets, channel.octets_at = size, event.seq
     if size:
-        channel.octets = size
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
     windows.set_limit(model, channel, event)
     _request(model, channel, event)

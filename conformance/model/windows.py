@@ -234,6 +234,8 @@ def has_room(channel: Channel, consumer: Consumer) -> bool:
         return False
     if consumer.no_ack:
         return True
+    if channel.octets and any(True for _ in held_by(channel)):
+        return False  # a message may be larger than what is left of the size
     if consumer.limit:
         return consumer.window.held < consumer.limit
     return consumer.source.kind == "classic" or consumer.window.held < TECHNICAL

@@ -216,6 +216,8 @@ def test_a_prefetch_size_is_refused(stage: Stage) -> None:
     stage.quiesce()
     channel.consume(queue)
     stage.quiesce()
+    for _ in range(2):
+        stage.barrier(channel)
 
 
 @rule("QOS-024")
