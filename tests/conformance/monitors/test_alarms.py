@@ -402,3 +402,36 @@ def test_what_a_full_queue_refuses_is_not_without_a_route(play) -> None:
     assert play(FULL + "1 < nack 2").broken == []
     assert play(FULL + "1 < return q m2 code=312 \n 1 < nack 2").broken == ["CNF-025"]
     assert play(FULL + "1 < return q m2 code=312 \n 1 < ack 2").broken == ["CNF-025", "CNF-011"]
+
+
+AFTER_CLOSE = """
+    deaf:0 > start-ok
+    @queue q
+    deaf:2 > open
+    deaf:2 < open-ok
+    deaf:2 > consume q c9
+    deaf:2 < consume-ok c9
+    @open 3
+    3 > ack 2
+    3 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2
+    3 > closed-ok
+    {}
+    deaf:2 > cancel c9
+    deaf:2 < cancel c9 no_wait
+    deaf:2 < cancel-ok c9
+"""
+
+
+def test_a_deletion_on_a_closed_channel_may_be_carried_out(play) -> None:
+    """CAN-005, TMO-001: on LavinMQ a queue goes by a delete that was sent on a channel just closed, and the notice that
+    everybody gets crosses the client's cancel."""
+    assert play(AFTER_CLOSE.format("3 > delete q"), "lavinmq-2").broken == []
+    assert play(AFTER_CLOSE.format("3 > delete q")).broken == ["CAN-001", "CAN-004"]
+    assert play(AFTER_CLOSE.format("3 > flow"), "lavinmq-2").broken == ["CAN-005"]
+
+
+def test_who_has_no_quorum_queues_is_not_asked_for_their_time_outs(play) -> None:
+    """TMO-001: the argument means nothing to a broker that never offered it."""
+    history = "@queue q \n @open 1 \n 1 > consume q c1 x-consumer-timeout=500 \n 1 < consume-ok c1 \n @barrier 1"
+    assert play(history).broken == ["TMO-001"]
+    assert play(history, "lavinmq-2").broken == []
