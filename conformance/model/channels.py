@@ -160,6 +160,8 @@ class Channel:
     """Numbers that were refused."""
     accepted: int = 0
     """How many publishes were confirmed."""
+    spread: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    """The latest numbers that were resolved of publishes to several queues, and how many queues are left of each."""
     forgiven: int = 0
     """Nothing is claimed about the numbers up to this one any more."""
     selects: list[Select] = field(default_factory=list)

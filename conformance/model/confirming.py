@@ -27,7 +27,10 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
     number, multiple = event.delivery_tag or 0, bool(event.multiple)
     resolved = _covered(channel, number, multiple=multiple)
     yield Confirmed(event, channel, number, multiple, resolved)
+    if number in channel.spread:
+        channel.spread[number] -= 1
     for publication in resolved:
+        memory.spread(channel, publication)
         del channel.unconfirmed[publication.number]
         publication.resolved, publication.verdict = event.seq, event.method
         if event.method == "basic.nack":

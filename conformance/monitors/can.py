@@ -142,13 +142,18 @@ def _noticed(channel: Channel, tag: str) -> bool:
     return bool((consumer is not None and consumer.noticed) or (ended is not None and ended.noticed))
 
 
-@judges(Rested, "CAN-005", "CAN-010")
+@judges(Rested, "CAN-004", "CAN-005", "CAN-010")
 def nothing_followed(fact: Rested, notes: Notes) -> None:
-    """Since the consumer's end the channel has answered, and nothing came for the tag."""
+    """Since the consumer's end the channel has answered, and nothing came for the tag.
+
+    Where everybody is told, a client that did not ask for it has heard what the profile allows, and its channel goes on.
+    """
     if fact.ended.how == CANCELLED and not fact.ended.noticed:
         notes.exercise("CAN-005")
     elif fact.ended.how == NOTIFIED:
         notes.exercise("CAN-010")
+        if fact.channel.connection.notices is False and notes.profile.choices.get("cancel_notice") == "everybody":
+            notes.exercise("CAN-004")
 
 
 @judges(Unrequested, "CAN-008", "CAN-014", "CAN-015")

@@ -20,7 +20,8 @@ NEAR = 64
 """So many unresolved publishes are looked at."""
 
 
-@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-019", "CNF-023", "CNF-026")
+@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-010", "CNF-019", "CNF-023",
+        "CNF-026")
 def numbers(fact: Confirmed, notes: Notes) -> None:
     """A confirm speaks of publishes that were sent and are not resolved."""
     channel, number = fact.channel, fact.number
@@ -54,11 +55,16 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
 
 
 def _again(fact: Confirmed, notes: Notes) -> None:
-    """It resolves nothing: all that it speaks of was resolved before."""
+    """It resolves nothing: all that it speaks of was resolved before.
+
+    One confirm for each of several queues says that the first came when not all of them had the message.
+    """
     channel, number = fact.channel, fact.number
     before = "basic.nack" if number in channel.refused else "basic.ack"
     if _restarted(channel, number):
         rule = "CNF-003"
+    elif not fact.multiple and before == fact.event.method and channel.spread.get(number):
+        rule = "CNF-010"
     elif fact.multiple:
         rule = "CNF-006"
     else:

@@ -85,7 +85,7 @@ def others_go_on(fact: Answered, notes: Notes) -> None:
         notes.exercise("ERR-004")
 
 
-@judges(AfterClose, "ERR-006")
+@judges(AfterClose, "ERR-006", "ERR-011")
 def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     """What was sent after the mistake is neither answered nor confirmed; after close-ok nothing comes at all."""
     channel, event = fact.channel, fact.event
@@ -98,6 +98,9 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     elif fact.request is not None and fact.request.ignored:
         notes.find("ERR-006", event, f"{fact.request.method} is ignored: it came after a mistake",
                    event.method, fact.request.seq, channel.close_seen)
+        if fact.request.seq < channel.close_seen:
+            notes.find("ERR-011", event, f"channel.close instead of the answer to {fact.request.method}, sent later "
+                       "than the mistake", f"{event.method} comes as well", fact.request.seq, channel.close_seen)
     elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
         notes.find("ERR-006", event, f"confirms up to {channel.published}: later publishes came after a mistake",
                    f"{event.method} {event.delivery_tag}", channel.close_seen)

@@ -153,6 +153,8 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
                 return rule
     if changed_since(channel, consumer) and 0 < channel.prefetch <= window.held:
         return "QOS-004"
+    if shared.count and shared.cleared:
+        return "QOS-008"
     if consumer.limit and siblings(channel, consumer):
         return "QOS-007" if shared.count else "QOS-003"
     if rivalled(consumer):

@@ -435,3 +435,92 @@ def test_who_has_no_quorum_queues_is_not_asked_for_their_time_outs(play) -> None
     history = "@queue q \n @open 1 \n 1 > consume q c1 x-consumer-timeout=500 \n 1 < consume-ok c1 \n @barrier 1"
     assert play(history).broken == ["TMO-001"]
     assert play(history, "lavinmq-2").broken == []
+
+
+REOPENED = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2
+    1 > close
+    1 < close-ok
+    1 > open
+    1 < open-ok
+    1 > get q
+"""
+
+
+def test_tags_that_go_on_after_a_reopen_are_one_fault(play) -> None:
+    """TAG-007: GarageMQ goes on counting. That a channel begins at 1 is the business of TAG-001 and TAG-006 elsewhere."""
+    goes_on = play(REOPENED + "1 < get-ok 3 m3 q")
+    assert goes_on.broken == ["TAG-007"]
+    assert goes_on.exercised["TAG-007"] == 1
+    assert play(REOPENED + "1 < get-ok 0 m3 q").broken == ["TAG-001", "TAG-007", "TAG-002"]
+
+
+FANNED = """
+    @queue q
+    @queue r
+    @exchange x q r
+    @confirming 1
+    1 > publish any m1 exchange=x
+    1 < ack 1
+    1 < ack 1
+"""
+
+
+def test_a_confirm_for_each_queue_comes_too_soon(play) -> None:
+    """CNF-010: GarageMQ confirms with each queue. More often than there are queues, or for one alone, is CNF-004."""
+    assert play(FANNED).broken == ["CNF-010"]
+    assert play(FANNED + "1 < ack 1").broken == ["CNF-010", "CNF-004"]
+    assert play(FANNED.replace("@exchange x q r", "@exchange x q")).broken == ["CNF-004"]
+    assert play(FANNED.replace("1 < ack 1\n    1 < ack 1", "1 < ack 1 \n 1 < nack 1")).broken == ["CNF-005"]
+
+
+def test_what_is_wrong_with_a_content_has_no_method(play) -> None:
+    """CNF-019: the rule asks for a code. LavinMQ gives neither class nor method for a wrong property."""
+    wrong = "@queue q \n @confirming 1 \n 1 > publish q m1 expiration=soon \n"
+    for ids in ("60 40", "0 0"):
+        assert play(f"{wrong} 1 < closed 406 {ids} PRECONDITION_FAILED").broken == []
+    assert play(f"{wrong} 1 < closed 404 0 0 NOT_FOUND").broken == ["CNF-019"]
+    assert "CNF-019" in play(f"{wrong} 1 < closed 406 50 10 PRECONDITION_FAILED").broken
+
+
+def test_where_everybody_is_told_the_channel_goes_on_all_the_same(play) -> None:
+    """CAN-004: a notice to who did not ask is the profile's choice, or it breaks the rule; it never holds it."""
+    history = """
+        0 > start-ok
+        @queue q
+        @consume 1 q c1
+        @open 2
+        2 > delete q
+        2 < delete-ok
+        1 < cancel c1 no_wait
+    """
+    told = play(history + "@barrier 1", "lavinmq-2")
+    assert (told.broken, told.exercised["CAN-004"]) == ([], 1)
+    assert play(history, "lavinmq-2").exercised["CAN-004"] == 0, "nothing shows that its channel lives"
+    asked = play(history + "@barrier 1")
+    assert asked.broken == ["CAN-001", "CAN-004"]
+
+
+def test_settlements_alone_say_nothing_of_provisional_ones(play) -> None:
+    """AUTO-006: on a broker that never answers tx.select it was held by plain acknowledgements."""
+    plain = "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > ack 1 \n @close 1 \n @drain q"
+    assert play(plain).exercised["AUTO-006"] == 0
+    assert play(plain.replace("@hold", "@open 1 \n 1 > select \n 1 < select-ok \n @hold").replace(
+        "@close", "1 > commit \n 1 < commit-ok \n @close")).exercised["AUTO-006"] == 1
+
+
+def test_both_limits_are_in_force_in_either_order(play) -> None:
+    """QOS-008: GarageMQ lets the limit for consumers take the place of the channel's, and sends less than both allow."""
+    begin = "@queue q \n @stock q m1 m2 m3 m4 m5 \n @open 1 \n"
+    shared, own = "1 > qos 3 global \n 1 < qos-ok \n", "1 > qos 2 \n 1 < qos-ok \n"
+    stalls = """
+        @consume 1 q a
+        1 < deliver a 1 m1 q
+        1 < deliver a 2 m2 q
+        @consume 1 q b
+        - deadline replies
+    """
+    assert play(begin + shared + own + stalls).broken == ["QOS-008"]
+    assert play(begin + own + shared + stalls).broken == ["QOS-007"]
