@@ -524,3 +524,57 @@ def test_both_limits_are_in_force_in_either_order(play) -> None:
     """
     assert play(begin + shared + own + stalls).broken == ["QOS-008"]
     assert play(begin + own + shared + stalls).broken == ["QOS-007"]
+
+
+RECOVERED = """
+    @queue q
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > recover requeue
+    1 < recover-ok
+    1 < deliver c1 2 m1 q redelivered
+    1 > reject 2                # the delivery may have been under way to the recover: then this is refused
+    {}
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > nack 0 multiple requeue
+    1 < closed 406 60 120 PRECONDITION_FAILED - unknown delivery tag 0
+"""
+
+
+def test_what_might_have_been_refused_and_was_taken_is_settled(play) -> None:
+    """ACK-016: LavinMQ was told to have forgotten the delivery of a cancelled consumer, which had been rejected."""
+    book = play(RECOVERED.format("@barrier 1"))
+    assert book.broken == ["ACK-008"], "nothing is outstanding, and LavinMQ takes 0 for a tag then"
+    assert play(RECOVERED.format("")).broken == ["ACK-008"]
+    held = RECOVERED.replace("1 > reject 2", "").replace("1 > recover requeue", "").replace("1 < recover-ok", "")
+    held = held.replace("1 < deliver c1 2 m1 q redelivered", "").split("#")[0] + "\n" + held.split("{}")[1]
+    assert play(held).broken == ["ACK-016"]
+
+
+WIDENED = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > qos 1
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > qos {}
+    1 < qos-ok
+    1 > ack 0 multiple          # LavinMQ has sent the next by now, as the limit is wider
+    1 < deliver c1 2 m2 q
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > nack 0 multiple requeue
+    1 > get q no_ack
+    1 < get-empty
+"""
+
+
+def test_a_limit_that_moved_is_no_lost_message(play) -> None:
+    """ACK-011: what the new limit let through may be what tag 0 has settled. QOS-004 is judged where it shows."""
+    assert play(WIDENED.format(2)).broken == []
+    assert play(WIDENED.format(0)).broken == []
+    assert play(WIDENED.format(1)).broken == ["ACK-011"]
