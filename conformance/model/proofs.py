@@ -57,7 +57,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
 
 
 def _answered(channel: Channel, sent: int) -> None:
-    for ids in [ids for ids, seq in channel.sent.items() if seq < sent]:
+    for ids in [ids for ids, seq in channel.sent.items() if seq <= sent]:
         del channel.sent[ids]
 
 

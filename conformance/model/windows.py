@@ -47,12 +47,15 @@ class Window:
     """The delivery that took the last slot; 0: there is room."""
     fills: int = 0
     got: int = 0
+    latest: int = 0
+    """The delivery that took a slot last."""
     freed: Freed | None = None
     ways: set[tuple[str, bool, bool]] = field(default_factory=set)
     """In how many ways slots were given back."""
 
     def take(self, limit: int, seq: int) -> None:
         self.held += 1
+        self.latest = seq
         if 0 < limit <= self.held and not self.full_at:
             self.full_at = seq
             self.fills += 1

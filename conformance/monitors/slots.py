@@ -146,6 +146,8 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
         return "QOS-015"
     if shared.raised:
         return "QOS-022"
+    if changed_since(channel, consumer) and not channel.prefetch and window.latest < channel.prefetch_at:
+        return "QOS-004"
     for owner, limit in ((window, consumer.limit), (shared, shared.count)):
         if limit:
             rule = _of_leak(channel, owner) or _of_strangers(channel, owner, limit)

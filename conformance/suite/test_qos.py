@@ -155,6 +155,17 @@ def test_a_changed_limit_takes_hold_in_the_end(stage: Stage) -> None:
             stage.quiesce()
 
 
+@rule("QOS-004")
+def test_no_limit_from_now_on_stalls_nobody(stage: Stage) -> None:
+    """A consumer with a limit of 2; then 0 for those to come. It is served on, by as many as it settles."""
+    channel = limited(stage, stocked(stage, 8), 2)
+    channel.qos(0)
+    stage.quiesce()
+    for _ in range(2):
+        channel.ack(0, multiple=True)
+        stage.quiesce()
+
+
 @rule("QOS-014")
 def test_get_is_not_limited(stage: Stage) -> None:
     """A full window, and gets from the same queue; the same under a channel's limit."""

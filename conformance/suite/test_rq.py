@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from codec import methods as m
 from conformance.stage import Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import holding, reopen, restock, stocked
@@ -214,6 +215,21 @@ def test_recover_requeues_everything(stage: Stage) -> None:
     stage.quiesce()
     channel.recover()
     stage.quiesce()
+    stage.fetch(channel, got)
+    channel.ack(1)
+    reopen(stage, channel)
+
+
+@rule("RQ-014")
+def test_recover_without_an_answer(stage: Stage) -> None:
+    """recover-async: a get's delivery and those of a live consumer come again, under new tags."""
+    consumed, got = stocked(stage, 2), stocked(stage, 1)
+    channel = stage.channel(connection=stage.connect("recovering"))
+    stage.fetch(channel, got)
+    channel.consume(consumed)
+    stage.quiesce()
+    channel.send(m.BasicRecoverAsync(channel.number, True))
+    stage.barrier(channel)
     stage.fetch(channel, got)
     channel.ack(1)
     reopen(stage, channel)

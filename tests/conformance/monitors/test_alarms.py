@@ -578,3 +578,36 @@ def test_a_limit_that_moved_is_no_lost_message(play) -> None:
     assert play(WIDENED.format(2)).broken == []
     assert play(WIDENED.format(0)).broken == []
     assert play(WIDENED.format(1)).broken == ["ACK-011"]
+
+
+HELD_BY_ONE = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+
+
+@pytest.mark.parametrize(("recover", "ids"), [("recover requeue", "60 110"), ("recover-async requeue", "60 100")])
+def test_a_refused_recover_is_a_recover_that_returns_nothing(play, recover: str, ids: str) -> None:
+    """RQ-014: GarageMQ answers both with connection.close 540, LavinMQ the second with channel.close 540."""
+    history = f"{HELD_BY_ONE} 1 > {recover} \n"
+    assert play(f"{history} 0 < kicked 540 {ids} NOT_IMPLEMENTED").broken == ["RQ-014"]
+    assert play(f"{history} 1 < closed 540 {ids} NOT_IMPLEMENTED").broken == ["RQ-014"]
+    assert play(f"{history} 0 < kicked 541 0 0 INTERNAL_ERROR").broken == ["RQ-014"]
+    assert play(f"{history} 1 > flow \n 0 < kicked 541 0 0 INTERNAL_ERROR").broken == [], "it may be about the flow"
+    without = history.replace("requeue", "")
+    assert play(f"{without} 0 < kicked 540 {ids} NOT_IMPLEMENTED").broken == []
+
+
+def test_nothing_to_settle_in_a_transaction(play) -> None:
+    """ACK-007: LavinMQ closes the connection with 541."""
+    history = "@open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > {} 0 multiple \n 2 > flow \n"
+    for settle, rule in (("ack", "ACK-007"), ("nack", "ACK-008")):
+        assert play(history.format(settle) + "0 < kicked 541 0 0 INTERNAL_ERROR").broken == [rule]
+        assert play(history.format(settle) + "2 < flow-ok \n 1 > commit \n 1 < commit-ok").broken == []
+
+
+def test_no_limit_from_now_on_stalls_nobody(play) -> None:
+    """QOS-004: LavinMQ serves a running consumer no more when the limit for others is removed."""
+    begin = "@queue q \n @stock q m1 m2 m3 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    begin += "1 < deliver c1 1 m1 q \n"
+    assert play(begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n - deadline replies").broken == ["QOS-004"]
+    assert play(begin + "1 > ack 1 \n - deadline replies").broken == ["QOS-010"]
+    served = begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n 1 < deliver c1 2 m2 q \n 1 > ack 2 \n"
+    assert play(served + "- deadline replies").broken == ["QOS-010"]
