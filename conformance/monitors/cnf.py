@@ -161,7 +161,7 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     in_order = first.number == next(iter(channel.unconfirmed))
     notes.report("CNF-014", "in order" if in_order else "out of order")
     for publication in fact.resolved:
-        if len(publication.copies) == 1:
+        if len(publication.copies) == 1 and publication.copies[0].queue.room is None:
             rules.append("CNF-015")
             notes.report("CNF-015", "out of order" if _overtakes(publication, fact) else "in order")
         if publication.copies:

@@ -262,10 +262,11 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
         return
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
+    alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
         notes.find(fate.of_refused(suspect), event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
-                   certain=named or code == INTERNAL_ERROR)
+                   certain=named or (code == INTERNAL_ERROR and alone))
 
 
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")

@@ -611,3 +611,20 @@ def test_no_limit_from_now_on_stalls_nobody(play) -> None:
     assert play(begin + "1 > ack 1 \n - deadline replies").broken == ["QOS-010"]
     served = begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n 1 < deliver c1 2 m2 q \n 1 > ack 2 \n"
     assert play(served + "- deadline replies").broken == ["QOS-010"]
+
+
+def test_a_failure_without_a_name_has_many_suspects(play) -> None:
+    """ACK-004, ACK-011: on LavinMQ another channel's empty transaction was the cause, and any settlement was accused."""
+    history = """
+        @queue q
+        @stock q m1
+        @hold 1 q m1
+        @open 3
+        3 > select
+        3 < select-ok
+        3 > ack 0 multiple
+        1 > ack 1
+        0 < kicked 541 0 0 INTERNAL_ERROR
+    """
+    assert play(history).broken == []
+    assert play(history.replace("1 > ack 1", "")).broken == ["ACK-007"]
