@@ -160,6 +160,9 @@ class Channel:
     """Numbers that were refused."""
     accepted: int = 0
     """How many publishes were confirmed."""
+    overtaking: int = 0
+    """How many of them were confirmed before an earlier one of their kind, and how many were not."""
+    orderly: int = 0
     spread: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """The latest numbers that were resolved of publishes to several queues, and how many queues are left of each."""
     forgiven: int = 0

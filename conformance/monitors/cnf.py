@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from conformance.model import confirming
 from conformance.model.channels import Channel
 from conformance.model.facts import AfterClose, Answered, Confirmed, Unanswered, Unrequested
 from conformance.model.owed import CONFIRM
@@ -16,6 +17,8 @@ from conformance.model.records import GONE, OUT, Publication
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+FEW, SHARE = 3, 10
+"""So many confirms of a channel may overtake others, and one in so many."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
 
@@ -161,9 +164,8 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     in_order = first.number == next(iter(channel.unconfirmed))
     notes.report("CNF-014", "in order" if in_order else "out of order")
     for publication in fact.resolved:
-        if len(publication.copies) == 1 and publication.copies[0].queue.room is None:
-            rules.append("CNF-015")
-            notes.report("CNF-015", "out of order" if _overtakes(publication, fact) else "in order")
+        if confirming.ordered(publication):
+            _in_order(publication, fact, notes)
         if publication.copies:
             rules.append("CNF-018")
             seen = [copy for copy in publication.copies if copy.seen]
@@ -171,17 +173,18 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     notes.exercise(*rules)
 
 
-def _overtakes(publication: Publication, fact: Confirmed) -> bool:
-    """Is an earlier one of the same kind left unresolved?"""
-    if fact.multiple:
-        return False
-    queue = publication.copies[0].queue
-    for other in islice(fact.channel.unconfirmed.values(), NEAR):
-        if other is publication:
-            return False
-        if other.persistent == publication.persistent and [copy.queue for copy in other.copies] == [queue]:
-            return True
-    return False
+def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
+    """Most confirms of a kind come in the order of its publishes; that one overtakes another says nothing yet."""
+    channel, event = fact.channel, fact.event
+    if not confirming.overtakes(channel, publication, multiple=fact.multiple):
+        notes.exercise("CNF-015")
+        notes.report("CNF-015", "in order")
+        return
+    notes.report("CNF-015", "out of order")
+    late, all_told = channel.overtaking + 1, channel.overtaking + channel.orderly + 1
+    if late >= FEW and late * SHARE > all_told:
+        notes.find("CNF-015", event, f"confirms in the order of the publishes, in most cases: {publication} is not the "
+                   "first of its kind that is unresolved", f"{late} of {all_told} overtake another", publication.seq)
 
 
 @judges(Unanswered, "CNF-001", "CNF-004", "CNF-008", "CNF-009", "CNF-017", "CNF-018", "CNF-020", "CNF-022", "CNF-026",

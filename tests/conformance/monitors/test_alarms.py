@@ -628,3 +628,15 @@ def test_a_failure_without_a_name_has_many_suspects(play) -> None:
     """
     assert play(history).broken == []
     assert play(history.replace("1 > ack 1", "")).broken == ["ACK-007"]
+
+
+def test_most_confirms_come_in_order(play) -> None:
+    """CNF-015: GarageMQ confirms by chance, which was reported as held; RabbitMQ has one in hundreds overtake."""
+    publishes = "@queue q \n @confirming 1 \n" + "".join(f"1 > publish q m{n} \n" for n in range(1, 31))
+    once = publishes + "1 < ack 2 \n 1 < ack 1 \n" + "".join(f"1 < ack {n} \n" for n in range(3, 31))
+    assert play(once).broken == []
+    assert play(once).exercised["CNF-015"] == 29
+    chance = publishes + "".join(f"1 < ack {n + 1} \n 1 < ack {n} \n" for n in range(1, 31, 2))
+    assert play(chance).broken == ["CNF-015"]
+    refused = chance.replace("@queue q", "@queue q classic x-max-length=40 x-overflow=reject-publish")
+    assert play(refused).broken == [], "a queue that refuses answers at once"
