@@ -146,7 +146,7 @@ def _noticed(channel: Channel, tag: str) -> bool:
 def nothing_followed(fact: Rested, notes: Notes) -> None:
     """Since the consumer's end the channel has answered, and nothing came for the tag.
 
-    Where everybody is told, a client that did not ask for it has heard what the profile allows, and its channel goes on.
+    Where everybody is told, a client that did not ask has heard what the profile allows, and its channel goes on.
     """
     if fact.ended.how == CANCELLED and not fact.ended.noticed:
         notes.exercise("CAN-005")

@@ -151,7 +151,8 @@ def test_closes_that_cross(stage: Stage) -> None:
 
 @rule("ERR-009")
 @pytest.mark.parametrize("mistake", [
-    "consumer tag in use", "recover without requeue", "recover without requeue, consuming", "prefetch size", "immediate",
+    "consumer tag in use", "recover without requeue", "recover without requeue, consuming", "prefetch size",
+    "immediate",
 ])
 def test_hard_errors(stage: Stage, mistake: str) -> None:
     """Mistakes that cost the connection, each on a connection of its own."""

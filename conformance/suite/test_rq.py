@@ -206,29 +206,15 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 
 
 @rule("RQ-014")
-def test_recover_requeues_everything(stage: Stage) -> None:
-    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent."""
-    consumed, got = stocked(stage, 2), stocked(stage, 1)
-    channel = stage.channel()
-    stage.fetch(channel, got)
-    channel.consume(consumed)
-    stage.quiesce()
-    channel.recover()
-    stage.quiesce()
-    stage.fetch(channel, got)
-    channel.ack(1)
-    reopen(stage, channel)
-
-
-@rule("RQ-014")
-def test_recover_without_an_answer(stage: Stage) -> None:
-    """recover-async: a get's delivery and those of a live consumer come again, under new tags."""
+@pytest.mark.parametrize("method", [m.BasicRecover, m.BasicRecoverAsync])
+def test_recover_requeues_everything(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -> None:
+    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent; asynchronously, too."""
     consumed, got = stocked(stage, 2), stocked(stage, 1)
     channel = stage.channel(connection=stage.connect("recovering"))
     stage.fetch(channel, got)
     channel.consume(consumed)
     stage.quiesce()
-    channel.send(m.BasicRecoverAsync(channel.number, True))
+    channel.send(method(channel.number, True))
     stage.barrier(channel)
     stage.fetch(channel, got)
     channel.ack(1)

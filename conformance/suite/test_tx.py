@@ -38,20 +38,6 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("ACK-007", "ACK-008")
-@pytest.mark.parametrize("settle", ["ack", "nack"])
-def test_settling_all_of_nothing_in_a_transaction(stage: Stage, settle: str) -> None:
-    """Tag 0 with multiple where nothing is outstanding, in a transaction that is empty; on a connection of its own."""
-    connection = stage.connect("provisional")
-    channel, beside = stage.channel(connection=connection), stage.channel(connection=connection)
-    channel.tx_select()
-    stage.quiesce()
-    getattr(channel, settle)(0, multiple=True)
-    stage.barrier(beside)
-    channel.tx_commit()
-    stage.quiesce()
-
-
 @rule("TX-002")
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again."""

@@ -450,7 +450,7 @@ REOPENED = """
 
 
 def test_tags_that_go_on_after_a_reopen_are_one_fault(play) -> None:
-    """TAG-007: GarageMQ goes on counting. That a channel begins at 1 is the business of TAG-001 and TAG-006 elsewhere."""
+    """TAG-007: GarageMQ goes on counting. That a channel begins at 1 is elsewhere the business of TAG-001, TAG-006."""
     goes_on = play(REOPENED + "1 < get-ok 3 m3 q")
     assert goes_on.broken == ["TAG-007"]
     assert goes_on.exercised["TAG-007"] == 1
@@ -512,7 +512,7 @@ def test_settlements_alone_say_nothing_of_provisional_ones(play) -> None:
 
 
 def test_both_limits_are_in_force_in_either_order(play) -> None:
-    """QOS-008: GarageMQ lets the limit for consumers take the place of the channel's, and sends less than both allow."""
+    """QOS-008: GarageMQ has the limit for consumers replace the channel's, and sends less than both allow."""
     begin = "@queue q \n @stock q m1 m2 m3 m4 m5 \n @open 1 \n"
     shared, own = "1 > qos 3 global \n 1 < qos-ok \n", "1 > qos 2 \n 1 < qos-ok \n"
     stalls = """
@@ -614,7 +614,7 @@ def test_no_limit_from_now_on_stalls_nobody(play) -> None:
 
 
 def test_a_failure_without_a_name_has_many_suspects(play) -> None:
-    """ACK-004, ACK-011: on LavinMQ another channel's empty transaction was the cause, and any settlement was accused."""
+    """ACK-004, ACK-011: on LavinMQ another channel's empty transaction was the cause, and any one was accused."""
     history = """
         @queue q
         @stock q m1
