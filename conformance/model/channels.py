@@ -120,6 +120,8 @@ class Channel:
     previous: Channel | None = None
     former_tag: int = 0
     """The highest tag that any former life of the number has had."""
+    former_published: int = 0
+    """How many publishes all its former lives have numbered."""
     last_tag: int = 0
     last_was_get: bool = False
     fetched: bool = False

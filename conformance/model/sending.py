@@ -113,6 +113,7 @@ def _open(connection: Connection, event: Event) -> None:
     channel = Channel(connection, event.channel, event.seq, previous=former)
     if former is not None:
         channel.former_tag = max(former.last_tag, former.former_tag)
+        channel.former_published = former.former_published + former.published
     connection.channels[event.channel] = channel
     requests.request(channel, event)
 

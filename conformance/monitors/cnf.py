@@ -24,7 +24,7 @@ NEAR = 64
 
 
 @judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-010", "CNF-019", "CNF-023",
-        "CNF-026")
+        "CNF-026", "ERR-007")
 def numbers(fact: Confirmed, notes: Notes) -> None:
     """A confirm speaks of publishes that were sent and are not resolved."""
     channel, number = fact.channel, fact.number
@@ -46,6 +46,10 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     channel, number, mistake = fact.channel, fact.number, fact.channel.mistake
     if mistake is not None and mistake.number:
         notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
+        return
+    if 0 < channel.former_published < number <= channel.former_published + channel.published and not channel.accepted:
+        notes.find("ERR-007", fact.event, "numbers from 1 on a reopened channel", f"{fact.event.method} {number}, after "
+                   f"{channel.former_published} publishes in former lives of its number", channel.opened)
         return
     above = number - channel.published
     elsewhere = sum(

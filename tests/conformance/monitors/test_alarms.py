@@ -640,3 +640,25 @@ def test_most_confirms_come_in_order(play) -> None:
     assert play(chance).broken == ["CNF-015"]
     refused = chance.replace("@queue q", "@queue q classic x-max-length=40 x-overflow=reject-publish")
     assert play(refused).broken == [], "a queue that refuses answers at once"
+
+
+def test_numbers_that_go_on_after_a_reopen_are_one_fault(play) -> None:
+    """ERR-007: GarageMQ goes on counting publishes, too; that broke CNF-006 and CNF-023."""
+    begin = "@queue q \n @confirming 1 \n 1 > publish q m1 \n 1 < ack 1 \n @close 1 \n"
+    begin += "1 > open \n 1 < open-ok \n 1 > confirm \n 1 < confirm-ok \n 1 > publish q m2 \n"
+    assert play(begin + "1 < ack 2").broken == ["ERR-007"]
+    assert play(begin + "1 < ack 1").broken == []
+    assert play(begin + "1 < ack 3").broken == ["CNF-006"]
+
+
+@pytest.mark.parametrize(("silent", "rule"), [
+    ("1 > get q", "QOS-014"), ("1 > close", "ERR-008"), ("1 > select", "TX-004"), ("0 > bye", "ERR-008"),
+])
+def test_a_broker_that_answers_nothing_is_not_wrong_about_everything(play, silent: str, rule: str) -> None:
+    """A wedged GarageMQ broke QOS-014 without any limit, and TX-004 without any commit."""
+    assert rule not in play(f"@queue q \n @open 1 \n {silent} \n - deadline replies").broken
+
+
+def test_a_get_that_is_not_answered_under_a_limit(play) -> None:
+    held = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    assert play(held + "1 < deliver c1 1 m1 q \n 1 > get q \n - deadline replies").broken == ["QOS-014"]
