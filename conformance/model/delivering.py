@@ -173,7 +173,7 @@ def _delivered(
         queue.settled.append(delivery)
         return
     channel.unacked[tag] = delivery
-    if channel.race is not None or channel.vague:
+    if channel.race is not None or channel.vague or tag in channel.strays:
         delivery.shaky = True
         queue.unsettle(copy, shaky=True)
 

@@ -17,13 +17,15 @@ ENOUGH = 5
 class Notes:
     """What has been found and counted so far."""
 
-    __slots__ = ("_exercised", "_fact", "_model", "_said", "fresh", "judgement", "profile")
+    __slots__ = ("_exercised", "_fact", "_model", "_said", "accused", "fresh", "judgement", "profile")
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.judgement = Judgement()
         self._exercised: dict[str, int] = self.judgement.exercised
         self.fresh: list[Finding] = []
+        self.accused: list[str] = []
+        """The rules that the fact which is being judged breaks for certain."""
         self._said: dict[str, int] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
@@ -46,6 +48,8 @@ class Notes:
         if self._fact is not None and self._doubted(rule, finding=True):
             return
         self.judgement.exercised[rule] += 1
+        if certain:
+            self.accused.append(rule)
         said = self._said.get(rule, 0)
         self._said[rule] = said + 1
         if said < ENOUGH:
