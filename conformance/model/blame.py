@@ -11,8 +11,8 @@ channel, a consumer, a queue, a message, and of nothing beyond. The marks are th
     a wrong message      it may be anywhere from now on, as may all that its settlement covered; who is believed to hold
                          it may settle it or not
     a lost message       it may be anywhere
-    a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of another
-                         channel that it names will not be answered again
+    a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of
+                         another channel that it names will not be answered again
     a mistake let pass   what the channel held may have been settled by it
     a wrong number       nothing is claimed about the confirms of the channel any more
 

@@ -117,15 +117,16 @@ def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, 
         "MODE-005", "RQ-011", "RQ-014")
 def lost(fact: Missing, notes: Notes) -> None:
     """Messages that nobody settled, and that are nowhere."""
-    by_rule: dict[str, list[Copy]] = {}
-    for copy in fact.copies:
-        by_rule.setdefault(fate.of_absent(copy), []).append(copy)
-    for rule, copies in by_rule.items():
+    by_rule: dict[tuple[str, bool], list[Copy]] = {}
+    for copy, rule, certain in fate.of_missing(fact.copies):
+        by_rule.setdefault((rule, certain), []).append(copy)
+    for (rule, certain), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         some = copies[:5]
         notes.find(rule, fact.event, f"{names} in {fact.queue.name}: {_history(some[0])}",
                    "a drain of the queue never brings it", *(copy.published for copy in some),
-                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder))
+                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder),
+                   certain=certain)
 
 
 def _history(copy: Copy) -> str:
