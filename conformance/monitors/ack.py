@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.model.closing import NAMED_TAG
 from conformance.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
-from conformance.model.records import DEAD, EITHER, RELEASED, RETURNED, Settlement
+from conformance.model.records import DEAD, EITHER, RELEASED, RETURNED, WAITING, Settlement
 from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -113,7 +113,7 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
 def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     """Unsettled when its channel ended, or returned on purpose: here it is again."""
     copy = fact.copy
-    if copy.shaky:
+    if copy.shaky or copy.place != WAITING:
         return
     if copy.entry == RELEASED and copy.holder is not None:
         notes.exercise(*set(fate.of_released(copy)))

@@ -133,7 +133,7 @@ def _by_its_end(copy: Copy) -> bool:
     """Is it certainly the end of its channel that has lost it? Of what a refused settlement named that may be doubted
     if the end has returned anything."""
     held, rule = copy.holder, fate.of_absent(copy)
-    if held is not None and held.settlement is not None and held.channel.transactional:
+    if fate.lost_by_end(copy) or (held is not None and held.settlement is not None and held.channel.transactional):
         return True
     return rule == fate.ENDED or (rule == "ERR-005" and held is not None and not _named(held))
 
@@ -230,7 +230,6 @@ def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
     late = next(waiting, None)
     if late is None or queue.crowded(fact.taker):
         return
-    notes.exercise("AUTO-011")
     notes.report("AUTO-011", f"{_kind(late)}: not back by close-ok")
     if 0 < late.proof <= fact.since:
         notes.find("AUTO-011", fact.event, f"get-ok: {late.id} was back when close-ok came", "get-empty",

@@ -122,6 +122,8 @@ def of_absent(copy: Copy) -> str:
     return of_released(copy)[0]
 
 
+_OF_REACH = frozenset({"ACK-001", "ACK-002", "ACK-011", "ACK-019", "ERR-005"})
+"""Rules by which a settlement may take no more than it reaches."""
 ENDED = "RQ-011"
 """The rule where nothing that was done on a channel explains what became of a message, but its end."""
 
@@ -144,12 +146,20 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
 
 
 def lost_by_end(copy: Copy) -> bool:
-    """Does nothing but the end of its channel explain that this message is nowhere, of all that this has returned?"""
+    """Has the end of its channel returned nothing, and was this message out of reach of all that was settled before?"""
     held, rule = copy.holder, of_absent(copy)
     if held is None or copy.entry != RELEASED or held.channel.came_back:
         return False
-    doom = held.channel.doom
-    return rule == ENDED or (rule == "ERR-005" and doom is not None and held not in doom.settlement.covered)
+    if rule == ENDED:
+        return True
+    channel = held.channel
+    doom, single, multiple = channel.doom, channel.highest_single, channel.last_multiple
+    if rule not in _OF_REACH or _by_other_channel(held) is not None:
+        return False
+    return not (
+        (doom is not None and held in doom.settlement.covered) or (single is not None and single.tag > held.tag)
+        or (multiple is not None and multiple.seq > held.seq and not 0 < multiple.tag < held.tag)
+    )
 
 
 def of_released(copy: Copy) -> tuple[str, ...]:

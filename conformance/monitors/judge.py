@@ -86,7 +86,7 @@ class Judge:
             copy.id for copy in held
             if copy.queue is found and copy.place == OUT and not copy.doubtful and not copy.shaky
         }
-        return frozenset(out.union(copy.id for copy in found.waiting()))
+        return frozenset(out.union(copy.id for copy in found.absent()))
 
 
 def judge(events: Iterable[Event], profile: Profile, complete: bool = True) -> Judgement:

@@ -41,6 +41,12 @@ class Notes:
             if sure or not self._doubted(rule, finding=False):
                 exercised[rule] = exercised.get(rule, 0) + 1
 
+    def retract(self, *rules: str) -> None:
+        """What was counted when these rules had their say last has turned out wrong."""
+        for rule in dict.fromkeys(rules):
+            if self._exercised.get(rule, 0) > 0:
+                self._exercised[rule] -= 1
+
     def find(
         self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
     ) -> None:

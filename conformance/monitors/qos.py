@@ -42,10 +42,14 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
         if "QOS-009" in rules:
             notes.report("QOS-009", "global is read as per consumer")
     if held >= limit and windows.certain(channel, consumer) >= limit:
-        notes.find(slots.of_overrun(channel, consumer), fact.event,
+        rule = slots.of_overrun(channel, consumer)
+        if held == limit:
+            notes.retract(*slots.borne_out(channel, consumer))
+        notes.find(rule, fact.event,
                    f"at most {limit} deliveries outstanding to {consumer.tag}",
                    f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
-                   consumer.limited_at, consumer.taker.start, *_shown(channel, consumer))
+                   consumer.limited_at, consumer.taker.start, *_shown(channel, consumer),
+                   certain=rule != "QOS-004" or not slots.followed(channel, consumer))
 
 
 @judges(Delivered, "QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-015", "QOS-019", "QOS-020", "QOS-026")
@@ -58,6 +62,8 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
     if shared.held + 1 == shared.count == shared.bound and _more_waits(fact):
         notes.exercise(*dict.fromkeys(slots.borne_out_together(channel)))
     if shared.held >= shared.bound and windows.certain(channel) >= shared.bound:
+        if shared.held == shared.count == shared.bound:
+            notes.retract(*slots.borne_out_together(channel))
         notes.find(slots.of_shared_overrun(channel), fact.event,
                    f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
                    f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",

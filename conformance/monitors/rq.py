@@ -153,6 +153,8 @@ def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: 
 def returns_come_again(fact: Delivered, notes: Notes) -> None:
     """What was returned reaches the sole consumer again; what was recovered comes again."""
     copy = fact.copy
+    if copy.place != WAITING:
+        return
     if copy.entry == RECOVERED:
         notes.exercise("RQ-014")
     elif copy.entry == RETURNED and copy.holder is not None:

@@ -84,7 +84,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = _of_starved(fact.channel, consumer, copy)
     for rule in rules:
         notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it",
-                   _starved(fact.channel, consumer), copy.published, copy.entered, consumer.since)
+                   _starved(fact.channel, consumer), copy.published, copy.entered, consumer.since,
+                   certain=rule != "QOS-004" or not slots.followed(fact.channel, consumer))
 
 
 def _back_by_time_alone(copy: Copy) -> bool:

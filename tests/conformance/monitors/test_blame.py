@@ -209,3 +209,89 @@ def test_what_is_no_longer_known_is_put_aside_with_the_rest(play, history: str) 
         parts = decode(encode(parts), profile)
         parts.step(event)
     assert parts.judgement == whole.judgement
+
+
+CHANGED = STOCK + """
+    @open 1
+    1 > qos 2
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    1 > qos 0
+    1 < qos-ok
+"""
+
+
+def test_a_new_limit_that_running_consumers_follow_is_one_fault(play) -> None:
+    """QOS-004: plainly, or after a settlement, which might be to blame as well; QOS-010 and QOS-012 are not accused."""
+    assert play(CHANGED + "1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q").broken == ["QOS-004"]
+    for settled in ("1 > ack 1", "1 > ack 2 multiple"):
+        late = play(CHANGED + settled + "\n 1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q \n @stock q m5"
+                    "\n 1 < deliver c1 5 m5 q")
+        assert late.broken == []
+        assert {one.rule for one in late.judge.judgement.findings} == {"QOS-004"}
+        stalled = play(CHANGED + settled + "\n - deadline replies")
+        assert {(one.rule, one.certain) for one in stalled.judge.judgement.findings} == {("QOS-004", False)}
+
+
+def test_a_limit_that_was_never_changed_is_lost_by_a_settlement(play) -> None:
+    """QOS-010: nothing else explains it."""
+    assert play(WINDOW + "1 > ack 1 \n 1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q").broken == ["QOS-010"]
+    assert play(WINDOW + "1 > ack 1 \n - deadline replies").broken == ["QOS-010"]
+
+
+def test_a_limit_that_was_reached_and_passed_is_not_borne_out(play) -> None:
+    """QOS-001: what was counted when it was reached is taken back; the finding counts as its one exercise."""
+    assert play(WINDOW).exercised["QOS-001"] == 1
+    assert play(WINDOW + "1 < deliver c1 3 m3 q").exercised["QOS-001"] == 1
+    assert play(WINDOW + "1 < deliver c1 3 m3 q").exercised["QOS-002"] == 0
+
+
+ENDS = {
+    "AUTO-001": "@close 1",
+    "AUTO-004": f"1 > ack 9 \n 1 < closed 406 60 80 {UNKNOWN} 9 \n 1 > closed-ok",
+}
+
+
+@pytest.mark.parametrize("rule", ENDS)
+def test_an_end_that_returns_nothing_is_to_blame_for_all_that_is_lost(play, rule: str) -> None:
+    """AUTO: also for what a settlement might explain, where another message is lost that none does."""
+    history = STOCK + "@hold 1 q m1 m2 m3 \n 1 > ack 2 \n" + ENDS[rule] + "\n @drain q m4 \n - deadline drain q"
+    assert set(play(history).broken) == {rule, "AUTO-010", "RQ-011"}
+
+
+def test_what_a_settlement_explains_better_is_no_fault_of_the_end(play) -> None:
+    """ACK-001: m1 went with m2, and m3 came back. But AUTO-001 is not borne out by it either."""
+    book = play(STOCK + "@hold 1 q m1 m2 m3 \n 1 > ack 2 \n @close 1 \n @drain q m3 m4 \n - deadline drain q")
+    assert book.broken == ["ACK-001"]
+    assert {one.rule for one in book.judge.judgement.findings if not one.certain} == {"AUTO-001", "AUTO-010"}
+
+
+def test_a_message_that_no_consumer_gets_is_still_missed_in_the_end(play) -> None:
+    """AUTO-012 is not all that is broken where the end of a channel has lost a message that another waits for."""
+    history = "@queue q \n @stock q m1 \n @hold 1 q m1 \n @consume 2 q c2 \n @close 1 \n - deadline replies \n"
+    ended = history + "2 > cancel c2 \n 2 < cancel-ok c2 \n @drain q {} \n - deadline drain q"
+    assert set(play(ended.format("")).broken) == {"AUTO-012", "AUTO-001", "AUTO-010", "RQ-011"}
+    assert play(ended.format("m1")).broken == ["AUTO-012"]
+
+
+REFUSALS = {
+    "RQ-014": "1 > recover requeue \n 1 < kicked 540 60 110 NOT_IMPLEMENTED",
+    "ACK-012": f"1 > nack 1 requeue \n 1 > nack 2 requeue \n 1 < closed 406 60 120 {UNKNOWN} 1 \n 1 > closed-ok",
+}
+
+
+@pytest.mark.parametrize("rule", REFUSALS)
+def test_a_request_that_was_refused_bears_out_nothing(play, rule: str) -> None:
+    """What it should have returned came back by the end of the channel."""
+    back = """
+        d:50 > open
+        d:50 < open-ok
+        d:50 > get q no_ack
+        d:50 < get-ok 1 m1 q redelivered
+        d:50 > get q no_ack
+        d:50 < get-ok 2 m2 q redelivered
+    """
+    book = play(STOCK + "@hold 1 q m1 m2 \n" + REFUSALS[rule] + back)
+    assert book.exercised[rule] == (rule in book.broken)
