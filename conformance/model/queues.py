@@ -97,7 +97,7 @@ class Queue:
     returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     aside: dict[str, Copy] = field(default_factory=dict)
     missed: dict[str, Copy] = field(default_factory=dict)
-    """Messages that a consumer should have got, and did not. Nobody waits again, but they must be in it all the same."""
+    """Messages that a consumer should have got, and did not: nobody waits again, but they must be in it."""
     takers: dict[Taker, None] = field(default_factory=dict)
     gone: deque[Copy] = field(default_factory=deque)
     """The latest messages that are GONE."""

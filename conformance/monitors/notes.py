@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from conformance.events import Event
 from conformance.model import Fact, Model
@@ -13,11 +14,14 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
+CHANNELS = 256
+"""So many channels are remembered that have not answered since something was expected of them."""
+
 
 class Notes:
     """What has been found and counted so far."""
 
-    __slots__ = ("_exercised", "_fact", "_model", "_said", "accused", "fresh", "judgement", "profile")
+    __slots__ = ("_exercised", "_expected", "_fact", "_model", "_said", "accused", "fresh", "judgement", "profile")
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -26,6 +30,7 @@ class Notes:
         self.fresh: list[Finding] = []
         self.accused: list[str] = []
         """The rules that the fact which is being judged breaks for certain."""
+        self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
         self._said: dict[str, int] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
@@ -41,11 +46,31 @@ class Notes:
             if sure or not self._doubted(rule, finding=False):
                 exercised[rule] = exercised.get(rule, 0) + 1
 
-    def retract(self, *rules: str) -> None:
-        """What was counted when these rules had their say last has turned out wrong."""
-        for rule in dict.fromkeys(rules):
-            if self._exercised.get(rule, 0) > 0:
-                self._exercised[rule] -= 1
+    def expect(self, channel: int, owner: int, at: int, rules: Iterable[str]) -> None:
+        """These rules are borne out on the channel if their owner does not contradict that before the channel answers
+        to something that is sent later, or before the next time."""
+        expected = self._expected.setdefault(channel, {})
+        if owner in expected:
+            self.exercise(*expected[owner][1])
+        expected[owner] = (at, tuple(dict.fromkeys(rules)))
+        if len(self._expected) > CHANNELS:
+            del self._expected[next(iter(self._expected))]
+
+    def disappoint(self, channel: int, owner: int) -> None:
+        """It was contradicted."""
+        self._expected.get(channel, {}).pop(owner, None)
+
+    def bear_out(self, channel: int, sent: int) -> None:
+        """The channel has answered to what was sent then."""
+        expected = self._expected.get(channel)
+        if expected is None:
+            return
+        for owner, (at, rules) in [*expected.items()]:
+            if at < sent:
+                del expected[owner]
+                self.exercise(*rules)
+        if not expected:
+            del self._expected[channel]
 
     def find(
         self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
