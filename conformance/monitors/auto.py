@@ -99,7 +99,7 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
             and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
         ):
             rule = RULES.get(end_of(held.channel), "AUTO-001")
-            notes.find(rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
+            notes.suspect(waiting, rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from conformance.events import Event
 from conformance.model import Fact, Model
+from conformance.model.records import Copy
 from conformance.monitors.standing import doubt
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
@@ -14,6 +15,10 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
+UNSURE = "?"
+"""Marks the count of what is not certain."""
+SUSPICIONS = 256
+"""So many messages are remembered that may be lost, or may show that something else is wrong."""
 CHANNELS = 256
 """So many channels are remembered that have not answered since something was expected of them."""
 
@@ -21,7 +26,9 @@ CHANNELS = 256
 class Notes:
     """What has been found and counted so far."""
 
-    __slots__ = ("_exercised", "_expected", "_fact", "_model", "_said", "accused", "fresh", "judgement", "profile")
+    __slots__ = (
+        "_exercised", "_expected", "_fact", "_model", "_said", "_suspicions", "accused", "fresh", "judgement", "profile",
+    )
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -32,6 +39,7 @@ class Notes:
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
         self._said: dict[str, int] = {}
+        self._suspicions: dict[Copy, list[tuple[str, str, str, tuple[int, ...]]]] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
 
@@ -81,13 +89,41 @@ class Notes:
         self.judgement.exercised[rule] += 1
         if certain:
             self.accused.append(rule)
-        said = self._said.get(rule, 0)
-        self._said[rule] = said + 1
+        counter = rule if certain else rule + UNSURE
+        said = self._said.get(counter, 0)
+        self._said[counter] = said + 1
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
             finding = Finding(rule, event.history, event.seq, allowed, observed, seqs, certain)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def suspect(
+        self, copy: Copy, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+    ) -> None:
+        """The history contradicts the rule if this message is in its queue, as it must be. If it is lost, that is the
+        fault, and the rest follows from it. So it is a way out until the message is seen."""
+        before = self._suspicions.get(copy, [])
+        if any(known[0] == rule for known in before):
+            return
+        self.find(rule, event, allowed, observed, *witness, certain=False)
+        if certain:
+            self._suspicions[copy] = [*before, (rule, allowed, observed, (event.seq, *witness))]
+            if len(self._suspicions) > SUSPICIONS:
+                del self._suspicions[next(iter(self._suspicions))]
+
+    def seen(self, copy: Copy, event: Event) -> None:
+        """The message is there."""
+        for rule, allowed, observed, witness in self._suspicions.pop(copy, ()):
+            self.find(rule, event, allowed, observed, *witness)
+
+    def lost(self, copy: Copy) -> None:
+        """It is not."""
+        self._suspicions.pop(copy, None)
+
+    @property
+    def suspicious(self) -> bool:
+        return bool(self._suspicions)
 
     def take(self) -> list[Finding]:
         """What was found since this was last asked."""

@@ -171,8 +171,8 @@ def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
         return
     for copy in queue.waiting():
         if copy.entry != DEAD and 0 < copy.proof <= fact.since:
-            notes.find("QOS-014", fact.event, f"get-ok: {copy.id} is in the queue, and no consumer has room for it",
-                       "get-empty", copy.published, copy.entered, fact.since)
+            allowed = f"get-ok: {copy.id} is in the queue, and no consumer has room for it"
+            notes.suspect(copy, "QOS-014", fact.event, allowed, "get-empty", copy.published, copy.entered, fact.since)
             return
 
 

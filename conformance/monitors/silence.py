@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conformance.model.channels import Channel, Consumer
-from conformance.model.facts import Missing, Unanswered
+from conformance.model.facts import Delivered, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
-from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, Copy
+from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.monitors import fate, slots
 from conformance.monitors.can import notified_neighbour, tag_of_former
 from conformance.monitors.notes import Notes
@@ -16,6 +16,8 @@ REPLIES = {
     "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
     "basic.get": "QOS-014", "tx.select": "TX-004", "tx.commit": "TX-004", "tx.rollback": "TX-004",
 }
+COMING = frozenset({"AUTO-012", "RQ-007", "RQ-014", "RQ-015", "TMO-006", "TMO-012"})
+"""Rules that say of a message that it comes: they are broken as well if it is lost."""
 
 
 @judges(Unanswered, "ACK-009", "ACK-010", "ACK-011", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
@@ -82,10 +84,14 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-013",)
     else:
         rules = _of_starved(fact.channel, consumer, copy)
+    allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
+    witness = copy.published, copy.entered, consumer.since
     for rule in rules:
-        notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it",
-                   _starved(fact.channel, consumer), copy.published, copy.entered, consumer.since,
-                   certain=rule != "QOS-004" or not slots.followed(fact.channel, consumer))
+        certain = rule != "QOS-004" or not slots.followed(fact.channel, consumer)
+        if rule in COMING:
+            notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
+        else:
+            notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
 
 
 def _back_by_time_alone(copy: Copy) -> bool:
@@ -112,6 +118,20 @@ def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, 
     else:
         way = {RECOVERED: "RQ-014", RELEASED: "AUTO-012", RETURNED_LATE: "TMO-006"}.get(copy.entry, "QOS-002")
     return (way, by_limit) if by_limit else (way,)
+
+
+@judges(Delivered)
+def turned_up(fact: Delivered, notes: Notes) -> None:
+    """What was waited for, or passed over, is there after all."""
+    if notes.suspicious and fact.copy.place == WAITING:
+        notes.seen(fact.copy, fact.event)
+
+
+@judges(Missing)
+def gone(fact: Missing, notes: Notes) -> None:
+    """It is not: so it could neither come nor be passed over."""
+    for copy in fact.copies if notes.suspicious else ():
+        notes.lost(copy)
 
 
 @judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "MODE-003",

@@ -237,8 +237,8 @@ def test_a_new_limit_that_running_consumers_follow_is_one_fault(play) -> None:
 
 def test_a_limit_that_was_never_changed_is_lost_by_a_settlement(play) -> None:
     """QOS-010: nothing else explains it."""
-    assert play(WINDOW + "1 > ack 1 \n 1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q").broken == ["QOS-010"]
-    assert play(WINDOW + "1 > ack 1 \n - deadline replies").broken == ["QOS-010"]
+    assert play(WINDOW + "1 > ack 1 \n 1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q").rest().broken == ["QOS-010"]
+    assert play(WINDOW + "1 > ack 1 \n - deadline replies").rest().broken == ["QOS-010"]
 
 
 def test_a_limit_that_was_reached_and_passed_is_not_borne_out(play) -> None:
@@ -298,3 +298,28 @@ def test_a_request_that_was_refused_bears_out_nothing(play, rule: str) -> None:
     """
     book = play(STOCK + "@hold 1 q m1 m2 \n" + REFUSALS[rule] + back)
     assert book.exercised[rule] == (rule in book.broken)
+
+
+PASSED = STOCK + """
+    @hold 1 q m1
+    1 > nack 1 requeue
+    @barrier 1
+"""
+
+
+def test_a_message_that_is_lost_was_not_passed_over(play) -> None:
+    """ACK-012: that others came first, or that it kept a consumer waiting, follows from its loss."""
+    rest = "@drain q m2 m3 m4 \n - deadline drain q"
+    assert play(PASSED + rest).broken == ["ACK-012"]
+    fresh = "@queue q \n @stock q m1 m2 \n @consume 1 q c1 \n 1 < deliver c1 1 m2 q \n - deadline replies \n"
+    ended = "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q {} \n - deadline drain q"
+    assert play(fresh + ended.format("")).broken == ["RQ-011"]
+    assert set(play(fresh + ended.format("m1")).broken) == {"RQ-006", "QOS-028"}
+
+
+def test_a_message_that_is_there_was_passed_over(play) -> None:
+    """RQ-004: it comes late. Until then that is no more than a suspicion."""
+    late = PASSED + "@hold 1 q m2"
+    assert play(late).broken == []
+    assert {one.rule for one in play(late).judge.judgement.findings} == {"RQ-001", "RQ-004"}
+    assert play(late + "\n @hold 1 q m1").broken == ["RQ-004", "RQ-001"]

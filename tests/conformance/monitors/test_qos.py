@@ -147,7 +147,7 @@ SOUND = {
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_breach_is_filed_under_its_rule(play, rule: str) -> None:
-    assert rule in play(BROKEN[rule]).broken
+    assert rule in play(BROKEN[rule]).rest().broken
 
 
 @pytest.mark.parametrize("rule", HELD)
