@@ -14,7 +14,8 @@ channel, a consumer, a queue, a message, and of nothing beyond. The marks are th
     a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of
                          another channel that it names will not be answered again
     a mistake let pass   what the channel held may have been settled by it
-    a wrong number       nothing is claimed about the confirms of the channel any more
+    a wrong number       nothing is claimed about the confirms of the channel any more; where one came again, about
+                         those of the publishes so far
 
 What is independent is judged on: the delivery of a message that should be gone can be settled as any other, other
 channels have their limits, and a queue its other messages.
@@ -105,8 +106,14 @@ def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
 
 
 def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
-    if not fact.resolved or fact.number > fact.channel.published:
-        fact.channel.forgiven = NEVER
+    channel = fact.channel
+    if fact.number == 0 or fact.number > channel.published:
+        channel.forgiven = NEVER
+    elif not fact.resolved:
+        channel.forgiven = max(channel.forgiven, channel.published)
+    else:
+        return
+    channel.unconfirmed.clear()
 
 
 def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:

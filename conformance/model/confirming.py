@@ -28,7 +28,7 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
     resolved = _covered(channel, number, multiple=multiple)
     yield Confirmed(event, channel, number, multiple, resolved)
     for publication in resolved:
-        del channel.unconfirmed[publication.number]
+        channel.unconfirmed.pop(publication.number, None)
         publication.resolved, publication.verdict = event.seq, event.method
         if event.method == "basic.nack":
             _refuse(channel, publication)

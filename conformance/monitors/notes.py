@@ -15,6 +15,8 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
+Suspicion = tuple[str, int, str, str, tuple[int, ...]]
+"""A rule, when it was contradicted, and how, if a certain message was in its queue then."""
 UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
@@ -27,7 +29,8 @@ class Notes:
     """What has been found and counted so far."""
 
     __slots__ = (
-        "_exercised", "_expected", "_fact", "_model", "_said", "_suspicions", "accused", "fresh", "judgement", "profile",
+        "_exercised", "_expected", "_fact", "_model", "_said", "_suspicions", "accused", "fresh", "judgement",
+        "profile",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -39,7 +42,7 @@ class Notes:
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
         self._said: dict[str, int] = {}
-        self._suspicions: dict[Copy, list[tuple[str, str, str, tuple[int, ...]]]] = {}
+        self._suspicions: dict[Copy, list[Suspicion]] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
 
@@ -81,9 +84,10 @@ class Notes:
             del self._expected[channel]
 
     def find(
-        self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+        self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True, at: int = 0,
     ) -> None:
-        """The history contradicts the rule at this event; `witness` are further events that show it."""
+        """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
+        `witness` are further events that show it."""
         if self._fact is not None and self._doubted(rule, finding=True):
             return
         self.judgement.exercised[rule] += 1
@@ -94,7 +98,7 @@ class Notes:
         self._said[counter] = said + 1
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
-            finding = Finding(rule, event.history, event.seq, allowed, observed, seqs, certain)
+            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
 
@@ -108,14 +112,14 @@ class Notes:
             return
         self.find(rule, event, allowed, observed, *witness, certain=False)
         if certain:
-            self._suspicions[copy] = [*before, (rule, allowed, observed, (event.seq, *witness))]
+            self._suspicions[copy] = [*before, (rule, event.seq, allowed, observed, witness)]
             if len(self._suspicions) > SUSPICIONS:
                 del self._suspicions[next(iter(self._suspicions))]
 
     def seen(self, copy: Copy, event: Event) -> None:
-        """The message is there."""
-        for rule, allowed, observed, witness in self._suspicions.pop(copy, ()):
-            self.find(rule, event, allowed, observed, *witness)
+        """The message is there. What it contradicts was contradicted then."""
+        for rule, at, allowed, observed, witness in self._suspicions.pop(copy, ()):
+            self.find(rule, event, allowed, observed, *witness, at=at)
 
     def lost(self, copy: Copy) -> None:
         """It is not."""
