@@ -218,6 +218,8 @@ class Channel:
     last_settlement: Settlement | None = None
     modes: set[bool] = field(default_factory=set)
     released: list[Copy] = field(default_factory=list)
+    came_back: int = 0
+    """How many messages that its end gave back were seen again."""
     live_queues: frozenset[str] = frozenset()
     close_sent: int = 0
     """When our close was sent that is not answered yet."""

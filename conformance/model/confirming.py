@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.events import Event
 from conformance.model import memory, proofs
-from conformance.model.channels import Channel
+from conformance.model.channels import NEVER, Channel
 from conformance.model.facts import Confirmed, Fact, Returned
 from conformance.model.records import PUBLISHED, WAITING, Publication
 
@@ -36,13 +36,13 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
         if ordered(publication):
             late = overtakes(channel, publication, multiple=multiple)
             channel.overtaking, channel.orderly = channel.overtaking + late, channel.orderly + (not late)
-        del channel.unconfirmed[publication.number]
+        channel.unconfirmed.pop(publication.number, None)
         publication.resolved, publication.verdict = event.seq, event.method
         if event.method == "basic.nack":
             _refuse(channel, publication)
         else:
             _accept(channel, publication, event.seq)
-    if resolved:
+    if resolved and channel.forgiven < NEVER:
         yield from proofs.proven(channel, max(one.seq for one in resolved), event)
 
 
@@ -57,6 +57,8 @@ def _covered(channel: Channel, number: int, *, multiple: bool) -> list[Publicati
 
 def _accept(channel: Channel, publication: Publication, at: int) -> None:
     channel.accepted += 1
+    if channel.forgiven == NEVER:
+        return
     for copy in publication.copies:
         copy.confirmed = at
         copy.queue.accepted += 1

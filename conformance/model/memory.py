@@ -183,3 +183,5 @@ def _forget(copy: Copy) -> None:
         del queue.copies[copy.id]
     if queue.aside.get(copy.id) is copy:
         del queue.aside[copy.id]
+    if queue.missed.get(copy.id) is copy:
+        del queue.missed[copy.id]

@@ -11,7 +11,9 @@ from conformance.model import windows
 from conformance.model.channels import LIVE, Channel, Consumer
 from conformance.model.closing import ids_of
 from conformance.model.facts import (
+    Accepted,
     Answered,
+    ChannelClosed,
     ChannelInsteadOfConnection,
     ConnectionFailed,
     Delivered,
@@ -29,6 +31,8 @@ from conformance.monitors.table import judges
 WITNESSES = 5
 """So many of the deliveries that fill a window are shown."""
 SIZED = (60, 10)
+ALL = 0
+"""Stands for all consumers of a channel."""
 
 
 @judges(Delivered, "QOS-001", "QOS-003", "QOS-004", "QOS-007", "QOS-009", "QOS-010", "QOS-012", "QOS-013", "QOS-015",
@@ -41,14 +45,17 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
     limit, held = consumer.limit, consumer.window.held
     if held + 1 == limit and _more_waits(fact):
         rules = slots.borne_out(channel, consumer)
-        notes.exercise(*dict.fromkeys(rules))
+        notes.expect(channel.opened, consumer.taker.start, fact.event.seq, rules)
         if "QOS-009" in rules:
             notes.report("QOS-009", "global is read as per consumer")
     if held >= limit and windows.certain(channel, consumer) >= limit:
-        notes.find(slots.of_overrun(channel, consumer), fact.event,
+        rule = slots.of_overrun(channel, consumer)
+        notes.disappoint(channel.opened, consumer.taker.start)
+        notes.find(rule, fact.event,
                    f"at most {limit} deliveries outstanding to {consumer.tag}",
                    f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
-                   consumer.limited_at, consumer.taker.start, *_shown(channel, consumer))
+                   consumer.limited_at, consumer.taker.start, *_shown(channel, consumer),
+                   certain=rule != "QOS-004" or not slots.followed(channel, consumer))
 
 
 @judges(Delivered, "QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-015", "QOS-019", "QOS-020", "QOS-026")
@@ -59,12 +66,31 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
     if consumer is None or consumer.no_ack or not shared.bound or channel.vague:
         return
     if shared.held + 1 == shared.count == shared.bound and _more_waits(fact):
-        notes.exercise(*dict.fromkeys(slots.borne_out_together(channel)))
+        notes.expect(channel.opened, ALL, fact.event.seq, slots.borne_out_together(channel))
     if shared.held >= shared.bound and windows.certain(channel) >= shared.bound:
+        notes.disappoint(channel.opened, ALL)
         notes.find(slots.of_shared_overrun(channel), fact.event,
                    f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
                    f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
                    shared.since, shared.cleared, *_shown(channel, None))
+
+
+@judges(Answered)
+def held_until_an_answer(fact: Answered, notes: Notes) -> None:
+    """The channel has answered to what was sent after a limit was reached, and has not passed that."""
+    notes.bear_out(fact.channel.opened, fact.request.seq)
+
+
+@judges(Accepted)
+def held_until_a_settlement(fact: Accepted, notes: Notes) -> None:
+    """The same, by an answer that speaks for a settlement."""
+    notes.bear_out(fact.settlement.channel.opened, fact.settlement.seq)
+
+
+@judges(ChannelClosed)
+def held_until_the_end(fact: ChannelClosed, notes: Notes) -> None:
+    """The same, by close-ok."""
+    notes.bear_out(fact.channel.opened, fact.channel.close_sent)
 
 
 def _limited(channel: Channel, consumer: Consumer) -> bool:
@@ -148,8 +174,8 @@ def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
         return
     for copy in queue.waiting():
         if copy.entry != DEAD and 0 < copy.proof <= fact.since:
-            notes.find("QOS-014", fact.event, f"get-ok: {copy.id} is in the queue, and no consumer has room for it",
-                       "get-empty", copy.published, copy.entered, fact.since)
+            allowed = f"get-ok: {copy.id} is in the queue, and no consumer has room for it"
+            notes.suspect(copy, "QOS-014", fact.event, allowed, "get-empty", copy.published, copy.entered, fact.since)
             return
 
 

@@ -65,7 +65,7 @@ def _fresh(fact: Delivered, notes: Notes) -> None:
         if earlier is copy:
             break
         if earlier.older_than(copy) and not queue.others(earlier.entered, fact.taker):
-            notes.find("RQ-006", fact.event, f"{earlier.id} first: it was in the queue before {copy.id}",
+            notes.suspect(earlier, "RQ-006", fact.event, f"{earlier.id} first: it was in the queue before {copy.id}",
                        f"{copy.id} is delivered, {earlier.id} not yet", earlier.published, copy.published)
             break
     if queue.order == "tail":
@@ -149,16 +149,19 @@ def _certainly_there(fact: Delivered, waiting: Copy) -> bool:
 def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: Notes) -> None:
     copy = fact.copy
     state = "had never been delivered" if copy.entry == PUBLISHED else "was returned as well"
+    allowed = f"{waiting.id} first: it had been returned and stands in front of {copy.id}"
     for rule in rules:
-        notes.find(rule, fact.event, f"{waiting.id} first: it had been returned and stands in front of {copy.id}",
-                   f"{copy.id}, which {state}, is delivered, {waiting.id} not yet", waiting.entered, copy.entered,
-                   waiting.published, copy.published)
+        notes.suspect(waiting, rule, fact.event, allowed,
+                      f"{copy.id}, which {state}, is delivered, {waiting.id} not yet", waiting.entered, copy.entered,
+                      waiting.published, copy.published)
 
 
 @judges(Delivered, "RQ-007", "RQ-014", again=True)
 def returns_come_again(fact: Delivered, notes: Notes) -> None:
     """What was returned reaches the sole consumer again; what was recovered comes again."""
     copy = fact.copy
+    if copy.place != WAITING:
+        return
     if copy.entry == RECOVERED:
         notes.exercise("RQ-014")
     elif copy.entry == RETURNED and copy.holder is not None:

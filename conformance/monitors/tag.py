@@ -38,17 +38,20 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
     if not last:
         notes.exercise("TAG-002")
         return
-    mixed = fact.channel.last_was_get != fact.get
-    notes.exercise("TAG-002", "TAG-003", "TAG-004")
-    if mixed:
-        notes.exercise("TAG-005")
-    if tag > last + 1:
-        notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")
-    elif tag <= last:
-        rules = ("TAG-003", "TAG-005") if mixed else ("TAG-003",)
-        for rule in rules:
+    if tag == 0:
+        return
+    mixed = ("TAG-005",) if fact.channel.last_was_get != fact.get else ()
+    notes.exercise("TAG-002")
+    if tag <= last:
+        for rule in ("TAG-003", *mixed):
             notes.find(rule, fact.event, f"a tag above {last}, the highest on the channel so far",
                        f"{fact.event.method} with tag {tag}")
+        return
+    notes.exercise("TAG-003", *mixed)
+    if tag == last + 1:
+        notes.exercise("TAG-004")
+    else:
+        notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")
 
 
 @judges(Delivered, "TAG-008", again=True)

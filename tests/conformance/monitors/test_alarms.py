@@ -77,7 +77,7 @@ def test_gets_return_one_by_one(play) -> None:
         1 > nack 2 multiple requeue
         1 < deliver c1 3 m2 q redelivered
     """
-    assert play(consumed).broken == ["RQ-001", "RQ-002"]
+    assert play(consumed).rest().broken == ["RQ-001", "RQ-002"]
 
 
 RIVALS = """
@@ -98,7 +98,7 @@ def test_somebody_may_have_taken_it_before_the_others_came_back(play) -> None:
     assert play(RIVALS + "2 < get-ok 2 m3 q redelivered").broken == []
     assert play(RIVALS + "2 < get-ok 2 m2 q redelivered").broken == []
     alone = RIVALS.replace("2 > get q", "@barrier 2")
-    assert "RQ-005" in play(alone + "2 > get q \n 2 < get-ok 2 m3 q redelivered").broken
+    assert "RQ-005" in play(alone + "2 > get q \n 2 < get-ok 2 m3 q redelivered").rest().broken
 
 
 def test_a_limit_that_counts_gets_starves_every_consumer_of_its_channel(play) -> None:
@@ -120,7 +120,7 @@ def test_a_limit_that_counts_gets_starves_every_consumer_of_its_channel(play) ->
         1 > ack 1
         - deadline replies
     """, "rabbitmq-3.10")
-    assert book.broken == ["QOS-015"]
+    assert book.rest().broken == ["QOS-015"]
 
 
 NAMESAKE = """
@@ -144,7 +144,7 @@ NAMESAKE = """
 def test_a_consumer_may_outlive_its_queue_in_a_namesake(play) -> None:
     """QOS-002: a channel that had not heard of the deletion consumes from the new queue (RabbitMQ up to 3.13)."""
     assert play(NAMESAKE.format("", "1 < deliver c1 1 m1 q")).broken == []
-    assert play(NAMESAKE.format("@barrier 1", "")).broken == ["QOS-002"]
+    assert play(NAMESAKE.format("@barrier 1", "")).rest().broken == ["QOS-002"]
 
 
 COMMITTED = """
@@ -164,7 +164,7 @@ COMMITTED = """
 def test_of_what_one_commit_returns_the_first_may_be_out_again_before_the_second_is_back(play) -> None:
     """RQ-001, RQ-002: a commit carries out settlement by settlement; only what one settlement returns comes at once."""
     assert play(COMMITTED.format("1 > reject 2 requeue \n 1 > nack 3 multiple requeue")).broken == []
-    assert play(COMMITTED.format("1 > nack 3 multiple requeue")).broken == ["RQ-001", "RQ-002"]
+    assert play(COMMITTED.format("1 > nack 3 multiple requeue")).rest().broken == ["RQ-001", "RQ-002"]
 
 
 EMPTY_LONG_AGO = """
@@ -265,7 +265,7 @@ SHARED = """
 def test_a_limit_is_reached_for_certain_only_by_what_no_race_has_settled(play) -> None:
     """QOS-014: the nack of all may have met both deliveries; so the next one is a mistake, or frees a slot."""
     assert play(SHARED.format("1 > nack 0 multiple requeue", "1 > nack 1 requeue")).broken == []
-    assert play(SHARED.format("", "")).broken == ["QOS-014"]
+    assert play(SHARED.format("", "")).rest().broken == ["QOS-014"]
 
 
 BY_TOPIC = """
@@ -288,7 +288,7 @@ BY_TOPIC = """
 def test_what_came_by_ways_that_are_not_known_may_be_older(play) -> None:
     """RQ-006: of a message that a topic exchange brought to a queue nobody saw declared, no publish is known."""
     assert play(BY_TOPIC.format("a.b", "exchange=x", "m1")).broken == []
-    assert play(BY_TOPIC.format("q", "", "m2")).broken == ["RQ-006"]
+    assert play(BY_TOPIC.format("q", "", "m2")).rest().broken == ["RQ-006"]
 
 
 ONE_OF_TWO = """
@@ -469,9 +469,8 @@ FANNED = """
 
 
 def test_a_confirm_for_each_queue_comes_too_soon(play) -> None:
-    """CNF-010: GarageMQ confirms with each queue. More often than there are queues, or for one alone, is CNF-004."""
+    """CNF-010: GarageMQ confirms with each queue. Twice for one alone is CNF-004."""
     assert play(FANNED).broken == ["CNF-010"]
-    assert play(FANNED + "1 < ack 1").broken == ["CNF-010", "CNF-004"]
     assert play(FANNED.replace("@exchange x q r", "@exchange x q")).broken == ["CNF-004"]
     assert play(FANNED.replace("1 < ack 1\n    1 < ack 1", "1 < ack 1 \n 1 < nack 1")).broken == ["CNF-005"]
 
@@ -521,6 +520,8 @@ def test_both_limits_are_in_force_in_either_order(play) -> None:
         1 < deliver a 2 m2 q
         @consume 1 q b
         - deadline replies
+        @close 1
+        @drain q m1 m2 m3 m4 m5
     """
     assert play(begin + shared + own + stalls).broken == ["QOS-008"]
     assert play(begin + own + shared + stalls).broken == ["QOS-007"]
@@ -605,12 +606,12 @@ def test_nothing_to_settle_in_a_transaction(play) -> None:
 
 def test_no_limit_from_now_on_stalls_nobody(play) -> None:
     """QOS-004: LavinMQ serves a running consumer no more when the limit for others is removed."""
-    begin = "@queue q \n @stock q m1 m2 m3 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
-    begin += "1 < deliver c1 1 m1 q \n"
-    assert play(begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n - deadline replies").broken == ["QOS-004"]
-    assert play(begin + "1 > ack 1 \n - deadline replies").broken == ["QOS-010"]
-    served = begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n 1 < deliver c1 2 m2 q \n 1 > ack 2 \n"
-    assert play(served + "- deadline replies").broken == ["QOS-010"]
+    begin = "@queue q \n @stock q m1 m2 m3 m4 \n @open 1 \n 1 > qos 2 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    begin += "1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q \n"
+    removed, there = begin + "1 > qos 0 \n 1 < qos-ok \n", "- deadline replies \n @close 1 \n @drain q m3 m4"
+    assert play(removed + "1 > ack 2 multiple \n" + there).broken == ["QOS-004"]
+    assert play(begin + "1 > ack 2 multiple \n" + there).broken == ["QOS-012"]
+    assert play(removed + "1 > ack 1 \n" + there.replace("m3", "m2 m3")).broken != ["QOS-004"], "a slot may be lost"
 
 
 def test_a_failure_without_a_name_has_many_suspects(play) -> None:

@@ -190,7 +190,7 @@ def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play) -> None:
         1 < consume-ok c1
         - deadline replies
     """, "rabbitmq-4.0")
-    assert book.broken == ["QOS-020"]
+    assert book.rest().broken == ["QOS-020"]
 
 
 def test_a_settlement_that_reaches_the_namesake_of_its_queue(play) -> None:

@@ -155,4 +155,4 @@ def test_a_closed_channel_gets_nothing_for_consumers_it_never_had(play) -> None:
 
 def test_other_channels_stall(play) -> None:
     history = "@queue p \n @consume 5 p c5 \n" + BAD + REFUSED + "1 > closed-ok \n @stock p n1 \n - deadline replies"
-    assert play(history).broken == ["ERR-004"]
+    assert play(history).rest().broken == ["ERR-004"]
