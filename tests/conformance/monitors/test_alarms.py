@@ -663,3 +663,22 @@ def test_a_broker_that_answers_nothing_is_not_wrong_about_everything(play, silen
 def test_a_get_that_is_not_answered_under_a_limit(play) -> None:
     held = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
     assert play(held + "1 < deliver c1 1 m1 q \n 1 > get q \n - deadline replies").broken == ["QOS-014"]
+
+
+def test_a_close_may_mean_the_first_of_two_alike(play) -> None:
+    """RQ-011, AUTO-009: LavinMQ closed over nack(0, multiple), and what was published before nack(0) was gone."""
+    alike = """
+        @queue q
+        @open 1
+        1 > nack 0 {}
+        1 > publish q m1
+        1 > nack 0 requeue
+        1 < closed 406 60 120 PRECONDITION_FAILED - unknown delivery tag 0
+        1 > closed-ok
+        @open 2
+        2 > get q
+        2 < get-empty
+        - deadline drain q
+    """
+    assert play(alike.format("multiple")).broken == []
+    assert "RQ-011" in play(alike.replace("1 > nack 0 {}", "")).broken
