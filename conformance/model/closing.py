@@ -58,8 +58,10 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         endings.shake(channel)
     elif channel.mistake is not None and not (ids in SETTLES and channel.unproven):
         yield Faulted(event, channel, channel.mistake)
-    elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent):
+    elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent) and not earlier(channel, event):
         yield Refused(event, channel, channel.doom)
+        if _may_mean_another(channel, channel.doom.settlement):
+            endings.shake(channel)
         connection.refusals, connection.refused = event.seq, channel.doom
     elif expired := timeouts.behind(model, channel, event):
         yield from timeouts.closed(model, channel, event, expired)
@@ -73,6 +75,27 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel
+
+
+def earlier(channel: Channel, event: Event) -> bool:
+    """Does this close name a settlement that had to be accepted, and not the later one that had to be refused? By its
+    method, unless the tag in the text is that of the later one; or by its tag alone."""
+    assert channel.doom is not None
+    wrong, ids = channel.doom.settlement, ids_of(event)
+    named = NAMED_TAG.search(str(event.args.get("reply_text", "")))
+    if ids not in SETTLES or (named is not None and int(named[1]) == wrong.tag):
+        return False
+    if named is None and ids[1] == wrong.method_id:
+        return False
+    return any(
+        one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven
+    )
+
+
+def _may_mean_another(channel: Channel, mistake: Settlement) -> bool:
+    """Was the same method sent with the same tag before? Then what came in between may have been discarded, too."""
+    said = mistake.method, mistake.tag
+    return any((one.method, one.tag) == said and one.seq < mistake.seq for one in channel.unproven)
 
 
 def suspect(channel: Channel, event: Event) -> Settlement | None:

@@ -166,6 +166,8 @@ def _delivered(
         yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
     memory.delivered(channel, delivery)
     channel.modes.add(no_ack)
+    if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None:
+        copy.holder.channel.came_back += 1
     queue.leave(copy, GONE if no_ack else OUT)
     copy.holder, copy.seen, copy.proof = delivery, True, 0
     if no_ack:
@@ -173,7 +175,7 @@ def _delivered(
         queue.settled.append(delivery)
         return
     channel.unacked[tag] = delivery
-    if channel.race is not None or channel.vague:
+    if channel.race is not None or channel.vague or tag in channel.strays:
         delivery.shaky = True
         queue.unsettle(copy, shaky=True)
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from conformance.model import races
 from conformance.model.channels import CANCELLING, DOOMED, NEVER, OPEN, Channel
 from conformance.model.queues import Queue
-from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RELEASED, WAITING, Delivery, Taker
+from conformance.model.records import EITHER, GONE, OUT, PUBLISHED, RECOVERED, RELEASED, WAITING, Delivery, Taker
 
+RECOVERS = (60, 100), (60, 110)
 LOSERS = 8
 """So many are told apart; judges want to know whether there is one, or several."""
 
@@ -107,10 +108,13 @@ def shake(channel: Channel) -> None:
     for queue in channel.lapsed:
         queue.mix_up()
     channel.lapsed.clear()
+    refused = {channel.sent.get(ids, 0) for ids in RECOVERS} - {0}
     for entries in channel.unsynced.values():
         for _, copy in entries:
             if copy.place == WAITING and copy.publisher is channel:
                 copy.queue.unsettle(copy, shaky=False)
+            if copy.place == WAITING and copy.entry == RECOVERED and copy.entered in refused:
+                copy.entry = RELEASED
 
 
 def blur(channel: Channel) -> None:

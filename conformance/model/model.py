@@ -166,7 +166,7 @@ class Model:
         if event.args.get("for") == "drain":
             queue = self.queues.get(str(event.queue or event.args.get("queue") or ""))
             if queue is not None and all(taker.lost for taker in queue.takers):
-                copies = list(queue.waiting())
+                copies = list(queue.absent())
                 yield Missing(event, queue, copies)
                 for copy in copies:
                     queue.unsettle(copy, shaky=False)
@@ -206,7 +206,7 @@ class Model:
             if fact.consumer is not None:
                 fact.consumer.state = GIVEN_UP
                 for copy in [*fact.consumer.source.waiting()][:1]:
-                    copy.queue.unsettle(copy, shaky=False)
+                    copy.queue.miss(copy)
         elif fact.request is not None:
             channel.answered(fact.request.method, fact.request.consumer_tag)
             if fact.request.method in ("channel.close", "channel.open"):

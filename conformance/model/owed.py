@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from conformance.model import windows
-from conformance.model.channels import CLOSED, CLOSING, DOOMED, LIVE, OPEN, Channel, Consumer
+from conformance.model.channels import CLOSED, CLOSING, DOOMED, LIVE, NEVER, OPEN, Channel, Consumer
 from conformance.model.connections import Connection
 from conformance.model.records import RELEASED, Copy
 
@@ -58,7 +58,7 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
         return
     for request in channel.pending():
         yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
-    if channel.unconfirmed and not channel.vague and not connection.blocked:
+    if channel.unconfirmed and channel.forgiven < NEVER and not channel.vague and not connection.blocked:
         first = next(iter(channel.unconfirmed.values()))
         yield Obligation(CONFIRM, name, number, f"the confirm of publish {first.number}", first.seq), None
     yield from _notices(channel, connection)

@@ -96,6 +96,8 @@ class Queue:
     fresh: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     aside: dict[str, Copy] = field(default_factory=dict)
+    missed: dict[str, Copy] = field(default_factory=dict)
+    """Messages that a consumer should have got, and did not: nobody waits again, but they must be in it."""
     takers: dict[Taker, None] = field(default_factory=dict)
     gone: deque[Copy] = field(default_factory=deque)
     """The latest messages that are GONE."""
@@ -342,12 +344,25 @@ class Queue:
             memory.uncertain(self, copy)
         self.fresh.clear()
         self.returned.clear()
+        self.missed.clear()
+
+    def miss(self, copy: Copy) -> None:
+        """A consumer should have got this message, and did not."""
+        self.unsettle(copy, shaky=False)
+        if not copy.shaky:
+            self.missed[copy.id] = copy
+
+    def absent(self) -> Iterator[Copy]:
+        """Messages that must be in it, when nobody but who drains it takes any."""
+        yield from self.waiting()
+        yield from self.missed.values()
 
     def unsettle(self, copy: Copy, *, shaky: bool) -> None:
         """Nobody owes this message any more; a shaky one may also turn up where it should not, after any returns."""
         copy.doubtful = True
         copy.shaky, copy.miscounted = copy.shaky or shaky, copy.miscounted or shaky
         self.line.lose()
+        self.missed.pop(copy.id, None)
         if copy.place == WAITING:
             self._drop(copy)
         if copy.place == WAITING or shaky:
@@ -379,3 +394,4 @@ class Queue:
         self.fresh.pop(copy.id, None)
         self.returned.pop(copy.id, None)
         self.aside.pop(copy.id, None)
+        self.missed.pop(copy.id, None)

@@ -47,12 +47,15 @@ class Window:
     """The delivery that took the last slot; 0: there is room."""
     fills: int = 0
     got: int = 0
+    latest: int = 0
+    """The delivery that took a slot last."""
     freed: Freed | None = None
     ways: set[tuple[str, bool, bool]] = field(default_factory=set)
     """In how many ways slots were given back."""
 
     def take(self, limit: int, seq: int) -> None:
         self.held += 1
+        self.latest = seq
         if 0 < limit <= self.held and not self.full_at:
             self.full_at = seq
             self.fills += 1
@@ -91,12 +94,14 @@ class Shared(Window):
     """It was reached, and then raised or removed; nothing has been settled since."""
     calm: int = NOT_CALM
     """The last tag when it was sent, if no delivery could be under way then."""
+    moved: bool = False
+    """Nothing is known of it until it is set anew: the broker was seen not to obey it."""
 
     def full(self) -> bool:
-        return 0 < self.count <= self.held
+        return 0 < self.count <= self.held and not self.moved
 
     def pending(self) -> bool:
-        return self.count > 0 and self.bound != self.count and not self.unsure
+        return self.count > 0 and self.bound != self.count and not self.unsure and not self.moved
 
 
 def set_limit(model: Model, channel: Channel, event: Event) -> None:
@@ -129,6 +134,7 @@ def _share(channel: Channel, count: int, seq: int, *, forgotten: bool) -> None:
     else:
         shared.bound = 0
     shared.former, shared.count, shared.since, shared.answered, shared.cleared = former, count, seq, 0, 0
+    shared.moved = False
     shared.running = bool(channel.consumers) and shared.held > 0
     shared.raised = seq if reached and not shared.full() else 0
     shared.full_at = seq if shared.full() else 0
@@ -141,6 +147,13 @@ def lose(channel: Channel) -> None:
     """The broker's count of the channel's deliveries may be too low from now on."""
     if channel.shared.count:
         channel.shared.unsure, channel.shared.bound = True, 0
+
+
+def forget(channel: Channel) -> None:
+    """The broker was seen to have other limits here than it was told; which, nobody knows."""
+    for consumer in channel.consumers.values():
+        consumer.limit_moved = True
+    channel.shared.moved, channel.shared.bound, channel.shared.raised = channel.shared.count > 0, 0, 0
 
 
 def change_answered(channel: Channel, sent: int, seq: int) -> None:
@@ -222,7 +235,10 @@ def certain(channel: Channel, consumer: Consumer | None = None) -> int:
 
 def surely_full(channel: Channel, consumer: Consumer) -> bool:
     """Can the broker send this consumer nothing, whatever races have settled of what it holds? What has timed out
-    keeps it from getting more like what it holds."""
+    keeps it from getting more like what it holds. A wider limit that was set since is none of its business, unless the
+    broker is wrong about that: then it must not seem to be wrong about a settlement."""
+    if channel.prefetch_at > consumer.taker.start and not 0 < channel.prefetch <= consumer.limit:
+        return False
     held = sum(one.consumer is consumer and not one.shaky for one in held_by(channel))
     return consumer.full() and held >= consumer.limit
 
@@ -230,10 +246,12 @@ def surely_full(channel: Channel, consumer: Consumer) -> bool:
 def has_room(channel: Channel, consumer: Consumer) -> bool:
     """Must the broker send this consumer a message if there is one?"""
     shared = channel.shared
-    if shared.count and (shared.full() or not shared.answered):
+    if shared.moved or (shared.count and (shared.full() or not shared.answered)):
         return False
     if consumer.no_ack:
         return True
+    if channel.octets and any(True for _ in held_by(channel)):
+        return False  # a message may be larger than what is left of the size
     if consumer.limit:
         return consumer.window.held < consumer.limit
     return consumer.source.kind == "classic" or consumer.window.held < TECHNICAL

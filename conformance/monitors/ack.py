@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from conformance.model.closing import NAMED_TAG
 from conformance.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
-from conformance.model.records import DEAD, EITHER, RELEASED, RETURNED, Settlement
+from conformance.model.records import DEAD, EITHER, RELEASED, RETURNED, WAITING, Settlement
 from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -56,8 +57,10 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
         notes.exercise("ACK-014")
         notes.report("ACK-014", "refused")
         return
+    certain = fact.channel.doom is None or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
     notes.find(fate.of_refused(suspect), fact.event, f"{suspect} is accepted: {_why(suspect)}",
-               closing(fact.event.args), suspect.seq, *(delivery.seq for delivery in suspect.covered[-3:]))
+               closing(fact.event.args), suspect.seq, *(delivery.seq for delivery in suspect.covered[-3:]),
+               certain=certain)
 
 
 def _why(settlement: Settlement) -> str:
@@ -110,7 +113,7 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
 def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     """Unsettled when its channel ended, or returned on purpose: here it is again."""
     copy = fact.copy
-    if copy.shaky:
+    if copy.shaky or copy.place != WAITING:
         return
     if copy.entry == RELEASED and copy.holder is not None:
         notes.exercise(*set(fate.of_released(copy)))

@@ -99,7 +99,7 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
             and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
         ):
             rule = RULES.get(end_of(held.channel), "AUTO-001")
-            notes.find(rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
+            notes.suspect(waiting, rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
 
@@ -115,30 +115,47 @@ def _returns_before(before: Delivery, held: Delivery) -> bool:
 
 @judges(Missing, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-009", "AUTO-010")
 def lost(fact: Missing, notes: Notes) -> None:
-    """It is nowhere."""
-    by_rule: dict[str, list[Copy]] = {}
+    """It is nowhere. The end of its channel should have returned it: certainly a fault of that end where nothing that
+    was done on the channel explains it better, and else no evidence that the end does what it should."""
+    by_rule: dict[tuple[str, bool], list[Copy]] = {}
     for copy in fact.copies:
+        certain = _by_its_end(copy)
         for rule in _of_lost(copy):
-            by_rule.setdefault(rule, []).append(copy)
-    for rule, copies in by_rule.items():
+            by_rule.setdefault((rule, certain), []).append(copy)
+    for (rule, certain), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         notes.find(rule, fact.event, f"{names} in {fact.queue.name}: the channel that had it has ended",
                    "a drain of the queue never brings it", *(copy.entered for copy in copies[:5]),
-                   *(copy.holder.seq for copy in copies[:5] if copy.holder))
+                   *(copy.holder.seq for copy in copies[:5] if copy.holder), certain=certain)
+
+
+def _by_its_end(copy: Copy) -> bool:
+    """Is it certainly the end of its channel that has lost it? Of what a refused settlement named that may be doubted
+    if the end has returned anything."""
+    held, rule = copy.holder, fate.of_absent(copy)
+    if fate.lost_by_end(copy) or (held is not None and held.settlement is not None and held.channel.transactional):
+        return True
+    return rule == fate.ENDED or (rule == "ERR-005" and held is not None and not _named(held))
+
+
+def _named(held: Delivery) -> bool:
+    """Did a refused settlement name it, and the end return what was not named?"""
+    doom = held.channel.doom
+    return doom is not None and held in doom.settlement.covered and held.channel.came_back > 0
 
 
 def _of_lost(copy: Copy) -> tuple[str, ...]:
-    """Where nothing that was done on the channel explains it better."""
+    """The rules by which it should be back."""
     held = copy.holder
     if held is not None and fate.by_namesake(held):
         return ()
     if copy.entry == RELEASED and held is not None and held.settlement is not None and held.channel.transactional:
         return ("AUTO-006",)
-    if fate.of_absent(copy) not in ("RQ-011", "ERR-005"):
-        return ()
     if copy.entry == RELEASED and copy.holder is not None:
         return (*(rule for rule in of_end(copy.holder) if rule != "AUTO-008"), "AUTO-010")
-    return ("AUTO-009",) if _ahead(copy) else ()
+    if copy.entry == RELEASED or _ahead(copy):
+        return ("AUTO-009",)
+    return ()
 
 
 @judges(Delivered, "AUTO-006", "AUTO-007", "AUTO-008", "AUTO-010", again=True)
@@ -187,7 +204,10 @@ def nothing_more(fact: FoundEmpty, notes: Notes) -> None:
     queue = fact.queue
     for delivery in queue.settled:
         if delivery.channel.end:
-            notes.exercise("AUTO-007" if delivery.no_ack else "AUTO-006")
+            if delivery.no_ack:
+                notes.exercise("AUTO-007")
+            elif delivery.channel.transactional:
+                notes.exercise("AUTO-006")
     if queue.declared and len(queue.losers) > 1 and not (queue.held or queue.fresh or queue.returned):
         notes.exercise("AUTO-010")
 
@@ -213,7 +233,6 @@ def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
     late = next(waiting, None)
     if late is None or queue.crowded(fact.taker):
         return
-    notes.exercise("AUTO-011")
     notes.report("AUTO-011", f"{_kind(late)}: not back by close-ok")
     if 0 < late.proof <= fact.since:
         notes.find("AUTO-011", fact.event, f"get-ok: {late.id} was back when close-ok came", "get-empty",

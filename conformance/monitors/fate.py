@@ -6,7 +6,19 @@ how the message came to be where the model has it: that is decided here, once fo
 
 from __future__ import annotations
 
-from conformance.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, RETURNED_LATE, Copy, Delivery, Settlement
+from collections.abc import Iterator, Sequence
+
+from conformance.model.records import (
+    DEAD,
+    PUBLISHED,
+    RECOVERED,
+    RELEASED,
+    RETURNED,
+    RETURNED_LATE,
+    Copy,
+    Delivery,
+    Settlement,
+)
 
 MANY = 32
 """From so many single settlements on, a quorum queue's channel may keep some in a buffer."""
@@ -110,6 +122,46 @@ def of_absent(copy: Copy) -> str:
     return of_released(copy)[0]
 
 
+_OF_REACH = frozenset({"ACK-001", "ACK-002", "ACK-011", "ACK-019", "ERR-005"})
+"""Rules by which a settlement may take no more than it reaches."""
+ENDED = "RQ-011"
+"""The rule where nothing that was done on a channel explains what became of a message, but its end."""
+
+
+def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
+    """Of messages that are nowhere: the rule that this breaks, and whether that is certain.
+
+    What was held when its channel ended may have been lost by what was done on the channel before, or by the end. It
+    was the end where that has returned nothing, and another message of the channel is missing that only it explains.
+    """
+    empty = {id(copy.holder.channel) for copy in copies if copy.holder is not None and lost_by_end(copy)}
+    for copy in copies:
+        rule = of_absent(copy)
+        if copy.holder is not None and id(copy.holder.channel) in empty and copy.entry == RELEASED:
+            yield copy, ENDED, True
+            if rule == "ERR-005":
+                yield copy, rule, False
+        else:
+            yield copy, rule, True
+
+
+def lost_by_end(copy: Copy) -> bool:
+    """Has the end of its channel returned nothing, and was this message out of reach of all that was settled before?"""
+    held, rule = copy.holder, of_absent(copy)
+    if held is None or copy.entry != RELEASED or held.channel.came_back:
+        return False
+    if rule == ENDED:
+        return True
+    channel = held.channel
+    doom, single, multiple = channel.doom, channel.highest_single, channel.last_multiple
+    if rule not in _OF_REACH or _by_other_channel(held) is not None:
+        return False
+    return not (
+        (doom is not None and held in doom.settlement.covered) or (single is not None and single.tag > held.tag)
+        or (multiple is not None and multiple.seq > held.seq and not 0 < multiple.tag < held.tag)
+    )
+
+
 def of_released(copy: Copy) -> tuple[str, ...]:
     """The rules by which a message that was never settled goes back when its channel ends; the likeliest first."""
     held = copy.holder
@@ -160,7 +212,7 @@ def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlem
 def of_refused(settlement: Settlement) -> str:
     """The rule by which the broker had to accept this settlement."""
     ack = settlement.method == "basic.ack"
-    if settlement.everything and not settlement.outstanding:
+    if settlement.everything and not any(not delivery.shaky for delivery in settlement.covered):
         return "ACK-007" if ack else "ACK-008"
     if any(delivery.stale for delivery in settlement.covered):
         return "TMO-015"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.events import Event
-from conformance.model import ConnectionView, Model, Obligation, timeouts
+from conformance.model import ConnectionView, Model, Obligation, blame, timeouts
 from conformance.model.records import OUT
 from conformance.monitors import ack, auto, can, cnf, err, mode, qos, returns, routes, rq, silence, stale, tag, tmo, tx
 from conformance.monitors.notes import Notes
@@ -38,6 +38,9 @@ class Judge:
                 notes.turn_to(fact, model)
             for function in BY_FACT.get(type(fact), ()):
                 function(fact, notes)
+            if notes.accused:
+                blame.widen(fact, notes.accused)
+                notes.accused.clear()
         if model.open:
             notes.turn_to(None, None)
         return notes.take() if notes.fresh else []
@@ -83,7 +86,7 @@ class Judge:
             copy.id for copy in held
             if copy.queue is found and copy.place == OUT and not copy.doubtful and not copy.shaky
         }
-        return frozenset(out.union(copy.id for copy in found.waiting()))
+        return frozenset(out.union(copy.id for copy in found.absent()))
 
 
 def judge(events: Iterable[Event], profile: Profile, complete: bool = True) -> Judgement:

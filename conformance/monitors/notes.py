@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from conformance.events import Event
 from conformance.model import Fact, Model
+from conformance.model.records import Copy
 from conformance.monitors.standing import doubt
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
@@ -13,18 +15,34 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
+Suspicion = tuple[str, int, str, str, tuple[int, ...]]
+"""A rule, when it was contradicted, and how, if a certain message was in its queue then."""
+UNSURE = "?"
+"""Marks the count of what is not certain."""
+SUSPICIONS = 256
+"""So many messages are remembered that may be lost, or may show that something else is wrong."""
+CHANNELS = 256
+"""So many channels are remembered that have not answered since something was expected of them."""
+
 
 class Notes:
     """What has been found and counted so far."""
 
-    __slots__ = ("_exercised", "_fact", "_model", "_said", "fresh", "judgement", "profile")
+    __slots__ = (
+        "_exercised", "_expected", "_fact", "_model", "_said", "_suspicions", "accused", "fresh", "judgement",
+        "profile",
+    )
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.judgement = Judgement()
         self._exercised: dict[str, int] = self.judgement.exercised
         self.fresh: list[Finding] = []
+        self.accused: list[str] = []
+        """The rules that the fact which is being judged breaks for certain."""
+        self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
         self._said: dict[str, int] = {}
+        self._suspicions: dict[Copy, list[Suspicion]] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
 
@@ -39,20 +57,77 @@ class Notes:
             if sure or not self._doubted(rule, finding=False):
                 exercised[rule] = exercised.get(rule, 0) + 1
 
+    def expect(self, channel: int, owner: int, at: int, rules: Iterable[str]) -> None:
+        """These rules are borne out on the channel if their owner does not contradict that before the channel answers
+        to something that is sent later, or before the next time."""
+        expected = self._expected.setdefault(channel, {})
+        if owner in expected:
+            self.exercise(*expected[owner][1])
+        expected[owner] = (at, tuple(dict.fromkeys(rules)))
+        if len(self._expected) > CHANNELS:
+            del self._expected[next(iter(self._expected))]
+
+    def disappoint(self, channel: int, owner: int) -> None:
+        """It was contradicted."""
+        self._expected.get(channel, {}).pop(owner, None)
+
+    def bear_out(self, channel: int, sent: int) -> None:
+        """The channel has answered to what was sent then."""
+        expected = self._expected.get(channel)
+        if expected is None:
+            return
+        for owner, (at, rules) in [*expected.items()]:
+            if at < sent:
+                del expected[owner]
+                self.exercise(*rules)
+        if not expected:
+            del self._expected[channel]
+
     def find(
-        self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+        self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True, at: int = 0,
     ) -> None:
-        """The history contradicts the rule at this event; `witness` are further events that show it."""
+        """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
+        `witness` are further events that show it."""
         if self._fact is not None and self._doubted(rule, finding=True):
             return
         self.judgement.exercised[rule] += 1
-        said = self._said.get(rule, 0)
-        self._said[rule] = said + 1
+        if certain:
+            self.accused.append(rule)
+        counter = rule if certain else rule + UNSURE
+        said = self._said.get(counter, 0)
+        self._said[counter] = said + 1
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
-            finding = Finding(rule, event.history, event.seq, allowed, observed, seqs, certain)
+            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def suspect(
+        self, copy: Copy, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+    ) -> None:
+        """The history contradicts the rule if this message is in its queue, as it must be. If it is lost, that is the
+        fault, and the rest follows from it. So it is a way out until the message is seen."""
+        before = self._suspicions.get(copy, [])
+        if any(known[0] == rule for known in before):
+            return
+        self.find(rule, event, allowed, observed, *witness, certain=False)
+        if certain:
+            self._suspicions[copy] = [*before, (rule, event.seq, allowed, observed, witness)]
+            if len(self._suspicions) > SUSPICIONS:
+                del self._suspicions[next(iter(self._suspicions))]
+
+    def seen(self, copy: Copy, event: Event) -> None:
+        """The message is there. What it contradicts was contradicted then."""
+        for rule, at, allowed, observed, witness in self._suspicions.pop(copy, ()):
+            self.find(rule, event, allowed, observed, *witness, at=at)
+
+    def lost(self, copy: Copy) -> None:
+        """It is not."""
+        self._suspicions.pop(copy, None)
+
+    @property
+    def suspicious(self) -> bool:
+        return bool(self._suspicions)
 
     def take(self) -> list[Finding]:
         """What was found since this was last asked."""

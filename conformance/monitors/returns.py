@@ -27,9 +27,14 @@ def explained(fact: Delivered, notes: Notes) -> None:
     if not fact.explained:
         copy, waiting = fact.copy, _in_front(fact)
         names = ", ".join(one.id for one in waiting) or "another"
-        notes.find("RQ-005", fact.event, f"a message that is first in the queue in some order of what was sent and "
-                   f"seen, which {copy.id} cannot be", f"{copy.id} is delivered, {names} not yet",
-                   copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting))
+        allowed = f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} " \
+                  "cannot be"
+        seen = f"{copy.id} is delivered, {names} not yet"
+        witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
+        if waiting:
+            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness)
+        else:
+            notes.find("RQ-005", fact.event, allowed, seen, *witness)
 
 
 def _in_front(fact: Delivered) -> list[Copy]:

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from itertools import islice
 
-from conformance.model.facts import Delivered, FoundEmpty
+from conformance.events import METHOD, Event
+from conformance.model.channels import Channel
+from conformance.model.closing import ids_of
+from conformance.model.facts import ClosedUnasked, ConnectionFailed, Delivered, FoundEmpty
 from conformance.model.records import PUBLISHED, RECOVERED, RELEASED, RETURNED, WAITING, Copy
 from conformance.monitors import fate
+from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+RECOVERS = {(60, 100): "basic.recover-async", (60, 110): "basic.recover"}
+INTERNAL_ERROR = 541
 WINDOW = 32
 """So many messages that stand in front of a delivered one are looked at."""
 
@@ -59,7 +65,7 @@ def _fresh(fact: Delivered, notes: Notes) -> None:
         if earlier is copy:
             break
         if earlier.older_than(copy) and not queue.others(earlier.entered, fact.taker):
-            notes.find("RQ-006", fact.event, f"{earlier.id} first: it was in the queue before {copy.id}",
+            notes.suspect(earlier, "RQ-006", fact.event, f"{earlier.id} first: it was in the queue before {copy.id}",
                        f"{copy.id} is delivered, {earlier.id} not yet", earlier.published, copy.published)
             break
     if queue.order == "tail":
@@ -143,16 +149,19 @@ def _certainly_there(fact: Delivered, waiting: Copy) -> bool:
 def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: Notes) -> None:
     copy = fact.copy
     state = "had never been delivered" if copy.entry == PUBLISHED else "was returned as well"
+    allowed = f"{waiting.id} first: it had been returned and stands in front of {copy.id}"
     for rule in rules:
-        notes.find(rule, fact.event, f"{waiting.id} first: it had been returned and stands in front of {copy.id}",
-                   f"{copy.id}, which {state}, is delivered, {waiting.id} not yet", waiting.entered, copy.entered,
-                   waiting.published, copy.published)
+        notes.suspect(waiting, rule, fact.event, allowed,
+                      f"{copy.id}, which {state}, is delivered, {waiting.id} not yet", waiting.entered, copy.entered,
+                      waiting.published, copy.published)
 
 
 @judges(Delivered, "RQ-007", "RQ-014", again=True)
 def returns_come_again(fact: Delivered, notes: Notes) -> None:
     """What was returned reaches the sole consumer again; what was recovered comes again."""
     copy = fact.copy
+    if copy.place != WAITING:
+        return
     if copy.entry == RECOVERED:
         notes.exercise("RQ-014")
     elif copy.entry == RETURNED and copy.holder is not None:
@@ -174,3 +183,41 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
                        copy.published, copy.entered, fact.since)
             return
+
+
+@judges(ClosedUnasked, "RQ-014")
+def recover_refused(fact: ClosedUnasked, notes: Notes) -> None:
+    """The broker closed the channel over a recover with requeue. Without requeue it is another matter (ERR-009)."""
+    if fact.suspect is None and fact.channel.connection.doom is None:
+        _refused(fact.channel, fact.event, notes)
+
+
+@judges(ConnectionFailed, "RQ-014")
+def recover_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
+    """It closed the connection over one; or it failed while nothing but a recover was to be done."""
+    event = fact.event
+    if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
+        return
+    living = fact.connection.open_channels()
+    for channel in living:
+        if _refused(channel, event, notes):
+            return
+    busy = [channel for channel in living if channel.sent]
+    failed = int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0)
+    if failed and len(busy) == 1 and len(busy[0].sent) == 1:
+        (ids,) = busy[0].sent
+        if ids in RECOVERS:
+            _blame(ids, busy[0], event, notes)
+
+
+def _refused(channel: Channel, event: Event, notes: Notes) -> bool:
+    """Does the close name a recover of this channel?"""
+    ids = ids_of(event)
+    if ids not in RECOVERS or ids not in channel.sent:
+        return False
+    _blame(ids, channel, event, notes)
+    return True
+
+
+def _blame(ids: tuple[int, int], channel: Channel, event: Event, notes: Notes) -> None:
+    notes.find("RQ-014", event, f"{RECOVERS[ids]} with requeue is carried out", closing(event.args), channel.sent[ids])

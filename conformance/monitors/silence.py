@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conformance.model.channels import Channel, Consumer
-from conformance.model.facts import Missing, Unanswered
+from conformance.model.facts import Delivered, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
-from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, Copy
+from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.monitors import fate, slots
 from conformance.monitors.can import notified_neighbour, tag_of_former
 from conformance.monitors.notes import Notes
@@ -14,8 +14,11 @@ from conformance.monitors.table import judges
 REPLIES = {
     "channel.open": "ERR-007", "channel.close": "ERR-008", "connection.close": "ERR-008", "basic.qos": "QOS-024",
     "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
-    "basic.get": "QOS-014", "tx.select": "TX-004", "tx.commit": "TX-004", "tx.rollback": "TX-004",
+    "basic.get": "QOS-014", "tx.commit": "TX-003", "tx.rollback": "TX-002",
 }
+"""The rule that a missing answer comes nearest to."""
+COMING = frozenset({"AUTO-012", "RQ-007", "RQ-014", "RQ-015", "TMO-006", "TMO-012"})
+"""Rules that say of a message that it comes: they are broken as well if it is lost."""
 
 
 @judges(Unanswered, "ACK-009", "ACK-010", "ACK-011", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
@@ -52,12 +55,25 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
     rule = "ERR-004" if harmed else named or REPLIES.get(method, "ERR-004")
-    certain = harmed or method in REPLIES
+    certain = harmed or (method in REPLIES and _speaks_of(method, channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
     observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
     notes.find(rule, fact.event, owed.what, observed, owed.since_seq, *filter(None, [crossed]), certain=certain)
+
+
+def _speaks_of(method: str, channel: Channel | None) -> bool:
+    """Does the rule speak of this case: a number used before, closes that cross, a limit that is reached?"""
+    if channel is None:
+        return method not in ("channel.open", "channel.close", "connection.close", "basic.get")
+    if method == "channel.open":
+        return channel.previous is not None
+    if method == "channel.close":
+        return channel.close_seen > 0
+    if method == "basic.get":
+        return channel.shared.full() or any(consumer.full() for consumer in channel.consumers.values())
+    return True
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
@@ -82,9 +98,15 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-013",)
     else:
         rules = _of_starved(fact.channel, consumer, copy)
+    allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
+    witness = copy.published, copy.entered, consumer.since
     for rule in rules:
-        notes.find(rule, fact.event, f"{copy.id} is delivered to {consumer.tag}, which has room for it",
-                   _starved(fact.channel, consumer), copy.published, copy.entered, consumer.since)
+        told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
+        certain = rule != "QOS-004" or told
+        if rule in COMING:
+            notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
+        else:
+            notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
 
 
 def _back_by_time_alone(copy: Copy) -> bool:
@@ -113,19 +135,34 @@ def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, 
     return (way, by_limit) if by_limit else (way,)
 
 
+@judges(Delivered)
+def turned_up(fact: Delivered, notes: Notes) -> None:
+    """What was waited for, or passed over, is there after all."""
+    if notes.suspicious and fact.copy.place == WAITING:
+        notes.seen(fact.copy, fact.event)
+
+
+@judges(Missing)
+def gone(fact: Missing, notes: Notes) -> None:
+    """It is not: so it could neither come nor be passed over."""
+    for copy in fact.copies if notes.suspicious else ():
+        notes.lost(copy)
+
+
 @judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "MODE-003",
         "MODE-005", "RQ-011", "RQ-014")
 def lost(fact: Missing, notes: Notes) -> None:
     """Messages that nobody settled, and that are nowhere."""
-    by_rule: dict[str, list[Copy]] = {}
-    for copy in fact.copies:
-        by_rule.setdefault(fate.of_absent(copy), []).append(copy)
-    for rule, copies in by_rule.items():
+    by_rule: dict[tuple[str, bool], list[Copy]] = {}
+    for copy, rule, certain in fate.of_missing(fact.copies):
+        by_rule.setdefault((rule, certain), []).append(copy)
+    for (rule, certain), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         some = copies[:5]
         notes.find(rule, fact.event, f"{names} in {fact.queue.name}: {_history(some[0])}",
                    "a drain of the queue never brings it", *(copy.published for copy in some),
-                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder))
+                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder),
+                   certain=certain)
 
 
 def _history(copy: Copy) -> str:

@@ -59,6 +59,19 @@ def changed_since(channel: Channel, consumer: Consumer) -> bool:
     return channel.prefetch_at > consumer.taker.start and channel.prefetch != consumer.limit
 
 
+def followed(channel: Channel, consumer: Consumer) -> bool:
+    """Were slots given back since then? What comes of it may be owed to either."""
+    freed = consumer.window.freed
+    return changed_since(channel, consumer) and freed is not None and freed.settlement.seq > channel.prefetch_at
+
+
+def abandoned(channel: Channel, consumer: Consumer) -> bool:
+    """Has nothing come since the limit was removed for others, although all is settled? No lost slot explains that."""
+    window = consumer.window
+    removed = changed_since(channel, consumer) and not channel.prefetch
+    return removed and consumer.limit > 1 and not window.held and window.latest < channel.prefetch_at
+
+
 def rivalled(consumer: Consumer) -> bool:
     """Has another consumer of the same queue reached its limit?"""
     takers = consumer.source.takers
@@ -80,8 +93,7 @@ def of_overrun(channel: Channel, consumer: Consumer) -> str:
         return "QOS-009"
     if channel.uncommitted:
         return "QOS-026"
-    unfreed = window.freed is None or window.freed.settlement.seq < channel.prefetch_at
-    if unfreed and changed_since(channel, consumer) and not 0 < channel.prefetch <= window.held:
+    if changed_since(channel, consumer) and not 0 < channel.prefetch <= window.held:
         return "QOS-004"
     if any(_lent(other, consumer) for other in limited_elsewhere(channel)):
         return "QOS-021"
@@ -146,6 +158,8 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
         return "QOS-015"
     if shared.raised:
         return "QOS-022"
+    if abandoned(channel, consumer) or (consumer.limit and followed(channel, consumer)):
+        return "QOS-004"
     for owner, limit in ((window, consumer.limit), (shared, shared.count)):
         if limit:
             rule = _of_leak(channel, owner) or _of_strangers(channel, owner, limit)
@@ -153,6 +167,8 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
                 return rule
     if changed_since(channel, consumer) and 0 < channel.prefetch <= window.held:
         return "QOS-004"
+    if shared.count and shared.cleared:
+        return "QOS-008"
     if consumer.limit and siblings(channel, consumer):
         return "QOS-007" if shared.count else "QOS-003"
     if rivalled(consumer):

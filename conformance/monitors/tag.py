@@ -9,7 +9,10 @@ from conformance.monitors.table import judges
 
 @judges(Numbered, "TAG-001", "TAG-006", "TAG-007")
 def first_tag(fact: Numbered, notes: Notes) -> None:
-    """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had."""
+    """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
+
+    One that goes on where the former life ended says which of these is the fault.
+    """
     channel = fact.channel
     if channel.last_tag:
         return
@@ -18,9 +21,10 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
         rules.append("TAG-006")
     if channel.former_tag:
         rules.append("TAG-007")
-    notes.exercise(*rules)
-    if fact.tag != 1:
-        for rule in rules:
+    if fact.tag == 1:
+        notes.exercise(*rules)
+    else:
+        for rule in ("TAG-007",) if fact.tag == channel.former_tag + 1 else rules:
             notes.find(rule, fact.event, "delivery tag 1 on a channel that had no delivery yet",
                        f"{fact.event.method} with tag {fact.tag}", channel.opened)
 
@@ -34,17 +38,20 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
     if not last:
         notes.exercise("TAG-002")
         return
-    mixed = fact.channel.last_was_get != fact.get
-    notes.exercise("TAG-002", "TAG-003", "TAG-004")
-    if mixed:
-        notes.exercise("TAG-005")
-    if tag > last + 1:
-        notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")
-    elif tag <= last:
-        rules = ("TAG-003", "TAG-005") if mixed else ("TAG-003",)
-        for rule in rules:
+    if tag == 0:
+        return
+    mixed = ("TAG-005",) if fact.channel.last_was_get != fact.get else ()
+    notes.exercise("TAG-002")
+    if tag <= last:
+        for rule in ("TAG-003", *mixed):
             notes.find(rule, fact.event, f"a tag above {last}, the highest on the channel so far",
                        f"{fact.event.method} with tag {tag}")
+        return
+    notes.exercise("TAG-003", *mixed)
+    if tag == last + 1:
+        notes.exercise("TAG-004")
+    else:
+        notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")
 
 
 @judges(Delivered, "TAG-008", again=True)

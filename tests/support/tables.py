@@ -25,7 +25,7 @@ def test_sound(play: Play, sound: Row) -> None:
 
 def test_broken(play: Play, broken: Row) -> None:
     rule, history = broken
-    assert rule in play(history).broken
+    assert rule in play(history).rest().broken
 
 
 def test_lawful(play: Play, lawful: Row) -> None:

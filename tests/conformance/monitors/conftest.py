@@ -172,6 +172,20 @@ class Playbook:
                 self._line(line.split("#")[0].split())
         return self
 
+    def rest(self) -> Playbook:
+        """Somebody else gets all that must still be in a queue, so nothing is lost: what was passed over was there."""
+        for number, (name, queue) in enumerate([*self.judge._model.queues.items()], 1):
+            left = sorted(queue.absent(), key=lambda copy: (queue.order != "original" and not copy.returns,
+                                                            copy.published))
+            if not left or queue.deleted:
+                continue
+            self.play(f"rest:{number} > open \n rest:{number} < open-ok")
+            for tag, copy in enumerate(left, 1):
+                again = "redelivered" if copy.seen or copy.returns else ""
+                self.play(f"rest:{number} > get {name} no_ack \n "
+                          f"rest:{number} < get-ok {tag} {copy.id} {name} {again}")
+        return self
+
     def _line(self, words: list[str]) -> None:
         if words[0].startswith("@"):
             for line in getattr(self, f"_at_{words[0][1:]}")(*words[1:]):

@@ -1,0 +1,132 @@
+"""Blame once: what is no longer known after the broker was certainly seen to break a rule.
+
+A broker that has taken one wrong decision stands somewhere else than the model believes, and what it does next is right
+from there. So the knowledge that stood on the decision is widened to what the broker may really have done: of a
+channel, a consumer, a queue, a message, and of nothing beyond. The marks are those that races and gaps use as well
+(`shaky`, `ambiguous`, `limit_moved`, `forgiven`), so whoever judges has one kind of doubt to look at.
+
+    a wrong tag          the channel goes on counting from it; one that was there before names nothing for certain,
+                         and what is outstanding may be settled by any settlement of the channel
+    a limit passed       no limit of the channel's consumers, or of the channel, is known until it is set anew
+    a wrong message      it may be anywhere from now on, as may all that its settlement covered; who is believed to hold
+                         it may settle it or not
+    a lost message       it may be anywhere
+    a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of
+                         another channel that it names will not be answered again
+    a mistake let pass   what the channel held may have been settled by it
+    a wrong number       nothing is claimed about the confirms of the channel any more; where one came again, about
+                         those of the publishes so far
+
+What is independent is judged on: the delivery of a message that should be gone can be settled as any other, other
+channels have their limits, and a queue its other messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from conformance.model import endings, windows
+from conformance.model.channels import NEVER, Channel
+from conformance.model.closing import ids_of
+from conformance.model.facts import (
+    Accepted,
+    ClosedUnasked,
+    Confirmed,
+    Delivered,
+    Fact,
+    First,
+    Missing,
+    Numbered,
+    Overlooked,
+)
+from conformance.model.records import GONE, OUT, VOID, WAITING, Copy
+
+WINDOWS = "QOS-"
+"""Rules of this family are about windows, whoever's message it is."""
+
+
+def widen(fact: Fact, rules: Collection[str]) -> None:
+    """This fact has certainly broken these rules. The model has not learned from it yet."""
+    handler = _WIDENED.get(type(fact))
+    if handler is not None:
+        handler(fact, rules)
+
+
+def _numbered(fact: Numbered, rules: Collection[str]) -> None:
+    channel, tag = fact.channel, fact.tag
+    if tag > channel.last_tag:
+        return
+    channel.strays.add(tag)
+    for delivery in channel.unacked.values():
+        delivery.shaky = True
+        delivery.copy.queue.unsettle(delivery.copy, shaky=True)
+    held = channel.unacked.get(tag)
+    if held is not None:
+        _lose_sight(held.copy)
+
+
+def _delivered(fact: Delivered, rules: Collection[str]) -> None:
+    if any(rule.startswith(WINDOWS) for rule in rules):
+        windows.forget(fact.channel)
+    if fact.copy.place != WAITING:
+        _misplaced(fact.copy)
+
+
+def _misplaced(copy: Copy) -> None:
+    """It was delivered although somebody has it, or nobody should."""
+    held = copy.holder
+    if copy.place == OUT and held is not None:
+        held.shaky = True
+    elif copy.place == GONE and held is not None and held.settlement is not None:
+        for other in held.settlement.covered:
+            if other.copy.holder is other and other.copy.place in (GONE, WAITING):
+                _lose_sight(other.copy)
+    elif copy.place == VOID and copy.publisher is not None:
+        for voided in copy.publisher.voided:
+            _lose_sight(voided)
+    _lose_sight(copy)
+
+
+def _lose_sight(copy: Copy) -> None:
+    """It may be anywhere, also after it was seen again."""
+    copy.ambiguous = True
+    copy.queue.unsettle(copy, shaky=True)
+
+
+def _missing(fact: Missing, rules: Collection[str]) -> None:
+    for copy in fact.copies:
+        _lose_sight(copy)
+
+
+def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
+    channel: Channel = fact.settlement.channel if isinstance(fact, Accepted) else fact.channel
+    for copy in channel.released:
+        copy.queue.unsettle(copy, shaky=True)
+
+
+def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
+    channel = fact.channel
+    if fact.number == 0 or fact.number > channel.published:
+        channel.forgiven = NEVER
+    elif not fact.resolved:
+        channel.forgiven = max(channel.forgiven, channel.published)
+    else:
+        return
+    channel.unconfirmed.clear()
+
+
+def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
+    """Where another channel's mistake was the cause, that has been answered, be it in the wrong place."""
+    if fact.suspect is not None:
+        return
+    for other in fact.channel.connection.channels.values():
+        doom = other.doom
+        if other is not fact.channel and doom is not None and ids_of(fact.event) == (60, doom.settlement.method_id):
+            endings.overlook(other)
+
+
+_WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
+    Delivered: _delivered, First: _delivered, Missing: _missing, Accepted: _let_pass, Overlooked: _let_pass,
+    ClosedUnasked: _closed, Confirmed: _confirmed, Numbered: _numbered,
+}
