@@ -3,7 +3,7 @@
     python channel_not_open.py amqp://guest:guest@localhost:5672/%2F ...
 
 It should bring connection.close 504. Each method is sent on a connection of its own, once on a number that was never
-opened and once after an orderly channel.close, and then channel 1, which is open, is asked whether the connection lives.
+opened and once after an orderly channel.close; then channel 1, which is open, is asked whether the connection lives.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ def confirms(connection: wire.Connection, queue: str, routes: int, body: str) ->
     connection.wait((40, 11))
     for name in queues:
         declare(connection, 1, name)
-        connection.send(wire.method(1, (50, 20), bytes(2) + wire.short(name) + wire.short(queue) + wire.short("") + bytes(5)))
+        binding = bytes(2) + wire.short(name) + wire.short(queue) + wire.short("") + bytes(5)
+        connection.send(wire.method(1, (50, 20), binding))
         connection.wait((50, 21))
     connection.send(wire.method(1, wire.CONFIRM, bytes(1)))
     connection.wait(wire.CONFIRM_OK)
