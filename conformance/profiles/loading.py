@@ -120,7 +120,7 @@ def read(path: Path, library: Path) -> Profile:
         versions=fields.texts("versions"), queue_types=fields.choices("queue_types", QUEUE_TYPES),
         queues=semantics,
         choices=_choices(Fields(fields.raw("choices", {}), f"{path.name}, [choices]", BadProfile)),
-        timing_slack=fields.number("timing_slack", 1.0, 0.0), deviations=fields.text("deviations", "") or None,
+        timing_slack=fields.number("timing_slack", 1.0, 0.0), deviations=_beside(path, fields.text("deviations", "")),
         interpolated_from=fields.text("interpolated_from", ""), basis=fields.text("basis", ""),
     )
     fields.done()
@@ -129,6 +129,11 @@ def read(path: Path, library: Path) -> Profile:
         if name not in profile.queues:
             raise fields.fail(f"lists the queue type {name} but has no [queue.{name}]")
     return profile
+
+
+def _beside(path: Path, deviations: str) -> str | None:
+    """A deviations file that a profile names lies beside it, wherever the suite is started; a name is one of ours."""
+    return str(path.parent / deviations) if deviations.endswith(".toml") else deviations or None
 
 
 def _with_a_basis(profile: Profile, fields: Fields, library: Path) -> None:

@@ -194,6 +194,14 @@ def test_a_profile_of_ones_own_states_only_what_differs(tmp_path: Path) -> None:
     assert (mine.product, mine.versions, mine.deviations) == ("", (), None), "what a profile says of itself stays there"
 
 
+def test_a_profile_of_ones_own_finds_its_deviations_beside_it(tmp_path: Path) -> None:
+    text = 'extends = "documented"\ntitle = "Ours"\ndeviations = '
+    (tmp_path / "known.toml").write_text("# nothing yet\n", encoding="utf-8")
+    assert own(tmp_path, text + '"known.toml"').deviations == str(tmp_path / "known.toml")
+    assert deviations.load(str(tmp_path / "known.toml")) == ()
+    assert own(tmp_path, text + '"rabbitmq-4.3"').deviations == "rabbitmq-4.3"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
