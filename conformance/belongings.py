@@ -3,8 +3,8 @@ are gone. So whatever happens to a scene, it is known what would be left behind.
 
 from __future__ import annotations
 
+from conformance.drive.guard import Guard
 from conformance.drivers.raw import RawConnection, Target
-from conformance.drivers.sweep import sweep
 from conformance.events import TO_CLIENT, Event
 
 
@@ -29,9 +29,9 @@ class Belongings:
         elif event.method in ("channel.close", "channel.open"):
             self._deleting.pop(key, None)
 
-    def sweep(self, target: Target, deadline: float) -> None:
+    def sweep(self, guard: Guard, target: Target, deadline: float) -> None:
         """Removes from outside what is left."""
         if self.queues or self.exchanges:
-            sweep(target, self.queues, self.exchanges, deadline)
+            guard.sweep(target, list(self.queues), list(self.exchanges), deadline)
             self.queues.clear()
             self.exchanges.clear()

@@ -7,13 +7,16 @@ wait for it. A broker that we started is stopped again at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
 from conformance import profiles
+from conformance.drive import probes
+from conformance.drive.probes import Answer
 from conformance.drivers import calibrate
-from conformance.drivers.raw import Target, Tuned
+from conformance.drivers.errors import Unreachable
+from conformance.drivers.raw import RawConnection, Target, Tuned
 from conformance.drivers.sweep import unrecorded
 from conformance.profiles import Profile
 from reference_broker import ReferenceBroker
@@ -30,6 +33,8 @@ class BrokerUnderTest:
     profile: Profile
     deadline: float
     embedded: ReferenceBroker | None = None
+    found: tuple[Answer, ...] = ()
+    """What it answered when it was asked what it offers."""
 
     def __enter__(self) -> BrokerUnderTest:
         return self
@@ -73,16 +78,33 @@ def resolve(
 
 
 def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUnderTest:
-    connection = unrecorded(target)
+    target, connection = _welcome(target)
     try:
         properties = connection.server_properties
-        profile = profile or profiles.detect(properties)
-        return BrokerUnderTest(
-            target, name or introduced(properties, target), properties, connection.tuned, profile,
-            calibrate.deadline(connection, profile.timing_slack),
-        )
+        detected = profiles.detect(properties)
+        deadline = calibrate.deadline(connection, (profile or detected).timing_slack)
     finally:
         connection.close()
+    found = tuple(probes.Inquiry(target, deadline).answers())
+    fitting = probes.adapted(profile or detected, found, known=profile is not None or bool(detected.product))
+    return BrokerUnderTest(
+        target, name or introduced(properties, target), properties, connection.tuned, fitting, deadline, found=found,
+    )
+
+
+def _welcome(target: Target) -> tuple[Target, RawConnection]:
+    """A connection, and how it came about: by what a client usually says of itself, else by the least, then once more.
+    One failure is no verdict on a broker; the first tells why. Raises Unreachable."""
+    first: Unreachable | None = None
+    for attempt in (target, replace(target, terse=True), target):
+        try:
+            return attempt, unrecorded(attempt)
+        except Unreachable as unreachable:
+            first = first or unreachable
+            if unreachable.layer in ("tcp", "tls", "header"):
+                break
+    assert first is not None
+    raise first
 
 
 def introduced(properties: Mapping[str, Any], target: Target) -> str:

@@ -85,6 +85,9 @@ class Channel:
     def declare_exchange(self, exchange: str, kind: str = "fanout", *, no_wait: bool = False) -> None:
         self.send(m.ExchangeDeclare(self.number, exchange=exchange, type=kind, no_wait=no_wait))
 
+    def find_exchange(self, exchange: str) -> None:
+        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type="direct", passive=True))
+
     def delete_exchange(self, exchange: str) -> None:
         self.send(m.ExchangeDelete(self.number, exchange=exchange))
 

@@ -39,11 +39,12 @@ PROTOCOL = "protocol"    # a protocol header                                 {}
 METHOD = "method"        # a method, with its content where it carries some
 HEARTBEAT = "heartbeat"
 MALFORMED = "malformed"  # octets that are no frame                          {offset, expected, found}
-END = "end"              # TCP connection ended                              {cause: fin | reset | closed | aborted}
+END = "end"              # TCP connection ended                       {cause: fin | reset | closed | aborted | gone}
 POLICY = "policy"        # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
 SETTINGS = "settings"    # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"    # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
+BREAKDOWN = "breakdown"  # the broker answers nobody any more, so its silence says nothing  {what}
 
 # what an observer on the wire could not see; drivers never make these
 OBSERVED = "observed"    # of a history: who observes it  {by: capture | proxy, others: bool, ordered: bool}

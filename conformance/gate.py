@@ -5,6 +5,7 @@ Closed by
   - a deviation that is stale (the rule holds now), drifted (the rule breaks, but not in the way that is written down),
     expired, or over-broad (its pattern fits anything);
   - a check that failed through a fault of ours, or a connection that got lost without an explanation;
+  - a broker that answers nobody any more, or has ended, and checks that were not played;
   - a run that was cut short, or that came to no verdict at all: silence is no pass.
 Only judged rules close it: what a monitor says of a rule that is still planned is shown, and said as a warning. So is a
 MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked. Each
@@ -17,14 +18,18 @@ import datetime
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from conformance.deviations import Deviation
+from conformance.ledger import Incident
 from conformance.results import Gate, RuleResult
 from conformance.verdicts import Verdict
 
 _SETTLED = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.INCONCLUSIVE)
 _ANYTHING = ("0", "the quick brown fox", "?!", "~ zebra_4711", "É")
 _NAMED = 12
+_GRAVE = ("wedged", "gone")
+"""Kinds of incidents after which nothing can be examined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +63,31 @@ def excuse(entries: Sequence[Deviation], rule: str, observed: str, queue_type: s
 
 def decide(
     rules: Sequence[RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, strict: bool = False,
-    complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (),
+    complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (), late: Collection[str] = (),
+    incidents: Sequence[Incident] = (), unplayed: Mapping[str, int] = MappingProxyType({}),
 ) -> Gate:
-    """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`: names of checks."""
+    """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`, `late`: names of checks;
+    `incidents`: what happened to the broker; `unplayed`: how many checks were not played, by the reason."""
     asked = {rule.id: rule for rule in rules if rule.selected}
+    grave = [incident for incident in incidents if incident.kind in _GRAVE]
     reasons = [
+        *(f"{incident.what}{_times(incident)}" for incident in grave),
+        *(f"{count} checks were not played: {why}" for why, count in sorted(unplayed.items())),
         *_broken(asked, known, strict), *_entries(asked, known, exercised),
         *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
         *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
+        *_listed("these checks took longer than they may, and were broken off", late),
     ]
     if not complete:
         reasons.append("the run was interrupted; what is missing may hide a broken rule")
     elif not any(rule.verdict in (*_SETTLED, Verdict.HARNESS_ERROR) for rule in asked.values()):
         reasons.append("nothing was judged: not one selected rule came to a verdict")
-    return Gate(not reasons, tuple(reasons), tuple(_warnings(rules)))
+    aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
+    return Gate(not reasons, tuple(reasons), (*aside[:_NAMED], *_warnings(rules)))
+
+
+def _times(incident: Incident) -> str:
+    return f", {incident.times} times" if incident.times > 1 else ""
 
 
 def _broken(asked: Mapping[str, RuleResult], known: Known, strict: bool) -> list[str]:

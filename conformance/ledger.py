@@ -49,6 +49,8 @@ class Broker:
     server_properties: Mapping[str, Any]
     negotiated: Mapping[str, int]
     capabilities: tuple[str, ...]
+    offers: tuple[str, ...] = ()
+    """What it was found to offer and to refuse, line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,19 @@ class Trouble:
     queue_type: str
     kind: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that happened to the broker itself: of which kind, what, in which scene, and the last methods before
+    it. It breaks no rule by itself."""
+
+    kind: str
+    what: str
+    scene: str
+    queue_type: str
+    after: tuple[str, ...] = ()
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,11 @@ class Entry:
     """Those of the profile; they decide which rules apply."""
     times: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """What was timed (confirm, delivery) to the number of a bucket to how many times fell into it."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Features that the broker does not offer, each with its words."""
+    incidents: tuple[Incident, ...] = ()
+    unplayed: str = ""
+    """Why the check was not played at all."""
 
 
 def encode(entry: Entry) -> str:
@@ -112,10 +132,12 @@ def decode(text: str) -> Entry:
     """The entry that `encode` wrote."""
     value: dict[str, Any] = json.loads(text)
     broker = value["broker"]
-    value["broker"] = Broker(**{**broker, "capabilities": tuple(broker["capabilities"])})
+    told = {name: tuple(broker[name]) for name in ("capabilities", "offers")}
+    value["broker"] = Broker(**{**broker, **told})
     value["rules"], value["queue_types"] = tuple(value["rules"]), tuple(value["queue_types"])
     value["witnesses"] = tuple(map(_witness, value["witnesses"]))
     value["trouble"] = Trouble(**value["trouble"]) if value["trouble"] else None
+    value["incidents"] = tuple(Incident(**{**one, "after": tuple(one["after"])}) for one in value["incidents"])
     return Entry(**value)
 
 
@@ -170,6 +192,16 @@ class Ledger:
         """What came to no end, in order."""
         found = [entry.trouble for entry in self._entries.values() if entry.trouble] + list(self._troubles.values())
         return sorted(found, key=lambda trouble: (trouble.scene, trouble.queue_type, trouble.kind, trouble.message))
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """What happened to the broker, in the order of the checks."""
+        return [one for entry in self.entries for one in entry.incidents]
+
+    @property
+    def unplayed(self) -> dict[str, str]:
+        """Checks that were not played, each with the reason."""
+        return {f"{entry.scene}[{entry.queue_type}]": entry.unplayed for entry in self.entries if entry.unplayed}
 
     def targets(self) -> set[str] | None:
         """The rules that the checks were written for; None when one of them may exercise any."""

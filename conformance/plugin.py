@@ -84,6 +84,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     opened = made.opened
     stage = Stage(
         opened.target, opened.profile, opened.recorder, made.name, made.check.rules, made.queue_type, opened.deadline,
+        opened.guard,
     )
     opened.around.enter(stage)
     yield stage
@@ -92,29 +93,36 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
-    """The body of a check, the end of its history, and the judgement: all in the call phase."""
+    """The body of a check, the end of its history, and the judgement: all in the call phase, and in its time."""
     made = pyfuncitem.stash.get(ATTEMPT, None)
     if made is None:
         return (yield)
+    from conformance.drive.watchdog import Overdue, alarm
     from conformance.front.checks import account, perform
 
     failure: BaseException | None = None
+    guard = made.opened.guard
     try:
         try:
-            yield
-        except (Exception, pytest.fail.Exception) as problem:
+            with alarm(guard.begin_check(machine=not made.check.rules) + guard.GRACE):
+                yield
+        except (Exception, pytest.fail.Exception, Overdue) as problem:
             failure = problem
-        if "stage" in pyfuncitem.funcargs:
-            perform(made, pyfuncitem.funcargs["stage"], failure)
-        else:
-            account(made, failure)
+        with alarm(guard.CONCLUDES):
+            if "stage" in pyfuncitem.funcargs:
+                perform(made, pyfuncitem.funcargs["stage"], failure)
+            else:
+                account(made, failure)
+    except Overdue as overdue:
+        account(made, overdue)
+    except KeyboardInterrupt:
+        guard.hasty = True
+        raise
     finally:
         signed = made.signed()
         if made.histories:
             door_of(pyfuncitem.config).ledger.take(pyfuncitem.nodeid, [signed])
     pyfuncitem.user_properties.append(signed)
-    if made.gone:
-        pyfuncitem.session.shouldstop = "the broker is gone"
     complaint = made.complaint()
     if complaint:
         pytest.fail(complaint, pytrace=False)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
-from conformance.ledger import Broker, Step, Trouble
+from conformance.ledger import Broker, Incident, Step, Trouble
 
 SCHEMA = "amqp-conformance/results/1"
 
@@ -109,6 +109,10 @@ class Results:
     histories: int
     events: int
     troubles: tuple[Trouble, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+    """What happened to the broker itself, the gravest first."""
+    unplayed: Mapping[str, int] = field(default_factory=dict)
+    """How many checks were not played, by the reason."""
     timings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """`{confirm | delivery: {n, quantiles: [[share, milliseconds], ...]}}`, by the observer's clock."""
     schema: str = field(default=SCHEMA)
@@ -138,11 +142,12 @@ def _results(document: Mapping[str, Any]) -> Results:
     return _made(
         Results, document, broker=_broker, queue_types=tuple, selection=lambda value: _made(Selection, value),
         rules=_each(_rule), gate=_gate, troubles=_each(lambda value: _made(Trouble, value)),
+        incidents=_each(lambda value: _made(Incident, value, after=tuple)),
     )
 
 
 def _broker(value: Mapping[str, Any]) -> Broker:
-    return _made(Broker, value, capabilities=tuple)
+    return _made(Broker, value, capabilities=tuple, offers=tuple)
 
 
 def _gate(value: Mapping[str, Any]) -> Gate:

@@ -16,20 +16,24 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from codec import Method
 from conformance import ending, events
+from conformance import rules as catalogue
 from conformance.around import Around
 from conformance.belongings import Belongings
 from conformance.channel import Channel
+from conformance.drive.guard import Guard
 from conformance.drivers.raw import ConnectionLost, Item, RawConnection, Target
 from conformance.events import TO_CLIENT, Event
 from conformance.model.views import ChannelView
 from conformance.monitors import Judge
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
+from conformance.rules.features import asked_of
 from conformance.verdicts import Judgement
-from conformance.waiting import Endless, Hurry, SceneOver, Waiting
+from conformance.waiting import Endless, Hurry, NotOffered, SceneOver, Waiting
 
-__all__ = ["BACKSTAGE", "Endless", "SceneOver", "Stage"]
+__all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
 
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
@@ -42,11 +46,14 @@ class Stage(Waiting):
 
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, name: str, rules: Sequence[str] = (),
-        queue_type: str = "classic", deadline: float = 5.0,
+        queue_type: str = "classic", deadline: float = 5.0, guard: Guard | None = None,
     ) -> None:
-        super().__init__(recorder.begin(name), Judge(profile), deadline)
+        super().__init__(recorder.begin(name), Judge(profile), deadline, guard)
         self.target, self.profile, self.name, self.rules = target, profile, name, tuple(rules)
         self.queue_type = queue_type
+        about = {feature for rule in rules for feature in catalogue.get(rule).needs}
+        shunned = {name: words for name, words in profile.shunned.items() if name not in about}
+        self._without = {**profile.refused, **shunned}
         self.around = Around()
         self.belongings = Belongings()
         self._channels: dict[tuple[str, int], Channel] = {}
@@ -108,7 +115,17 @@ class Stage(Waiting):
     @property
     def cancels(self) -> bool:
         """May a consumer be cancelled at any time, without harm to everything else?"""
-        return self.profile.queue(self.queue_type).cancel_any_time
+        return self.offers("basic.cancel") and self.profile.queue(self.queue_type).cancel_any_time
+
+    def offers(self, feature: str) -> bool:
+        """May it be used here? What came to no lawful end when it was tried is only for the rules that are about it."""
+        return feature not in self._without
+
+    def require(self, *features: str) -> None:
+        """Raises NotOffered where one of these may not be used here."""
+        for feature in features:
+            if feature in self._without:
+                raise NotOffered(f"the broker does not offer {feature}: {self._without[feature]}")
 
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""
@@ -119,13 +136,15 @@ class Stage(Waiting):
         **declare: Any,
     ) -> str:
         """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
+        self.require(*(arguments or ()))
         name = name or self.recorder.private_name()
         connection = self.connection if self.connection.alive else self._home(name)
         channel, seen = self._hand(connection), len(self.events)
         self.belongings.queues[name] = connection
         channel.declare(
             name, durable=True if durable is None else durable,
-            arguments={"x-queue-type": self.queue_type, **(arguments or {})}, **declare,
+            arguments={**({"x-queue-type": self.queue_type} if self.profile.typed else {}), **(arguments or {})},
+            **declare,
         )
         self.need(
             lambda: any(event.method == "queue.declare-ok" for event in self.events[seen:]),
@@ -154,7 +173,9 @@ class Stage(Waiting):
     # -- sending
 
     def transmit(self, channel: Channel, *items: Item) -> None:
-        """Sends for a channel: at once, or with its batch."""
+        """Sends for a channel: at once, or with its batch. Raises NotOffered for what the broker does not offer."""
+        if self._without:
+            self.require(*(name for item in items if isinstance(item, Method) and (name := asked_of(item))))
         try:
             channel.connection.queue(*items)
         except ConnectionLost as lost:
@@ -189,8 +210,15 @@ class Stage(Waiting):
         """A round trip on each connection: whatever the broker had said before has been read then."""
         for connection in [one for one in self.connections.values() if one.alive]:
             with contextlib.suppress(SceneOver):
-                self._hand(connection).flow()
+                self.go_round(self._hand(connection))
         self.quiesce()
+
+    def go_round(self, channel: Channel) -> None:
+        """Asks for an answer on this channel that changes nothing."""
+        if self.offers("channel.flow"):
+            channel.flow()
+        else:
+            channel.find_exchange("amq.direct")
 
     def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
         """Gets n messages, one after the other, and tells their tags."""
@@ -246,7 +274,7 @@ class Stage(Waiting):
         for connection in self.connections.values():
             connection.abort()
         self.around.clean()
-        self.belongings.sweep(self.target, self.deadline)
+        self.belongings.sweep(self.guard, self.target, self.deadline)
 
     # -- inside
 

@@ -83,7 +83,14 @@ class _Page:
         self.paint, self._width = painter(color), width
 
     def failures(self, results: Results) -> Iterator[str]:
-        """What is wrong, worst first. Deviations are named, not retold."""
+        """What is wrong, worst first: what happened to the broker, then rules. Deviations are named, not retold."""
+        for incident in results.incidents:
+            yield ""
+            often = f", {incident.times} times" if incident.times > 1 else ""
+            yield f"{self.paint('bad', incident.kind.upper())}  {incident.what}{often}"
+            where = f"first in {incident.scene or 'no scene'} on {incident.queue_type or 'no'} queues"
+            before = f"; before it: {', '.join(incident.after)}" if incident.after else ""
+            yield from self._paragraph(f"{where}{before}", "  ")
         for group in _causes(results.rules):
             if len(group) > 1:
                 others = ", ".join(rule.id for rule in group)
@@ -129,6 +136,8 @@ class _Page:
         judged, planned, never = status["judged"], status["planned"], status["not-judgeable"]
         yield ""
         yield _broker(results)
+        for line in results.broker.offers:
+            yield from self._paragraph(line, "  ")
         yield f"{judged} rule{'s' * (judged != 1)} judged: {_counts(results)}"
         rest = [f"{planned} planned, not judged yet"] if planned else []
         rest += [f"{never} that no black box can judge"] if never else []

@@ -10,6 +10,10 @@ A history as a whole has its limits, too, of time and of events: with a broker t
 is no end. Beyond them every wait raises `Endless`. Whoever has reason to wait longer than a deadline says so, and the
 history may last that much longer.
 
+Before silence becomes an event, the broker's pulse is taken, where there is one (`guard`): a broker that answers nobody
+has broken down, which says nothing about a rule. Then a BREAKDOWN event ends the history, and every wait in it raises
+`BrokenDown`. What was waited for in vain before, at length, is not waited for at length again (`patience`).
+
 A scene that cannot go on (its connection is gone, a message it needs does not come) is left with `SceneOver`. That is
 no verdict: what led to it stands in the history.
 """
@@ -18,9 +22,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
 from conformance import events
 from conformance.channel import Channel
+from conformance.drive.guard import Guard
+from conformance.drive.patience import kind_of
 from conformance.drivers.raw import RawConnection
 from conformance.drivers.wire import wait_any
 from conformance.events import Event
@@ -40,6 +47,18 @@ class SceneOver(Exception):
     """The scene cannot go on. Not a failure by itself: the judgement tells."""
 
 
+class NotOffered(SceneOver):
+    """The broker does not offer what was to be sent. Nothing was sent."""
+
+
+class BrokenDown(SceneOver):
+    """The broker answers nobody any more; the message says what it does instead."""
+
+
+class OutOfTime(SceneOver):
+    """The time of the check, or of the whole run, is over."""
+
+
 class Endless(Exception):
     """The history has become too long, in seconds or in events; what is owed or wrong stands in it."""
 
@@ -47,8 +66,11 @@ class Endless(Exception):
 class Waiting:
     """Reading on all connections of one history until something is so."""
 
-    def __init__(self, recorder: Recorder, judge: Judge, deadline: float) -> None:
+    def __init__(self, recorder: Recorder, judge: Judge, deadline: float, guard: Guard | None = None) -> None:
         self.recorder, self.judge, self.deadline = recorder, judge, deadline
+        self.guard = guard or Guard()
+        self.down = ""
+        """What the broker does instead of answering; empty while it answers."""
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
         self._local = recorder.builder("")
@@ -69,8 +91,9 @@ class Waiting:
 
     def settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
         """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
+        usual = deadline is None
         if deadline is None:
-            deadline = self.deadline
+            deadline = self.guard.patience.allow(self._kinds(), self.deadline)
         else:
             self._lasts += deadline
         begin = last = time.monotonic()
@@ -78,9 +101,11 @@ class Waiting:
             if done() and (not self.pump() or done()):
                 return True
             over = (now := time.monotonic()) - last > deadline
-            if now - begin > deadline * PATIENCE or not self._alive():
+            if now - begin > max(deadline, self.deadline) * PATIENCE or not self._alive():
                 return done()
             if any(event.kind != events.HEARTBEAT for event in self.pump(0 if over else deadline)):
+                if usual:
+                    self.guard.patience.came(time.monotonic() - last)
                 last = time.monotonic()
             elif over:
                 return done()
@@ -111,9 +136,13 @@ class Waiting:
             self.give_up("end", connection=connection.name)
         return not connection.alive
 
+    def go_round(self, channel: Channel) -> None:
+        """Asks for an answer on this channel that changes nothing."""
+        channel.flow()
+
     def barrier(self, channel: Channel) -> None:
         """A round trip on the channel that changes nothing; all that was sent on it before has been handled then."""
-        channel.flow()
+        self.go_round(channel)
         self.quiesce()
 
     def confirmed(self, channel: Channel) -> bool:
@@ -128,13 +157,35 @@ class Waiting:
         self.recorder.emit(self._local.local(kind, **about))
 
     def give_up(self, what: str, **about: object) -> None:
-        """Notes that this was waited for in vain."""
-        self.note(events.DEADLINE, **{"for": what, "waited_ms": round(self.deadline * 1000), **about})
+        """Notes that this was waited for in vain; raises BrokenDown where nobody is answered any more."""
+        pulse = self.guard.pulse
+        if pulse is not None and not pulse.beats():
+            self.break_down(pulse.down)
+        kinds = self._kinds() if what == "replies" else {what}
+        waited = self.guard.patience.allow(kinds, self.deadline)
+        self.guard.patience.in_vain(kinds)
+        self.note(events.DEADLINE, **{"for": what, "waited_ms": round(waited * 1000), **about})
+
+    def break_down(self, why: str) -> NoReturn:
+        """Notes that the broker answers nobody any more, and ends the scene."""
+        self.down = why
+        self.note(events.BREAKDOWN, what=why)
+        raise BrokenDown(f"the broker {why}")
+
+    def _kinds(self) -> set[str]:
+        """What is owed just now, as far as patience tells it apart."""
+        return {kind_of(f"{one.kind}: {one.what}") for one in self.judge.owed()}
 
     def _alive(self) -> bool:
         return any(connection.alive for connection in self.connections.values())
 
     def _bounded(self) -> None:
+        pulse = self.guard.pulse
+        self.down = self.down or (pulse.down if pulse is not None else "")
+        if self.down:
+            raise BrokenDown(f"the broker {self.down}")
+        if self.guard.over:
+            raise OutOfTime("the time for it is over")
         seconds = time.monotonic() - self._began
         if seconds > self._lasts or len(self.events) > MOST_EVENTS:
             raise Endless(
@@ -150,12 +201,16 @@ class Hurry:
     """Seconds between two looks."""
 
     def __init__(self, stage: Waiting) -> None:
-        self._stage = stage
+        self._stage, self._since = stage, 0.0
         self.again()
 
     def again(self) -> None:
         """Something has come: the deadline begins anew."""
-        self._until, self._pause = time.monotonic() + self._stage.deadline, self.SOON
+        if self._since:
+            self._stage.guard.patience.came(time.monotonic() - self._since)
+        self._since = 0.0
+        allowed = self._stage.guard.patience.allow(("drain",), self._stage.deadline)
+        self._until, self._pause = time.monotonic() + allowed, self.SOON
 
     @property
     def over(self) -> bool:
@@ -163,5 +218,6 @@ class Hurry:
 
     def wait(self) -> None:
         """A moment for what is under way."""
+        self._since = self._since or time.monotonic()
         self._stage.pump(self._pause)
         self._pause = min(2 * self._pause, self.LATER)

@@ -16,16 +16,23 @@ ROUNDS = 40
 FLOOR = 5.0
 FACTOR = 50
 PATIENCE = 10.0
+ALTOGETHER = 8.0
+"""Seconds after which enough rounds have been seen."""
+MOST = 15.0
+"""However slow its round trips are, a broker that is silent for so many seconds is silent."""
 
 
 def round_trip(connection: RawConnection) -> float:
     """Seconds that one exchange takes at the 99th percentile."""
-    return sorted(_round(connection) for _ in range(ROUNDS))[int(ROUNDS * 0.99)]
+    rounds = [_round(connection)]
+    while len(rounds) < ROUNDS and sum(rounds) < ALTOGETHER and connection.alive:
+        rounds.append(_round(connection))
+    return sorted(rounds)[int(len(rounds) * 0.99)]
 
 
 def deadline(connection: RawConnection, slack: float) -> float:
     """Seconds of silence after which an answer is taken as missing."""
-    return max(FLOOR, FACTOR * round_trip(connection)) * slack
+    return min(max(FLOOR, FACTOR * round_trip(connection)), MOST) * slack
 
 
 def _round(connection: RawConnection) -> float:

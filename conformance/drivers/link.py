@@ -17,7 +17,7 @@ from codec import methods as m
 from conformance import events
 from conformance.drivers.errors import ConnectionLost
 from conformance.drivers.target import Target
-from conformance.drivers.wire import Wire
+from conformance.drivers.wire import Wire, listens
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.recorder import Recorder
 
@@ -49,6 +49,7 @@ class Link:
         self._outgoing: list[bytes] = []
         self._last_write = time.monotonic()
         self._end: Event | None = None
+        self._closing = False
         self._emit(self._builder.local(events.OPEN, host=target.host, port=target.port))
 
     @property
@@ -74,6 +75,7 @@ class Link:
         if not self.alive:
             raise ConnectionLost(f"connection {self.name} has ended")
         for item in items:
+            self._closing = self._closing or isinstance(item, m.ConnectionClose)
             raw = self._encode(item)
             for event in self._sent(item, raw):
                 self._emit(event)
@@ -161,6 +163,7 @@ class Link:
 
     def _answer(self, event: Event, answers: list[codec.Method]) -> None:
         if event.method == "connection.close":
+            self._closing = True
             answers.append(m.ConnectionCloseOk(0))
         elif event.method == "connection.close-ok":
             self._wire.close()
@@ -200,7 +203,10 @@ class Link:
     def _notice_end(self) -> None:
         """The event of the connection's end, once, after all that came before it."""
         if self.alive and self._wire.ended is not None and not self._wire.waiting:
-            self._end = self._builder.local(events.END, cause=self._wire.ended)
+            cause = self._wire.ended
+            if cause in ("fin", "reset") and not self._closing and not listens(self.target):
+                cause = "gone"
+            self._end = self._builder.local(events.END, cause=cause)
             self._emit(self._end)
 
     def _emit(self, event: Event) -> Event:

@@ -30,7 +30,8 @@ class RawConnection(Link):
         connection = cls(reach(target), recorder, name, target)
         try:
             announced = CAPABILITIES if capabilities is None else capabilities
-            shake_hands(connection, {**(properties or {}), "capabilities": dict(announced)}, heartbeat)
+            said = {} if capabilities is None and target.terse else {"capabilities": dict(announced)}
+            shake_hands(connection, {**(properties or {}), **said}, heartbeat)
         except BaseException:
             connection.abort()
             raise

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 
 from codec import methods as m
 from conformance.drivers.raw import ConnectionLost, RawConnection, Target, Unreachable
 from conformance.recorder import Recorder
+
+PATIENCE = 3
+"""All deletions together may take so many deadlines."""
 
 
 def unrecorded(target: Target) -> RawConnection:
@@ -17,10 +21,16 @@ def unrecorded(target: Target) -> RawConnection:
     return RawConnection.open(target, Recorder("", ""), "unrecorded")
 
 
+def hasty(target: Target, seconds: float) -> Target:
+    """The same target, where each step of the handshake may take only so long."""
+    return replace(target, options={**target.options, "connection_timeout": str(max(1, round(seconds * 1000)))})
+
+
 def sweep(target: Target, queues: Iterable[str], exchanges: Iterable[str], deadline: float) -> None:
-    """Deletes these. What is not there, or cannot be deleted, does not keep the others."""
+    """Deletes these. What is not there, or cannot be deleted, does not keep the others, as long as there is time."""
+    until = time.monotonic() + PATIENCE * deadline
     with contextlib.suppress(Unreachable, ConnectionLost):
-        connection = unrecorded(target)
+        connection = unrecorded(hasty(target, min(deadline, target.timeout)))
         deletes = (
             [m.QueueDelete(0, queue=name) for name in queues],
             [m.ExchangeDelete(0, exchange=name) for name in exchanges],
@@ -29,9 +39,9 @@ def sweep(target: Target, queues: Iterable[str], exchanges: Iterable[str], deadl
             for number, delete in enumerate(chain(*deletes), 1):
                 delete.channel = number
                 connection.send(m.ChannelOpen(number), delete)
-                _await(connection, number, deadline)
+                _await(connection, number, min(deadline, until - time.monotonic()))
         finally:
-            connection.close(deadline)
+            connection.close(max(0.0, min(deadline, until - time.monotonic())))
 
 
 def _await(connection: RawConnection, channel: int, deadline: float) -> None:

@@ -37,6 +37,8 @@ class Target:
     vhost: str = "/"
     tls: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    terse: bool = False
+    """Clients say no more of themselves than they must: the broker lets nobody in who announces capabilities."""
 
     @classmethod
     def parse(cls, url: str) -> Target:

@@ -129,6 +129,17 @@ class Wire:
             self._sock.close()
 
 
+def listens(target: Target) -> bool:
+    """Does anybody still accept connections there? Only a refusal says no."""
+    try:
+        socket.create_connection((target.host, target.port), timeout=1.0).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
     """The TLS client that the options of a URL describe; certificates are verified unless they say otherwise."""
     context = ssl.create_default_context(cafile=options.get("cacertfile"))

@@ -7,6 +7,7 @@ whatever the order in which checks ran.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from conformance.gate import Known
 from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
 from conformance.results import Case, Results, RuleResult, Selection
 from conformance.rules import CATALOGUE, Rule, select
+from conformance.session.incidents import merged
 from conformance.verdicts import Verdict, verdict_of
 from reports.stopwatch import curves
 
@@ -52,9 +54,11 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     rules = [result for rule in catalogue.values() if (result := scope.result(rule)) is not None]
     troubles = ledger.troubles
     by_type = {name: ledger.exercised([name]) for name in {entry.queue_type for entry in entries}}
+    happened, unplayed = merged(ledger.incidents), Counter(ledger.unplayed.values())
     decision = gate.decide(
         rules, frame.known, by_type, strict=frame.selection.strict, complete=frame.complete,
-        troubles=_names(troubles, "harness"), lost=_names(troubles, "lost"),
+        troubles=_names(troubles, "harness"), lost=_names(troubles, "lost"), late=_names(troubles, "time"),
+        incidents=happened, unplayed=unplayed,
     )
     return Results(
         suite=__version__, started=frame.started, seconds=round(frame.seconds, 1), command=frame.command, run=frame.run,
@@ -62,7 +66,7 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
         queue_types=queue_types, selection=frame.selection, rules=tuple(rules), gate=decision,
         totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
         histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),
-        troubles=tuple(troubles), timings=curves(ledger.times()),
+        troubles=tuple(troubles), timings=curves(ledger.times()), incidents=happened, unplayed=dict(unplayed),
     )
 
 
@@ -82,6 +86,7 @@ class _Scope:
         self, ledger: Ledger, frame: Frame, broker: Broker, queue_types: Sequence[str], choices: Mapping[str, str],
     ) -> None:
         self._frame, self._broker, self._queue_types, self._choices = frame, broker, queue_types, choices
+        self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
         self._witnesses = ledger.witnesses()
         self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
@@ -132,6 +137,9 @@ class _Scope:
         """Why the broker cannot be asked for this rule, if so."""
         if rule.capability is not None and rule.capability not in self._broker.capabilities:
             return f"the broker does not offer {rule.capability}"
+        for feature in rule.needs:
+            if feature in self._refused:
+                return f"the broker does not offer {feature}: {self._refused[feature]}"
         if not set(rule.queue_types) & set(self._queue_types):
             return f"the broker does not offer {' or '.join(rule.queue_types)} queues"
         return rule.ruled_out(self._choices)

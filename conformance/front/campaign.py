@@ -25,7 +25,7 @@ class Campaign:
             machine, opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
             options.examples or EXAMPLES[options.depth], STEPS[options.depth], options.seed,
             on_judgement=self.attempt.contribute, deadline=opened.deadline, around=opened.around,
-            known=self.attempt.settled, purse=opened.purse,
+            known=self.attempt.settled, purse=opened.purse, guard=opened.guard, between=self.attempt,
         )
         for broken in outcome.broken.values():
             self.attempt.show(broken.finding, broken.events, broken.reproduced)

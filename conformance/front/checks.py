@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from conformance import events, evidence, rules, terminal
+from conformance.drive.watchdog import Overdue
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.events import Event
 from conformance.front import trial
@@ -22,16 +23,17 @@ from conformance.front.options import Options
 from conformance.front.selection import Check
 from conformance.front.session import Opened, again
 from conformance.gate import excuse
-from conformance.ledger import PROPERTY, Entry, Step, Trouble, Witness, encode, gist
+from conformance.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
 from conformance.machines.purse import ALTOGETHER
 from conformance.profiles import Profile
-from conformance.stage import SceneOver, Stage
+from conformance.session import incidents
+from conformance.stage import Endless, SceneOver, Stage
 from conformance.verdicts import Finding, Judgement
 
 Kind = tuple[str, bool, str, int | None]
 LONGEST = 250
 SPENT = f"the {ALTOGETHER:.0f} s for the exchanges of a run were spent on others. Ask for this one alone:"
-LOST, GONE, HARNESS = "lost", "unreachable", "harness"
+LOST, TIME, HARNESS = "lost", "time", "harness"
 
 
 @dataclass
@@ -46,6 +48,8 @@ class Attempt:
     total: Judgement = field(default_factory=Judgement)
     histories: int = 0
     trouble: Trouble | None = None
+    incidents: list[Incident] = field(default_factory=list)
+    unplayed: str = ""
     _kinds: dict[Kind, Witness] = field(default_factory=dict)
     _events: int = 0
     _times: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -130,10 +134,14 @@ class Attempt:
     def fail(self, kind: str, message: str) -> None:
         self.trouble = Trouble(self.name, self.queue_type, kind, message)
 
-    @property
-    def gone(self) -> bool:
-        """Is there no broker any more to go on with?"""
-        return self.trouble is not None and self.trouble.kind == GONE
+    def fit(self) -> bool:
+        """Is there a broker, and time, for one more history?"""
+        self.incidents += self.opened.vitals.fit()
+        return not self.opened.vitals.tired()
+
+    def after(self, stage: Stage) -> None:
+        """A history is over: what happened to the broker in it is kept."""
+        self.incidents += self.opened.vitals.after(self.name, self.queue_type, stage.events, stage.down)
 
     def entry(self) -> Entry:
         return Entry(
@@ -142,7 +150,8 @@ class Attempt:
             witnesses=tuple(self.witnesses), exercised=dict(sorted(self.total.exercised.items())),
             reports={rule: dict(sorted(seen.items())) for rule, seen in sorted(self.total.reports.items())},
             histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
-            choices=dict(self.opened.profile.choices), times=self._timed(),
+            choices=dict(self.opened.profile.choices), times=self._timed(), refused=dict(self.opened.profile.refused),
+            incidents=incidents.merged(self.incidents), unplayed=self.unplayed,
         )
 
     def _timed(self) -> dict[str, dict[str, int]]:
@@ -184,7 +193,7 @@ def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
     """The attempt of a collected check; skipped, with an entry, where the broker offers nothing to try it on."""
     opened, check = door.opened(), item.stash[CHECK]
     made = Attempt(item.name.removeprefix("test_"), check, queue_type, opened, door.options)
-    absent = check.missing(opened.broker.capabilities)
+    absent = check.missing(opened.broker.capabilities, opened.profile.refused)
     ruled_out = check.ruled_out(opened.profile.choices)
     if absent is None and queue_type not in opened.profile.queue_types:
         absent = f"{queue_type} queues"
@@ -194,6 +203,13 @@ def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
     if ruled_out is not None:
         item.user_properties.append(made.signed())
         pytest.skip(ruled_out)
+    made.unplayed = opened.vitals.begin_check(made.name)
+    if not made.unplayed:
+        made.fit()
+        made.unplayed = opened.vitals.ended
+    if made.unplayed:
+        item.user_properties.append(made.signed())
+        pytest.skip(made.unplayed)
     item.stash[ATTEMPT] = made
     return made
 
@@ -203,17 +219,21 @@ def perform(attempt: Attempt, stage: Stage, failure: BaseException | None) -> No
     ended = attempted(stage.finish) if failure is None or isinstance(failure, SceneOver) else failure
     if ended is not None:
         attempted(stage.cut)
+    attempt.after(stage)
     attempt.contribute(stage.judgement, stage.events)
-    account(attempt, ended, vanished(stage.events))
+    account(attempt, ended, "" if stage.down else vanished(stage.events))
 
 
 def account(attempt: Attempt, failure: BaseException | None, cause: str | None = None) -> None:
     """Name the trouble of a check that failed without a finding. A finding says more than how its check ended."""
-    if attempt.witnesses:
+    if isinstance(failure, Unreachable) and attempt.fit():
+        if not attempt.incidents:
+            attempt.incidents.append(incidents.refusal(failure.message, attempt.name, attempt.queue_type))
+    elif attempt.witnesses or isinstance(failure, Unreachable):
         return
-    if isinstance(failure, Unreachable):
-        attempt.fail(GONE, f"The broker was there before and is not now ({failure.layer}): {failure.message}")
-    elif cause is not None:
+    elif isinstance(failure, Endless | Overdue):
+        attempt.fail(TIME, str(failure) or "it did not come to its end in time, and was broken off")
+    elif cause:
         attempt.fail(LOST, f"The broker ended a connection in the middle of this check ({cause}), without "
                            "connection.close and with no rule that explains it. Look into the broker's log.")
     elif failure is not None and not isinstance(failure, SceneOver | ConnectionLost):

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import replace
 
 from conformance.front.assemble import Frame, build
-from conformance.front.checks import GONE, HARNESS, LOST
+from conformance.front.checks import HARNESS, LOST
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE
 from conformance.front.options import Options
 from conformance.front.session import again, known_for, known_of, profile_of
@@ -16,6 +16,7 @@ from conformance.front.weak import warnings
 from conformance.gate import Known
 from conformance.ledger import Ledger
 from conformance.results import Results
+from conformance.session.incidents import GONE
 from conformance.verdicts import Verdict
 
 
@@ -54,7 +55,8 @@ def exit_code(results: Results) -> int:
     on the way says nothing more where a rule is broken anyway."""
     kinds = {trouble.kind for trouble in results.troubles}
     broken = any(rule.verdict == Verdict.BROKEN and rule.selected for rule in results.rules)
-    if GONE in kinds or (LOST in kinds and not broken):
+    gone = bool(results.unplayed) and any(incident.kind == GONE for incident in results.incidents)
+    if gone or (LOST in kinds and not broken):
         return UNREACHABLE
     if HARNESS in kinds:
         return HARNESS_ERROR

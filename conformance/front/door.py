@@ -141,6 +141,7 @@ class Door:
         if dropped:
             config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
             items[:] = [item for item in items if item not in dropped]
+        _put_last(items)
 
     def _wanted(self, item: pytest.Item) -> bool:
         """Selected by rule, level and depth, and on a queue type of this broker, if the check knows one."""
@@ -249,6 +250,14 @@ class Door:
         terminalreporter.write(summary(self.results, color=terminalreporter.hasmarkup))
         for path in self.written[1:2]:
             terminalreporter.write_line(f"report: {path}")
+
+
+def _put_last(items: list[pytest.Item]) -> None:
+    """Checks that are to be played last are so, among the places of all checks; other tests keep theirs."""
+    places = [place for place, item in enumerate(items) if CHECK in item.stash]
+    checks = sorted((items[place] for place in places), key=lambda item: item.stash[CHECK].last)
+    for place, item in zip(places, checks, strict=True):
+        items[place] = item
 
 
 def check_of(node: pytest.Item) -> Check | None:

@@ -18,6 +18,7 @@ from conformance.results import Selection
 
 LEVELS = ("must", "should", "may")
 DEPTHS = ("smoke", "ci", "deep")
+MINUTES = {"smoke": 10, "ci": 15, "deep": 240}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ TABLE = (
     Option("depth", "how much is generated: smoke, ci (default) or deep", "DEPTH"),
     Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
     Option("seed", "seed of everything that is generated (default 0)", "N"),
+    Option("restart", "how to restart the broker, where it has broken down", "COMMAND"),
+    Option("time-limit", "minutes after which the run ends, in order; default by depth: 10, 15 or 240", "MIN"),
     Option("recording", "write every wire event into this directory", "DIR"),
     Option("report", "html, json, junit, ctrf, allure, badge, markdown summary and cases into this directory", "DIR"),
 )
@@ -70,8 +73,15 @@ class Options:
     depth: str = "ci"
     examples: int | None = None
     seed: int = 0
+    restart: str | None = None
+    time_limit: int | None = None
     recording: Path | None = None
     report: Path | None = None
+
+    @property
+    def minutes(self) -> int:
+        """The run must be over after so many."""
+        return self.time_limit or MINUTES[self.depth]
 
     @property
     def selection(self) -> Selection:
@@ -90,8 +100,9 @@ class Options:
             consumer_timeout=_number("consumer-timeout", text["consumer-timeout"], 0), profile=_text(text["profile"]),
             deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
-            seed=_number("seed", text["seed"], 0) or 0, recording=_directory("recording", text["recording"]),
-            report=_directory("report", text["report"]),
+            seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]),
+            time_limit=_number("time-limit", text["time-limit"], 1),
+            recording=_directory("recording", text["recording"]), report=_directory("report", text["report"]),
         )
 
 

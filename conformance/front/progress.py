@@ -8,6 +8,7 @@ itself came to grief.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import IO
@@ -21,6 +22,9 @@ from conformance.front.door import COMMAND
 _EVERY = 50
 _SILENCE = 30.0
 """Seconds after which a line is written even if few checks were done."""
+_TOLD = 12
+"""So many broken rules are told while the run goes on; all of them at its end."""
+_RULE = re.compile(r"[A-Z]{2,4}-\d{3}")
 _FEW = 5
 """Checks after which the time left can be guessed."""
 
@@ -33,6 +37,7 @@ class Follower:
         self._began = self._told = clock()
         self.config: pytest.Config | None = None
         self.interrupted = False
+        self._broken: set[str] = set()
         self._done = self._failed = self._total = 0
         lively = stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
         self._bar = _bar(stream) if lively else None
@@ -54,6 +59,8 @@ class Follower:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed += report.failed
+        if report.failed and report.when == "call":
+            self._tell_broken(report)
         if report.when != "teardown":
             return
         self._done += 1
@@ -64,6 +71,20 @@ class Follower:
         elif self._done == self._total or self._done % _EVERY == 0 or self._clock() - self._told > _SILENCE:
             self._told = self._clock()
             self._stream.write(f"{self._done} of {self._total} checks{self._rest()}\n")
+            self._stream.flush()
+
+    def _tell_broken(self, report: pytest.TestReport) -> None:
+        """Which rule is broken, as soon as that is known."""
+        rule, _, title = str(getattr(report, "longreprtext", "")).partition("\n")[0].partition(" ")
+        if _RULE.fullmatch(rule) and rule not in self._broken and len(self._broken) < _TOLD:
+            self._broken.add(rule)
+            self._write(f"broken: {rule} {title}")
+
+    def _write(self, line: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False, highlight=False)
+        else:
+            self._stream.write(f"{line}\n")
             self._stream.flush()
 
     def _rest(self) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from conformance import rules
 from conformance.front.options import DEPTHS, Options
+from conformance.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Check:
     queue_types: tuple[str, ...] = ("classic", "quorum")
     depth: str = "smoke"
     for_families: tuple[str, ...] = ()
+    last: bool = False
+    """It is played after all that is not."""
 
     @classmethod
     def of(cls, args: Iterable[str], kwargs: Mapping[str, object]) -> Check:
@@ -25,7 +28,8 @@ class Check:
         assert isinstance(queue_types, tuple | list)
         families = kwargs.get("families", ())
         assert isinstance(families, tuple | list)
-        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")), tuple(families))
+        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")), tuple(families),
+                   bool(kwargs.get("last")))
 
     def wanted(self, options: Options) -> bool:
         """Does this check run at all?"""
@@ -45,17 +49,22 @@ class Check:
     def families(self) -> set[str]:
         return {rules.get(name).family.lower() for name in self.rules}
 
-    def missing(self, capabilities: Iterable[str]) -> str | None:
-        """A capability that all rules of this check need and the broker does not offer."""
+    def missing(self, capabilities: Iterable[str], refused: Collection[str] = ()) -> str | None:
+        """A capability or a feature that the broker does not offer, where all rules of this check need such."""
         offered = set(capabilities)
-        needed = [rules.get(name).capability for name in self.rules]
-        absent = [name for name in needed if name is not None and name not in offered]
-        return absent[0] if absent and len(absent) == len(needed) else None
+        absent = [_absent(rules.get(name), offered, refused) for name in self.rules]
+        return absent[0] if absent and all(absent) else None
 
     def ruled_out(self, choices: Mapping[str, str]) -> str | None:
         """Why, by the profile, none of this check's rules applies."""
         reasons = [rules.get(name).ruled_out(choices) for name in self.rules]
         return reasons[0] if reasons and None not in reasons else None
+
+
+def _absent(rule: Rule, capabilities: Collection[str], refused: Collection[str]) -> str | None:
+    if rule.capability is not None and rule.capability not in capabilities:
+        return rule.capability
+    return next((name for name in rule.needs if name in refused), None)
 
 
 @cache

@@ -8,6 +8,7 @@ is wrong with the user's wishes or with the broker surfaces here, as `Refused`.
 from __future__ import annotations
 
 import shlex
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -16,8 +17,12 @@ from typing import Any
 
 from conformance import __version__, brokers, deviations
 from conformance.around import Around
+from conformance.drive import probes
+from conformance.drive.guard import Guard
+from conformance.drive.pulse import Pulse
 from conformance.drivers.admin import Admin, AdminRefused
 from conformance.drivers.errors import ConnectionLost, Unreachable
+from conformance.drivers.sweep import hasty
 from conformance.drivers.target import BadUrl, Target
 from conformance.events import Event
 from conformance.front.exits import UNREACHABLE, WRONG_USE, Refused
@@ -28,10 +33,13 @@ from conformance.ledger import Broker
 from conformance.machines.purse import Purse
 from conformance.profiles import BadProfile, Profile, load
 from conformance.recorder import Recorder, Sink
+from conformance.session.vitals import Vitals
 from reports.recording import RecordingWriter
 from reports.stopwatch import Stopwatch
 
 EMBEDDED = "embedded"
+SHARE = 0.93
+"""Checks may take so much of the run's time; the rest is for telling what they found."""
 PATIENCE_MS = "20000"
 
 
@@ -99,8 +107,15 @@ class Session:
         known = known or known_for(profile, self.ticket)
         broker = described(under_test)
         tally = Tally(self._sink(broker, profile))
+        target = patient(under_test.target)
+        guard = Guard(
+            Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart),
+            ends=time.monotonic() + options.minutes * 60 * SHARE - self.ticket.age(),
+        )
+        self._stack.callback(guard.let_go)
         return Opened(
-            patient(under_test.target), broker, profile, known, under_test.deadline, detected=fixed is None,
+            target, broker, profile, known, under_test.deadline, detected=fixed is None,
+            guard=guard, vitals=Vitals(guard, target.vhost),
             tally=tally, around=around(options.admin, options.consumer_timeout, under_test),
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
@@ -113,6 +128,7 @@ class Session:
             "profile": profile.name, "seed": self.options.seed, "depth": self.options.depth,
             "server_properties": broker.server_properties, "capabilities": list(broker.capabilities),
             "queue_types": list(profile.queue_types), "choices": dict(profile.choices),
+            "refused": dict(profile.refused),
             "selection": asdict(self.options.selection),
         }
         return self._stack.enter_context(RecordingWriter(self.options.recording, header, self.worker)).write
@@ -131,6 +147,8 @@ class Opened:
     recorder: Recorder
     tally: Tally
     around: Around
+    guard: Guard
+    vitals: Vitals
     told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     """Kinds of findings (rule, words, queue type) of which a story was looked for, and whether there is one."""
     purse: Purse = field(default_factory=Purse)
@@ -140,6 +158,10 @@ class Opened:
         how = "detected" if self.detected else "as asked"
         return (f"{self.broker.name} at {self.broker.url}, profile {self.profile.name} ({how}), "
                 f"queues: {', '.join(self.profile.queue_types)}")
+
+    def lines(self) -> list[str]:
+        """The same, and what the broker was found to offer."""
+        return [self.line(), *self.broker.offers]
 
 
 def patient(target: Target) -> Target:
@@ -196,7 +218,7 @@ def described(under_test: brokers.BrokerUnderTest) -> Broker:
         name=under_test.name, url=EMBEDDED if under_test.embedded is not None else str(under_test.target),
         product=str(properties.get("product", "")), version=str(properties.get("version", "")),
         server_properties=dict(properties), negotiated=under_test.tuned._asdict(),
-        capabilities=tuple(under_test.capabilities),
+        capabilities=tuple(under_test.capabilities), offers=tuple(probes.told(under_test.found)),
     )
 
 

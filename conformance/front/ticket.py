@@ -29,6 +29,11 @@ class Ticket:
     def today(self) -> datetime.date:
         return datetime.date.fromisoformat(self.started[:10])
 
+    def age(self) -> float:
+        """Seconds since the run started, by the time of day."""
+        began = datetime.datetime.fromisoformat(self.started)
+        return max(0.0, (datetime.datetime.now(datetime.UTC) - began).total_seconds())
+
     def packed(self) -> list[str]:
         return list(astuple(self))
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from conformance.around import Around
+from conformance.drive.guard import Guard
+from conformance.drivers.errors import Unreachable
 from conformance.drivers.raw import Target
 from conformance.events import DEADLINE, Event
 from conformance.machines.alphabet import Command
@@ -25,7 +27,7 @@ from conformance.machines.purse import EACH, Purse
 from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
-from conformance.stage import SceneOver, Stage
+from conformance.stage import Endless, NotOffered, SceneOver, Stage
 from conformance.verdicts import Finding, Judgement
 
 Scheduler = Literal["lockstep", "pipelined"]
@@ -33,6 +35,8 @@ SCHEDULERS: tuple[Scheduler, ...] = ("lockstep", "pipelined")
 SHRINK_SECONDS = 6.0
 """After so long shrinking ends, and what is shortest by then is it."""
 REPLAYS = 5
+STRAYS = 2
+"""So many histories of a machine may come to no end, or not be let in, before the machine is given up."""
 
 
 class Enough(BaseException):
@@ -41,6 +45,16 @@ class Enough(BaseException):
 
 Ends = Callable[[Finding], bool]
 """Does this finding end the example in which it comes up?"""
+
+
+class Between(Protocol):
+    """Looks after the broker between two histories."""
+
+    def fit(self) -> bool:
+        """Is there a broker, and time, for one more?"""
+
+    def after(self, stage: Stage) -> None:
+        """This one is over."""
 
 
 class OnJudgement(Protocol):
@@ -96,7 +110,8 @@ class Example:
             world = self._begin()
             with self.stage.batch():
                 for command in commands:
-                    command.perform(world)
+                    with contextlib.suppress(NotOffered):
+                        command.perform(world)
             if lockstep:
                 self.stage.quiesce()
             else:
@@ -140,7 +155,8 @@ class Campaign:
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
         on_judgement: OnJudgement | None, deadline: float, machine: str, world: type[World] = World,
-        known: Ends = lambda finding: False, purse: Purse | None = None,
+        known: Ends = lambda finding: False, purse: Purse | None = None, guard: Guard | None = None,
+        between: Between | None = None,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
         self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
@@ -152,6 +168,9 @@ class Campaign:
         self.first: Example | None = None
         self.shortest: Example | None = None
         self.trouble: Exception | None = None
+        self.over = False
+        """No further history may begin."""
+        self._guard, self._between, self._strayed = guard or Guard(), between, 0
         self._on_judgement, self._known, self.purse = on_judgement, known, purse or Purse()
         self._silent = recorder.silent()
         self._impatience = max(0.3, deadline / 10)
@@ -159,7 +178,7 @@ class Campaign:
 
     def start(self, queues: int) -> Example:
         """A new history; unrecorded, and with less patience, while Hypothesis shrinks."""
-        if self.trouble is not None or self._spent():
+        if self.trouble is not None or self._spent() or not self._fit():
             raise Enough
         if self.first is not None:
             return Example(self._stage(self._silent, self._impatience), queues, self.world)
@@ -216,9 +235,14 @@ class Campaign:
     def _stage(self, recorder: Recorder, deadline: float) -> Stage:
         stage = Stage(
             self.target, self.profile, recorder, self.name, queue_type=self.queue_type, deadline=deadline,
+            guard=self._guard,
         )
         self.around.enter(stage)
         return stage
+
+    def _fit(self) -> bool:
+        self.over = self.over or self._guard.over or (self._between is not None and not self._between.fit())
+        return not self.over
 
     def _spent(self) -> bool:
         return self.first is not None and time.monotonic() > self._until
@@ -231,12 +255,17 @@ class Campaign:
         except BaseException as trouble:
             example.over = True
             example.stage.cut()
+            if isinstance(trouble, Unreachable | Endless | SceneOver) and self._strayed < STRAYS:
+                self._strayed += not isinstance(trouble, SceneOver)
+                return
             if isinstance(trouble, Exception):
                 self.trouble = trouble
             raise
 
     def _book(self, example: Example) -> None:
         example.stage.cut()
+        if self._between is not None:
+            self._between.after(example.stage)
         if example.finding is None:
             if self.first is None:
                 self._count(example)
@@ -283,6 +312,8 @@ class Campaign:
     ) -> Example:
         """The same commands, or these, in a history of their own."""
         replay = Example(self._stage(self._silent, deadline), example.queues, self.world)
+        if not self._fit():
+            return replay
         try:
             with contextlib.suppress(RuleBroken):
                 for commands in example.commands if batches is None else batches:
@@ -290,4 +321,6 @@ class Campaign:
                 replay.finish(self.ends)
         finally:
             replay.stage.cut()
+            if self._between is not None:
+                self._between.after(replay.stage)
         return replay

@@ -78,7 +78,8 @@ def address(world: World, where: Address, queue: int) -> tuple[str, str]:
 
 def full(world: World) -> str:
     """A classic queue that rejects what it has no room for."""
-    arguments = {"x-queue-type": "classic", "x-max-length": ROOM, "x-overflow": "reject-publish"}
+    typed = {"x-queue-type": "classic"} if world.stage.profile.typed else {}
+    arguments = {**typed, "x-max-length": ROOM, "x-overflow": "reject-publish"}
     return world.prop("full", lambda: world.stage.queue(arguments))
 
 

@@ -20,9 +20,19 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, initialize, rule
 
 from conformance.around import Around
+from conformance.drive.guard import Guard
 from conformance.drivers.raw import Target
 from conformance.machines.alphabet import Command
-from conformance.machines.campaign import Campaign, Ends, Enough, Example, MachineOutcome, OnJudgement, Scheduler
+from conformance.machines.campaign import (
+    Between,
+    Campaign,
+    Ends,
+    Enough,
+    Example,
+    MachineOutcome,
+    OnJudgement,
+    Scheduler,
+)
 from conformance.machines.chance import BACKEND
 from conformance.machines.failures import RuleBroken
 from conformance.machines.purse import Purse
@@ -88,7 +98,8 @@ def run(
     machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
     on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
-    known: Ends = lambda finding: False, purse: Purse | None = None,
+    known: Ends = lambda finding: False, purse: Purse | None = None, guard: Guard | None = None,
+    between: Between | None = None,
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
 
@@ -96,7 +107,7 @@ def run(
     """
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
-        machine.world, known, purse,
+        machine.world, known, purse, guard, between,
     )
     campaign.around = around or campaign.around
     if not machine.suits(profile, campaign.around):
@@ -104,7 +115,7 @@ def run(
     try:
         for round_ in range(2 * examples):
             left = examples - campaign.outcome.histories
-            if left <= 0 or len(campaign.outcome.broken) == MOST_BROKEN:
+            if left <= 0 or campaign.over or len(campaign.outcome.broken) == MOST_BROKEN:
                 break
             _search(campaign, _played(machine, campaign), left, steps, seed * 1_000_003 + round_)
             campaign.settle_round()
@@ -145,7 +156,7 @@ def _search(campaign: Campaign, played: type[Play], examples: int, steps: int, s
     try:
         seeded(seed)(get_state_machine_test(played, settings=config))()
     except (Enough, RuleBroken, Flaky):
-        if campaign.first is None and campaign.trouble is None:
+        if campaign.first is None and campaign.trouble is None and not campaign.over:
             raise
     finally:
         if campaign.trouble is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -83,6 +83,15 @@ class Profile:
     deviations: str | None
     interpolated_from: str = ""
     basis: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Features that the broker was found not to offer, each with the words of its refusal."""
+    shunned: Mapping[str, str] = field(default_factory=dict)
+    """Features of which a trial came to no lawful end, each with what came instead."""
+
+    @property
+    def typed(self) -> bool:
+        """Does the broker know types of queues, so that a type must be asked for?"""
+        return len(self.queue_types) > 1
 
     @property
     def measured(self) -> bool:

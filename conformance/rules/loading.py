@@ -3,7 +3,7 @@
 One file per family:
 
     code, title, about          what the family is about
-    [defaults]                  status, reason, queue_types, scope: for rules that do not say otherwise
+    [defaults]                  status, reason, queue_types, scope, needs: for rules that do not say otherwise
     [[rule]]                    one per rule, in the order of their numbers; `where = {choice = "reading"}` ties a
                                 rule to profiles that have made this choice
 
@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.rules.fields import BadData, Fields, parse
+from conformance.rules.features import FEATURES
+from conformance.rules.fields import BadData, Fields, near, parse
 
 LEVELS = ("must", "should", "may", "observed")
 STATUSES = ("judged", "planned", "not-judgeable")
@@ -62,6 +63,8 @@ class Rule:
     known: tuple[str, ...]
     where: tuple[tuple[str, str], ...] = ()
     """Choices of the profile, each with the reading under which the rule applies."""
+    needs: tuple[str, ...] = ()
+    """Features of the broker (`features`) without which nobody can ask for it."""
 
     def ruled_out(self, choices: Mapping[str, str]) -> str | None:
         """The first choice that was made in another way, in words; None: the rule applies."""
@@ -113,7 +116,7 @@ def family_of(path: Path) -> tuple[Family, list[Rule]]:
     if not isinstance(tables, list) or not tables:
         raise fields.fail("holds no [[rule]]")
     checked = Fields(defaults, f"{path.name}, [defaults]", BadCatalogue)
-    shared = ("status", "reason", "queue_types", "scope")
+    shared = ("status", "reason", "queue_types", "scope", "needs")
     common = {key: value for key in shared if (value := checked.raw(key)) is not None}
     checked.done()
     return family, list(_rules(path, family.code, common, tables))
@@ -143,7 +146,7 @@ def _rule(fields: Fields, common: dict[str, object]) -> Rule:
         capability=fields.text("capability", "") or None, scope=_scope(fields),
         needed=int(fields.number("needed", 1, 1)), mutants=fields.texts("mutants"),
         status=fields.choice("status", STATUSES), reason=fields.text("reason", ""), known=fields.texts("known"),
-        where=_where(fields),
+        where=_where(fields), needs=_needs(fields),
     )
     fields.done()
     _check(rule, fields)
@@ -159,6 +162,14 @@ def _inherited(fields: Fields, common: dict[str, object]) -> dict[str, object]:
 def _where(fields: Fields) -> tuple[tuple[str, str], ...]:
     table = Fields(fields.raw("where", {}), f"{fields.place}, where", BadCatalogue)
     return tuple((name, table.text(name)) for name in table)
+
+
+def _needs(fields: Fields) -> tuple[str, ...]:
+    needs = fields.texts("needs")
+    for name in needs:
+        if name not in FEATURES:
+            raise fields.fail(f"needs {name!r}, which is no feature{near(name, FEATURES)}")
+    return needs
 
 
 def _scope(fields: Fields) -> str:

@@ -17,9 +17,11 @@ EVERY: tuple[QueueType, ...] = ("classic", "quorum")
 
 def rule(
     *ids: str, queue_types: tuple[QueueType, ...] = EVERY, depth: Depth = "smoke", families: tuple[str, ...] = (),
+    last: bool = False,
 ) -> pytest.MarkDecorator:
     """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked.
 
-    A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected.
+    A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected. What is
+    known to have broken a broker down, a queue taken away from its consumers, is played `last`.
     """
-    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families)
+    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families, last=last)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from conformance.channel import Channel
-from conformance.stage import SceneOver, Stage
+from conformance.stage import NotOffered, SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
@@ -19,9 +21,10 @@ def stocked(stage: Stage, count: int) -> str:
 
 
 def confirming(stage: Stage) -> Channel:
-    """A channel in confirm mode."""
+    """A channel in confirm mode, where the broker offers that."""
     channel = stage.channel()
-    channel.confirm()
+    with contextlib.suppress(NotOffered):
+        channel.confirm()
     stage.quiesce()
     return channel
 
@@ -48,9 +51,12 @@ def large(channel: Channel) -> bytes:
 def restock(stage: Stage, queue: str, count: int) -> Channel:
     """Publishes more, on a new channel in confirm mode, and waits until the broker has taken charge of them."""
     publisher = stage.channel()
-    publisher.confirm()
+    with contextlib.suppress(NotOffered):
+        publisher.confirm()
     publisher.publish(queue, count)
     stage.quiesce()
+    if not stage.offers("confirm.select"):
+        stage.barrier(publisher)
     return publisher
 
 

@@ -245,7 +245,7 @@ def test_settling_after_cancel(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("ACK-017")
+@rule("ACK-017", last=True)
 def test_settling_after_the_queue_is_gone(stage: Stage) -> None:
     """Another connection deletes the queue under a consumer that holds its messages."""
     queue = stocked(stage, 3)

@@ -34,7 +34,7 @@ def twice(stage: Stage, *channels: Channel) -> None:
             stage.barrier(channel)
 
 
-@rule("CAN-001")
+@rule("CAN-001", last=True)
 @pytest.mark.parametrize("announced", ["absent", False, "true", 1, True, "elsewhere"])
 def test_who_is_notified(stage: Stage, announced: object) -> None:
     """The capability in five forms, and in the wrong place; the queue is deleted, and the channel used on."""
@@ -50,7 +50,7 @@ def test_who_is_notified(stage: Stage, announced: object) -> None:
     twice(stage, channel)
 
 
-@rule("CAN-002")
+@rule("CAN-002", last=True)
 def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
     """A client that announced the capability loses its queue."""
     queue = stage.queue()
@@ -61,7 +61,7 @@ def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
     twice(stage, channel)
 
 
-@rule("CAN-003")
+@rule("CAN-003", last=True)
 def test_each_consumer_is_notified_once(stage: Stage) -> None:
     """Two connections, two channels each, two consumers each, and the deleting channel's own; then once more alone."""
     queue, own = stage.queue(), stage.queue()
@@ -80,7 +80,7 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
     twice(stage, *channels, deleter)
 
 
-@rule("CAN-004")
+@rule("CAN-004", last=True)
 def test_without_the_capability_the_channel_goes_on(stage: Stage) -> None:
     """Its queue is deleted, by the channel itself and by another; it publishes, gets, settles and consumes on."""
     channel = stage.channel(connection=stage.connect("deaf", {}))
@@ -98,7 +98,7 @@ def test_without_the_capability_the_channel_goes_on(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-005")
+@rule("CAN-005", last=True)
 def test_a_client_s_own_cancel(stage: Stage) -> None:
     """One consumer is cancelled, of two; the queue goes on, and is deleted later."""
     queue = stocked(stage, 1)
@@ -114,7 +114,7 @@ def test_a_client_s_own_cancel(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-006")
+@rule("CAN-006", last=True)
 def test_cancelling_what_has_ended(stage: Stage) -> None:
     """After a notification; after one's own cancel; and without the capability, after the deletion."""
     for connection in (stage.connection, stage.connect("deaf", {})):
@@ -130,7 +130,7 @@ def test_cancelling_what_has_ended(stage: Stage) -> None:
         twice(stage, channel)
 
 
-@rule("CAN-007")
+@rule("CAN-007", last=True)
 def test_cancelling_a_tag_that_never_was(stage: Stage) -> None:
     """On a channel without consumers, and beside one; a tag that another channel has counts as none."""
     queue = stage.queue()
@@ -147,7 +147,7 @@ def test_cancelling_a_tag_that_never_was(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-008")
+@rule("CAN-008", last=True)
 def test_a_cancel_crosses_a_deletion(stage: Stage) -> None:
     """The client cancels while its queue is deleted, by another connection, before or after, and by its own channel."""
     for turn in range(RACES):
@@ -179,7 +179,7 @@ def _another(stage: Stage) -> RawConnection:
     return stage.connect(f"client{len(stage.connections)}")
 
 
-@rule("CAN-009")
+@rule("CAN-009", last=True)
 def test_nothing_after_cancel_ok(stage: Stage) -> None:
     """A consumer that drinks from a stream is cancelled; what comes later is another's, or stays."""
     queue = stocked(stage, 20)
@@ -199,7 +199,7 @@ def test_nothing_after_cancel_ok(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-010")
+@rule("CAN-010", last=True)
 def test_nothing_after_a_notification(stage: Stage) -> None:
     """A queue is deleted while its consumer is being served, and declared anew; its messages are nobody's."""
     queue = stocked(stage, 20)
@@ -213,7 +213,7 @@ def test_nothing_after_a_notification(stage: Stage) -> None:
     twice(stage, channel)
 
 
-@rule("CAN-011")
+@rule("CAN-011", last=True)
 def test_the_others_go_on(stage: Stage) -> None:
     """Of three consumers on a channel one loses its queue; the others settle, and are served."""
     doomed, kept = stocked(stage, 1), stocked(stage, 2)
@@ -233,7 +233,7 @@ def test_the_others_go_on(stage: Stage) -> None:
         stage.quiesce()
 
 
-@rule("CAN-012")
+@rule("CAN-012", last=True)
 def test_settling_what_has_no_queue_any_more(stage: Stage) -> None:
     """Deliveries of a consumer that was notified: ack, nack, reject, multiple; and beside a queue of the same name."""
     queue = stocked(stage, 5)
@@ -269,7 +269,7 @@ def _beside_namesake(stage: Stage, settle: str) -> None:
     stage.quiesce()
 
 
-@rule("CAN-013")
+@rule("CAN-013", last=True)
 def test_a_tag_is_used_again(stage: Stage) -> None:
     """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer."""
     first, second = stocked(stage, 2), stocked(stage, 2)
@@ -291,7 +291,7 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-014")
+@rule("CAN-014", last=True)
 def test_a_cancel_without_answer(stage: Stage) -> None:
     """Cancelled with nowait; what is published later goes to the other consumer, or stays."""
     queue = stage.queue()
@@ -307,7 +307,7 @@ def test_a_cancel_without_answer(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-015")
+@rule("CAN-015", last=True)
 def test_consume_ok_comes_first(stage: Stage) -> None:
     """Consumers of queues that have messages, with a tag of their own and of the broker's; several in one write."""
     queue, busy = stocked(stage, 3), stocked(stage, 30)
@@ -325,7 +325,7 @@ def test_consume_ok_comes_first(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-017")
+@rule("CAN-017", last=True)
 def test_a_notification_is_answered(stage: Stage) -> None:
     """The client sends cancel-ok for the notification that wanted none."""
     queue = stage.queue()
@@ -339,7 +339,7 @@ def test_a_notification_is_answered(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("CAN-018")
+@rule("CAN-018", last=True)
 def test_a_tag_in_use_is_refused(stage: Stage) -> None:
     """The same tag on two channels is fine; on one channel it costs the connection, on the same queue and another."""
     first, second = stocked(stage, 1), stage.queue()

@@ -34,7 +34,7 @@ def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
     campaign.run(SETTLEMENT, scheduler)
 
 
-@rule(families=("CAN", "AUTO"))
+@rule(families=("CAN", "AUTO"), last=True)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
     """Consumers end in every way, under two clients of which one is notified, while queues go and come back."""

@@ -50,9 +50,11 @@ class Offer:
     queue_types: frozenset[str]
     capabilities: frozenset[str]
     choices: Mapping[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
     def includes(self, rule: Rule) -> bool:
         capable = rule.capability is None or rule.capability in self.capabilities
+        capable = capable and self.refused.isdisjoint(rule.needs)
         return capable and bool(self.queue_types & set(rule.queue_types)) and rule.ruled_out(self.choices) is None
 
 
@@ -91,7 +93,8 @@ def offer(header: Mapping[str, Any]) -> Offer:
     capabilities = header.get("capabilities")
     if capabilities is None:
         capabilities = [name for name, value in announced.items() if value]
-    return Offer(frozenset(queue_types), frozenset(capabilities), profile.choices)
+    refused = frozenset(header.get("refused") or ())
+    return Offer(frozenset(queue_types), frozenset(capabilities), profile.choices, refused)
 
 
 Counts = Mapping[tuple[str, bool | str | None], int]

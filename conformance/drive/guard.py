@@ -1,0 +1,75 @@
+"""What guards every history of a process: the broker's pulse, patience that learns, and the end of the run.
+
+A guard is shared by all histories that one process plays on one broker. Without a pulse silence is silence, without an
+end there is time for everything: so a stage that nobody guards behaves as the judge alone would have it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from conformance.drive.patience import Patience
+from conformance.drive.pulse import Pulse
+from conformance.drivers.sweep import sweep
+from conformance.drivers.target import Target
+
+HASTE = 1.0
+"""Seconds for cleaning up where somebody waits."""
+CHECK = 120.0
+"""Seconds that one check may take; a machine may take more, but never more than a third of what the run has left."""
+
+
+@dataclass
+class Guard:
+    """`ends`: when the run must be over, by the clock that nobody can set."""
+
+    GRACE: ClassVar[float] = 30.0
+    """Seconds beyond its time after which a check is broken off by force."""
+    CONCLUDES: ClassVar[float] = 240.0
+    """Seconds that judging a check, and telling what it found, may take."""
+    pulse: Pulse | None = None
+    patience: Patience = field(default_factory=Patience)
+    ends: float = float("inf")
+    check_ends: float = float("inf")
+    hasty: bool = False
+    """Somebody waits for this process to end: clean up what can be cleaned up at once."""
+    _left: list[tuple[Target, tuple[str, ...], tuple[str, ...], float]] = field(default_factory=list, repr=False)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the run must be over."""
+        return self.ends - time.monotonic()
+
+    @property
+    def over(self) -> bool:
+        """Is the time of this check, or of the run, over?"""
+        return time.monotonic() > min(self.ends, self.check_ends)
+
+    def sweep(self, target: Target, queues: Iterable[str], exchanges: Iterable[str], deadline: float) -> None:
+        """Deletes these from outside; later, where the broker is down."""
+        if self.pulse is not None and self.pulse.down:
+            self._left.append((target, tuple(queues), tuple(exchanges), deadline))
+        else:
+            sweep(target, queues, exchanges, min(deadline, HASTE) if self.hasty else deadline)
+
+    def sweep_up(self) -> None:
+        """The broker is back: what could not be deleted is deleted now."""
+        left, self._left = self._left, []
+        for target, queues, exchanges, deadline in left:
+            sweep(target, queues, exchanges, deadline)
+
+    def let_go(self) -> None:
+        """The run is over."""
+        if self.pulse is not None:
+            if self._left and not self.hasty and self.pulse.beats():
+                self.sweep_up()
+            self.pulse.drop()
+
+    def begin_check(self, *, machine: bool) -> float:
+        """A check begins; the seconds that it may take."""
+        allowed = min(max(CHECK, self.left / 3 if machine else 0.0), self.left)
+        self.check_ends = time.monotonic() + allowed
+        return allowed

@@ -1,0 +1,204 @@
+"""What does this broker offer? Asked once, before anything is judged, each question on a connection of its own.
+
+A question is a few methods that change nothing that lasts, each sent when the one before is answered. Its answer is the
+reply, a refusal in the form that the protocol has for it, or neither: another kind of close, silence, a lost
+connection. A refusal means that the feature is not offered; what comes instead of a refusal is for the judge, so the
+scenes of the rules that are about the feature still use it, and all others do without. A queue type counts as known
+only where a type that nobody knows is refused.
+
+A broker that lets nobody in who says more of itself than it must is asked with less; what works is kept.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import codec
+from codec import methods as m
+from codec import values
+from conformance.drivers.errors import ConnectionLost, Unreachable
+from conformance.drivers.raw import Item, RawConnection
+from conformance.drivers.sweep import sweep, unrecorded
+from conformance.drivers.target import Target
+from conformance.events import Event
+from conformance.profiles import Profile
+from conformance.rules.features import FEATURES, OPTIONAL
+
+OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
+LAWFUL = frozenset({403, 404, 405, 406, 502, 503, 530, 540})
+"""Reply codes by which a broker may say that it will not do as asked."""
+NOBODY = "amqpconf-no-such-type"
+QUEUE_TYPE = "x-queue-type"
+ARGUMENTS: Mapping[str, Mapping[str, object]] = {
+    "x-max-length": {"x-max-length": 5}, "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
+    "x-dead-letter-exchange": {"x-dead-letter-exchange": ""},
+}
+METHODS: Mapping[str, codec.Method] = {
+    "channel.flow": m.ChannelFlow(1, True), "basic.qos": m.BasicQos(1, 0, 1, False),
+    "basic.qos global": m.BasicQos(1, 0, 1, True), "basic.recover": m.BasicRecover(1, True),
+    "confirm.select": m.ConfirmSelect(1, False), "tx.select": m.TxSelect(1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one question; `words` is what the broker said, where it did not simply comply."""
+
+    feature: str
+    state: str
+    words: str = ""
+
+
+class Inquiry:
+    """Questions to one broker. `patience`: seconds for each answer."""
+
+    def __init__(self, target: Target, patience: float) -> None:
+        self._target, self._patience = target, patience
+        self._prefix = f"amqpconf.probe.{secrets.token_hex(4)}."
+        self._queues: list[str] = []
+
+    def answers(self) -> list[Answer]:
+        """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
+        where not even what every history needs is answered, or allowed."""
+        try:
+            self._use()
+            return [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
+        finally:
+            sweep(self._target, self._queues, [], self._patience)
+
+    def _use(self) -> None:
+        """A queue, a message into it and out of it."""
+        queue = self._name()
+        steps: tuple[Item, ...] = (
+            _declare(queue), (m.BasicPublish(1, 0, "", queue), b"probe", {}), m.BasicGet(1, 0, queue, True),
+            m.QueueDelete(1, 0, queue),
+        )
+        answer = self._ask("queue.declare", steps, "queue.delete-ok")
+        if answer.state == SILENT:
+            answer = self._ask("queue.declare", steps[:1], "queue.declare-ok")
+            if answer.state == OFFERED:
+                return
+        if answer.state != OFFERED:
+            raise Unreachable("rights", (
+                f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
+                f"filled and emptied: {answer.words}. The user needs the rights to configure, write and read queues "
+                "named amqpconf.*; amqp-conformance doctor URL tells more."
+            ))
+
+    def _methods(self) -> Iterator[Answer]:
+        for feature, method in METHODS.items():
+            yield self._ask(feature, (method,), f"{method.NAME}-ok")
+
+    def _nack(self) -> Iterator[Answer]:
+        """A refusal has no answer: only that the channel goes on shows that it was taken."""
+        queue = self._name()
+        steps: tuple[Item, ...] = (
+            _declare(queue), (m.BasicPublish(1, 0, "", queue), b"probe", {}), m.BasicGet(1, 0, queue, False),
+            m.BasicNack(1, 1, False, False), m.QueueDelete(1, 0, queue),
+        )
+        yield self._ask("basic.nack", steps, "queue.delete-ok")
+
+    def _cancel(self) -> Iterator[Answer]:
+        queue = self._name()
+        steps: tuple[Item, ...] = (
+            _declare(queue), m.BasicConsume(1, queue=queue, consumer_tag="probe"), m.BasicCancel(1, "probe", False),
+        )
+        yield self._ask("basic.cancel", steps, "basic.cancel-ok")
+
+    def _arguments(self) -> Iterator[Answer]:
+        for feature, arguments in ARGUMENTS.items():
+            yield self._declares(feature, arguments)
+
+    def _types(self) -> Iterator[Answer]:
+        for name in ("quorum", NOBODY):
+            yield self._declares(f"{QUEUE_TYPE} {name}", {QUEUE_TYPE: name})
+
+    def _declares(self, feature: str, arguments: Mapping[str, object]) -> Answer:
+        return self._ask(feature, (_declare(self._name(), arguments),), "queue.declare-ok")
+
+    def _name(self) -> str:
+        self._queues.append(f"{self._prefix}{len(self._queues)}")
+        return self._queues[-1]
+
+    def _ask(self, feature: str, steps: Sequence[Item], wanted: str) -> Answer:
+        try:
+            connection = unrecorded(self._target)
+        except Unreachable as unreachable:
+            return Answer(feature, LOST, unreachable.message)
+        try:
+            connection.send(m.ChannelOpen(1))
+            for step in steps:
+                connection.send(step)
+                answer = self._heard(connection, wanted if step is steps[-1] else _reply(step))
+                if answer[0] != OFFERED:
+                    break
+            return Answer(feature, *answer)
+        except ConnectionLost as lost:
+            return Answer(feature, LOST, str(lost))
+        finally:
+            connection.close(1.0)
+
+    def _heard(self, connection: RawConnection, wanted: str) -> tuple[str, str]:
+        """What came of one step; a step without a reply is taken as it is."""
+        if not wanted:
+            return OFFERED, ""
+        until = time.monotonic() + self._patience
+        while connection.alive and time.monotonic() < until:
+            for event in connection.receive(max(0.0, until - time.monotonic())):
+                if event.method == wanted or (wanted, event.method) == ("basic.get-ok", "basic.get-empty"):
+                    return OFFERED, ""
+                if event.method in ("channel.close", "connection.close"):
+                    return _refusal(event)
+        if not connection.alive:
+            return LOST, f"the connection ended without a word where {wanted} must come"
+        return SILENT, f"{wanted} does not come within {self._patience:g} s"
+
+
+def _reply(step: Item) -> str:
+    """What must come before the next step is sent; nothing where a method has no reply."""
+    name = step.NAME if isinstance(step, codec.Method) else ""
+    return f"{name}-ok" if f"{name}-ok" in m.BY_NAME else ""
+
+
+def _declare(queue: str, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare:
+    return m.QueueDeclare(1, queue=queue, durable=True, arguments=values.table(arguments or {}))
+
+
+def _refusal(event: Event) -> tuple[str, str]:
+    code, text = int(event.args.get("reply_code", 0)), str(event.args.get("reply_text", ""))
+    return REFUSED if code in LAWFUL else WRONG, f"{event.method} {code} {text!r}"
+
+
+def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Profile:
+    """The profile, with what this broker was found to offer. `known`: the profile is made for this very product, so
+    that its queue types need only not be contradicted; else they are those that were found."""
+    states = {answer.feature: answer for answer in answers}
+    refused = {
+        one.feature: one.words for one in answers if one.feature in OPTIONAL and one.state == REFUSED
+    }
+    shunned = {
+        one.feature: one.words for one in answers
+        if one.feature in FEATURES and one.state != OFFERED and one.feature not in refused
+    }
+    return replace(profile, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known))
+
+
+def _types(profile: Profile, states: Mapping[str, Answer], *, known: bool) -> tuple[str, ...]:
+    quorum, nobody = (states.get(f"{QUEUE_TYPE} {name}") for name in ("quorum", NOBODY))
+    if quorum is None or nobody is None:
+        return profile.queue_types
+    if known and quorum.state == OFFERED:
+        return profile.queue_types
+    found = quorum.state == OFFERED and nobody.state == REFUSED and "quorum" in profile.queues
+    return tuple(name for name in ("classic", "quorum") if name == "classic" or found)
+
+
+def told(answers: Sequence[Answer]) -> list[str]:
+    """What was found, in a few lines: what is offered, and what is not, with the broker's words."""
+    plain = [one for one in answers if not one.feature.startswith(QUEUE_TYPE)]
+    offered = [one.feature for one in plain if one.state == OFFERED]
+    lines = [f"offers {', '.join(offered)}"] if offered else []
+    return lines + [f"{one.feature}: {one.state} ({one.words})" for one in plain if one.state != OFFERED]

@@ -1,0 +1,152 @@
+"""Is the broker still there? Asked between histories, and before silence is held against it.
+
+A beat opens a channel, declares a queue, deletes it and closes the channel: what every history needs. It is sent in
+one write on a connection that is kept, and again on a new one before anything is said. A broker that accepts no
+connection, or leaves one of these without an answer, is *down*: what it does then says nothing about a rule. A beat
+that a broker is slow to answer is waited for with growing patience; late is not never.
+
+`restart` is the user's command that brings the broker back. Everything here ends within a known time.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+from codec import methods as m
+from conformance.drivers.errors import ConnectionLost, Unreachable
+from conformance.drivers.raw import RawConnection
+from conformance.drivers.sweep import hasty, unrecorded
+from conformance.drivers.target import Target
+
+STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")
+CONNECTS = 5.0
+"""Seconds for one step of a handshake."""
+TRIES = 2
+"""So many new connections are tried before the broker is called down; each is given more time than the one before."""
+RESTARTS = 60.0
+"""Seconds for the command, and as many until the broker answers again."""
+PAUSE = 0.25
+SLOW = 1.0
+"""A beat that takes so many seconds, and `OFTEN` times that of the first ones, is slow."""
+OFTEN = 20
+
+
+class BadRestart(Exception):
+    """The command that was to restart the broker failed, or the broker does not answer after it."""
+
+
+@dataclass
+class Pulse:
+    """Of one broker, for one process. `patience`: seconds that an answer may take."""
+
+    target: Target
+    patience: float = 5.0
+    restart: str | None = None
+    down: str = ""
+    """Why the broker cannot be examined just now; empty while it can."""
+    restarts: int = 0
+    _line: RawConnection | None = field(default=None, repr=False)
+    _number: int = 0
+    _beats: list[float] = field(default_factory=list, repr=False)
+
+    def beats(self) -> bool:
+        """Does it answer? If not, `down` says what it does instead."""
+        begin = time.monotonic()
+        self.down = self._on(self._line, self.patience) if self._line is not None else "no connection yet"
+        for attempt in range(1, TRIES + 1):
+            if not self.down:
+                break
+            self.down = self._anew(self.patience * attempt)
+        if not self.down:
+            self._beats.append(time.monotonic() - begin)
+        return not self.down
+
+    @property
+    def slow(self) -> bool:
+        """Were the last three beats slow, beside the first three?"""
+        if len(self._beats) < 6:
+            return False
+        return min(self._beats[-3:]) > max(SLOW, OFTEN * max(self._beats[:3]))
+
+    @property
+    def last(self) -> float:
+        """Seconds that the last beat took."""
+        return self._beats[-1] if self._beats else 0.0
+
+    def revive(self) -> None:
+        """Restarts the broker and waits until it answers. Raises BadRestart."""
+        self.drop()
+        self.restarts += 1
+        _run(str(self.restart))
+        until = time.monotonic() + RESTARTS
+        while self._anew(self.patience):
+            if time.monotonic() > until:
+                raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after --restart {self.restart!r}")
+            time.sleep(PAUSE)
+        self.down = ""
+
+    def drop(self) -> None:
+        """Lets go of the connection."""
+        if self._line is not None:
+            self._line.abort()
+            self._line = None
+
+    def _anew(self, patience: float) -> str:
+        """The same on a new connection, which is kept where that went well."""
+        self.drop()
+        try:
+            line = unrecorded(hasty(self.target, max(patience, CONNECTS)))
+        except Unreachable as unreachable:
+            words = {"tcp": "accepts no connection", "header": "does not answer the protocol header"}
+            return words.get(unreachable.layer, f"lets nobody in ({unreachable.layer})")
+        found = self._on(line, patience)
+        if found:
+            line.abort()
+        else:
+            self._line = line
+        return found
+
+    def _on(self, line: RawConnection, patience: float) -> str:
+        """One beat; what is missing, in words, or nothing."""
+        self._number += 1
+        name = f"amqpconf.pulse.{secrets.token_hex(4)}.{self._number}"
+        try:
+            line.send(
+                m.ChannelOpen(1), m.QueueDeclare(1, queue=name, exclusive=True, auto_delete=True),
+                m.QueueDelete(1, queue=name), m.ChannelClose(1, 200, "done", 0, 0),
+            )
+        except ConnectionLost:
+            return "ends its connections"
+        answered = 0
+        until = time.monotonic() + patience
+        while line.alive and answered < len(STEPS):
+            left = until - time.monotonic()
+            for event in line.receive(max(0.0, left)):
+                if event.method in ("channel.close", "connection.close"):
+                    return ""  # it refuses, so it answers
+                answered += event.method == f"{STEPS[min(answered, 3)]}-ok"
+            if left < 0:
+                break
+        if not line.alive:
+            return "ends its connections"
+        return f"answers no {STEPS[answered]}" if answered < len(STEPS) else ""
+
+
+def _run(command: str) -> None:
+    """The user's command. What it says goes to a file: a broker that it leaves running would keep a pipe open."""
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            done = subprocess.run(
+                command, shell=True, timeout=RESTARTS, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            )
+        except subprocess.TimeoutExpired:
+            raise BadRestart(f"--restart {command!r} did not end within {RESTARTS:g} s") from None
+        if done.returncode:
+            said.seek(0)
+            last = said.read().strip().rpartition("\n")[2]
+            code = f"exit code {done.returncode}: {last or 'no words'}"
+            raise BadRestart(f"--restart {command!r} failed with {code}")

@@ -1,0 +1,42 @@
+"""The last resort against a wait without an end: after so many seconds whatever this process does is broken off.
+
+Our own sockets look at the time themselves; libraries that we play through, and whatever nobody thought of, do not.
+The alarm is a signal, so it reaches a blocked call too; where there is none (another thread, another system), nothing
+is guarded and nothing changes. Alarms nest: an inner one ends no later than the outer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+
+class Overdue(BaseException):
+    """Time is over. No Exception, so that nobody takes it for a failure that can be worked around."""
+
+
+def _overdue(number: int, frame: FrameType | None) -> None:
+    raise Overdue
+
+
+@contextlib.contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Inside, Overdue is raised once after so many seconds, or after what an outer alarm has left."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    begin = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, _overdue)
+    outer, _ = signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.setitimer(signal.ITIMER_REAL, max(min(seconds, outer or seconds), 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, handler)
+        if outer:
+            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - begin), 0.001))

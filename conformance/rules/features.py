@@ -1,0 +1,41 @@
+"""What a broker may leave out and still speak AMQP 0-9-1, and what the suite can do without where it must.
+
+A feature is a method, one of its flags, or a queue argument, under the name that a client would look for. `OPTIONAL`
+are RabbitMQ's extensions and the classes that the specification leaves to the broker: who refuses one of them lawfully
+does not offer the rules that need it. The others must be there; but where one gets no answer, only the scenes of the
+rules that are about it send it, and all others do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+OPTIONAL: Mapping[str, str] = MappingProxyType({
+    "basic.nack": "refusing several deliveries at once",
+    "confirm.select": "publisher confirms",
+    "tx.select": "transactions",
+    "exchange.bind": "bindings from exchange to exchange",
+    "basic.qos global": "a limit for all consumers of a channel",
+    "x-max-length": "queues of limited length",
+    "x-overflow": "queues that turn publishes away",
+    "x-dead-letter-exchange": "dead letters",
+    "x-delivery-limit": "a limit of deliveries",
+    "x-consumer-timeout": "consumer timeouts by queue",
+})
+MANDATORY: Mapping[str, str] = MappingProxyType({
+    "channel.flow": "stopping and starting a channel",
+    "basic.qos": "prefetch limits",
+    "basic.recover": "returning all deliveries of a channel",
+    "basic.cancel": "ending a consumer",
+    "queue.purge": "emptying a queue",
+})
+FEATURES: Mapping[str, str] = MappingProxyType({**MANDATORY, **OPTIONAL})
+
+
+def asked_of(method: object) -> str:
+    """The feature that sending this method asks for; empty for what needs none."""
+    name = str(getattr(method, "NAME", ""))
+    if name == "basic.qos" and getattr(method, "global_", False):
+        return "basic.qos global"
+    return name if name in FEATURES else ""

@@ -1,0 +1,101 @@
+"""What happens to the broker itself during a run, told in words: pure, from the events of a history.
+
+An incident is no finding: it breaks no rule by itself, and it is said before all rules. That the broker answers nobody
+any more, that it has ended, that it closes connections for a reason of its own, that it will not have a client which
+introduces itself in an odd way, that it has become slow. Each names the scene and the last methods before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from conformance import events
+from conformance.events import TO_BROKER, TO_CLIENT, Event
+from conformance.ledger import Incident
+
+WEDGED, GONE, CLOSED, REFUSED, SLOW = "wedged", "gone", "closed", "refused", "slow"
+GRAVE = (WEDGED, GONE)
+"""After these the broker cannot be examined any more."""
+OWN = frozenset({200, 320, 506, 541})
+"""Reply codes that speak of the broker, and never of a mistake of the client."""
+LAST = 4
+_DULL = ("connection.", "channel.open", "channel.close")
+
+
+def breakdown(what: str, vhost: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
+    """The broker answers nobody any more: `what` it does instead."""
+    after = last_methods(history)
+    kind = GONE if "connection" in what else WEDGED
+    where = f"vhost {vhost} " if kind == WEDGED else "the broker "
+    since = f"since {after[-1]}, " if after else f"since the scene {scene}, " if scene else "from the start, "
+    return Incident(kind, f"{since}{where}{what}", scene, queue_type, after)
+
+
+def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:
+    """Closes by the broker that no mistake of a client explains."""
+    for place, event in enumerate(history):
+        if event.direction != TO_CLIENT or event.method not in ("connection.close", "channel.close"):
+            continue
+        code = int(event.args.get("reply_code", 0))
+        if code in OWN:
+            before = [one for one in history[:place] if one.connection == event.connection]
+            after = last_methods(before)
+            text = str(event.args.get("reply_text", ""))
+            yield Incident(CLOSED, f"{event.method} {code} {text!r} after {after[-1] if after else 'nothing'}",
+                           scene, queue_type, after)
+
+
+def refusal(message: str, scene: str, queue_type: str) -> Incident:
+    """A connection of this scene was not let in, while others are."""
+    return Incident(REFUSED, f"a connection of this scene is refused: {message}", scene, queue_type)
+
+
+def slowness(seconds: float, scene: str, queue_type: str) -> Incident:
+    """The broker answers later and later."""
+    return Incident(SLOW, f"the broker takes {seconds:.1f} s to declare and delete a queue", scene, queue_type)
+
+
+def last_methods(history: Iterable[Event]) -> tuple[str, ...]:
+    """What the client sent last, the same in a row once; a deletion says whether the queue had consumers."""
+    said: list[str] = []
+    consumers: dict[tuple[str, int, str], str] = {}
+    for event in history:
+        if event.kind == events.END:
+            consumers = {key: queue for key, queue in consumers.items() if key[0] != event.connection}
+        if event.direction != TO_BROKER or event.kind != events.METHOD:
+            continue
+        key = event.connection, event.channel, event.consumer_tag or ""
+        if event.method == "basic.consume":
+            consumers[key] = event.queue or ""
+        elif event.method == "basic.cancel":
+            consumers.pop(key, None)
+        elif event.method == "channel.close":
+            consumers = {one: queue for one, queue in consumers.items() if one[:2] != key[:2]}
+        if not event.method.startswith(_DULL):
+            words = _words(event, Counter(consumers.values()))
+            if not said or said[-1] != words:
+                said.append(words)
+    return tuple(said[-LAST:])
+
+
+def _words(event: Event, consumers: Counter[str]) -> str:
+    count = consumers[event.queue or ""] if event.method == "queue.delete" else 0
+    if not count:
+        return event.method
+    return f"{event.method} of a queue with {'a consumer' if count == 1 else f'{count} consumers'}"
+
+
+def merged(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
+    """Those of one kind and in the same words are one, which happened so many times; the gravest first."""
+    order = (*GRAVE, CLOSED, REFUSED, SLOW)
+    found: dict[tuple[str, str], list[Incident]] = {}
+    for one in incidents:
+        found.setdefault((one.kind, one.what), []).append(one)
+    each = [_sum(alike) for alike in found.values()]
+    return tuple(sorted(each, key=lambda one: (order.index(one.kind), -one.times, one.scene, one.what)))
+
+
+def _sum(alike: Sequence[Incident]) -> Incident:
+    first = min(alike, key=lambda one: (one.scene, one.queue_type))
+    return Incident(first.kind, first.what, first.scene, first.queue_type, first.after, sum(one.times for one in alike))

@@ -1,0 +1,106 @@
+"""Between two histories: is the broker still there, and is there time to go on?
+
+Before a history the pulse is taken, so that a breakdown is told of the history before it, whoever notices. A broker
+that has broken down is brought back by the user's command, or else left a moment to recover, or else examined in
+another vhost where a management API can make one. What cannot be brought back ends the run early, in order: the checks
+that are left are not played, and say why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from conformance.drive.guard import Guard
+from conformance.drive.pulse import BadRestart
+from conformance.events import Event
+from conformance.ledger import Incident
+from conformance.session import incidents
+
+RECOVERS = 10.0
+"""Seconds in which a broker may come back by itself."""
+TIRED = 3
+"""A check that broke the broker down so often is left."""
+COSTLY = 0.1
+"""Where a beat takes so many seconds it is not taken before each history, but where one gave reason."""
+
+
+@dataclass
+class Vitals:
+    """Of one process."""
+
+    guard: Guard
+    vhost: str
+    ended: str = ""
+    """Why no further check is played; empty while they are."""
+    _told: set[str] = field(default_factory=set)
+    _last: tuple[str, str, Sequence[Event]] = ("", "", ())
+    _deaths: int = 0
+    _check: str = ""
+
+    def begin_check(self, name: str) -> str:
+        """Why this check cannot be played; empty if it can."""
+        if name != self._check:
+            self._check, self._deaths = name, 0
+        if not self.ended and self.guard.left <= 0:
+            self.ended = "the time limit of the run was over"
+        return self.ended
+
+    def fit(self) -> list[Incident]:
+        """A history is about to begin. What has happened to the broker since the last one; `ended` says whether there
+        is still one to go on with."""
+        pulse = self.guard.pulse
+        if pulse is None or self.ended or (pulse.last > COSTLY and not pulse.down):
+            return []
+        return [] if pulse.beats() else self._broken_down()
+
+    def after(self, scene: str, queue_type: str, history: Sequence[Event], down: str) -> list[Incident]:
+        """A history is over. `down`: what the broker did instead of answering in it."""
+        self._last = scene, queue_type, history
+        pulse = self.guard.pulse
+        found = list(incidents.closes(history, scene, queue_type))
+        if pulse is None or self.ended:
+            return found
+        if down:
+            pulse.down = down
+            found += self._broken_down()
+        elif pulse.slow and incidents.SLOW not in self._told:
+            self._told.add(incidents.SLOW)
+            found.append(incidents.slowness(pulse.last, scene, queue_type))
+        return found
+
+    def tired(self) -> bool:
+        """Has this check broken the broker down often enough?"""
+        return bool(self.ended) or self._deaths >= TIRED
+
+    def _broken_down(self) -> list[Incident]:
+        pulse = self.guard.pulse
+        assert pulse is not None
+        self._deaths += 1
+        incident = incidents.breakdown(pulse.down, self.vhost, *self._last)
+        self._bring_back()
+        return [incident]
+
+    def _bring_back(self) -> None:
+        pulse = self.guard.pulse
+        assert pulse is not None
+        why = f"the broker {pulse.down}"
+        try:
+            if pulse.restart:
+                pulse.revive()
+            elif not self._recovers():
+                self.ended = f"{why}; give --restart COMMAND to go on after that"
+        except BadRestart as bad:
+            self.ended = f"{why}, and {bad}"
+        if not self.ended:
+            self.guard.sweep_up()
+
+    def _recovers(self) -> bool:
+        pulse = self.guard.pulse
+        assert pulse is not None
+        until = min(time.monotonic() + RECOVERS, self.guard.ends)
+        while time.monotonic() < until:
+            if pulse.beats():
+                return True
+        return False
