@@ -74,7 +74,8 @@ def match(server_properties: Mapping[str, Any]) -> Match:
     """The profile for the broker that introduced itself like this, and a sentence about what is not certain of it.
 
     A version that nobody knows is examined by the nearest one of its product, lower or higher. A product that we do not
-    know is held to the texts, and nobody assumes that it has quorum queues.
+    know is held to the texts, and nobody assumes that it has quorum queues, nor the time-outs that the guide describes
+    for them.
     """
     product = str(server_properties.get("product") or "")
     said = str(server_properties.get("version") or "")
@@ -107,7 +108,8 @@ def _by_texts(product: str, version: str, known: bool) -> Match:
         how = f"{product} tells no version; examined by the texts alone"
     else:
         how = f"{f'{product} {version}'.strip() or 'a broker without a name'} is not known; examined by the texts alone"
-    return Match(replace(documented, queue_types=("classic",)), TEXTS, how)
+    choices = {**documented.choices, "consumer_timeout": "none"}
+    return Match(replace(documented, queue_types=("classic",), choices=choices), TEXTS, how)
 
 
 def _within(version: tuple[int, ...], series: str) -> bool:
