@@ -6,6 +6,7 @@ end there is time for everything: so a stage that nobody guards behaves as the j
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -53,7 +54,8 @@ class Guard:
         if self.pulse is not None and self.pulse.down:
             self._left.append((target, tuple(queues), tuple(exchanges), deadline))
         else:
-            sweep(target, queues, exchanges, min(deadline, HASTE) if self.hasty else deadline)
+            hasty = self.hasty or isinstance(sys.exception(), KeyboardInterrupt)
+            sweep(target, queues, exchanges, min(deadline, HASTE) if hasty else deadline)
 
     def sweep_up(self) -> None:
         """The broker is back: what could not be deleted is deleted now."""

@@ -127,6 +127,11 @@ class Inquiry:
         try:
             connection = unrecorded(self._target)
         except Unreachable as unreachable:
+            if unreachable.layer == "tcp":
+                raise Unreachable("tcp", (
+                    f"{self._target.address} accepted connections at first, and none any more while it was asked for "
+                    f"{feature}. Look into the broker's log for the reason, and start it again."
+                )) from unreachable
             return Answer(feature, LOST, unreachable.message)
         try:
             connection.send(m.ChannelOpen(1))

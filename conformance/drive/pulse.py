@@ -27,6 +27,8 @@ CONNECTS = 5.0
 """Seconds for one step of a handshake."""
 TRIES = 2
 """So many new connections are tried before the broker is called down; each is given more time than the one before."""
+KNOWN = 2.0
+"""Seconds that an answer may take from a broker that has broken down before."""
 RESTARTS = 60.0
 """Seconds for the command, and as many until the broker answers again."""
 PAUSE = 0.25
@@ -56,11 +58,12 @@ class Pulse:
     def beats(self) -> bool:
         """Does it answer? If not, `down` says what it does instead."""
         begin = time.monotonic()
-        self.down = self._on(self._line, self.patience) if self._line is not None else "no connection yet"
-        for attempt in range(1, TRIES + 1):
+        patience = min(self.patience, KNOWN) if self.restarts else self.patience
+        self.down = self._on(self._line, patience) if self._line is not None else "no connection yet"
+        for attempt in range(1, TRIES + 1 - bool(self.restarts)):
             if not self.down:
                 break
-            self.down = self._anew(self.patience * attempt)
+            self.down = self._anew(patience * attempt)
         if not self.down:
             self._beats.append(time.monotonic() - begin)
         return not self.down

@@ -140,6 +140,11 @@ def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
                 return method
             if event.method == "connection.close":
                 raise _refused(target, event, layer)
+            if event.kind == events.PROTOCOL and event.raw == codec.ProtocolHeader().encode():
+                raise Unreachable("header", (
+                    f"{target.address} sends back what it is sent, so it is no broker. Check the port; a broker's own "
+                    "port is usually 5672."
+                ))
             if event.kind == events.PROTOCOL:
                 raise Unreachable("header", (
                     f"{target.address} answers the header of AMQP 0-9-1 with {event.raw!r}: it speaks another version "

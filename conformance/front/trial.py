@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from conformance import deviations, rules
+from conformance.drive.watchdog import Overdue, alarm
 from conformance.drivers.target import Target
 from conformance.events import Event
 from conformance.evidence import emit
@@ -36,6 +37,8 @@ EACH_TIME = f"{AGAIN} of {AGAIN}"
 LONGEST_PAUSE = 10.0
 """Seconds of waiting in a story that is tried; who wants to wait longer runs the script."""
 MOST_ROWS = 600
+CLEANS = 10.0
+"""Seconds for removing what a story declared."""
 LIBRARIES = (emit.RAW, emit.PIKA, emit.AMQP)
 FOR_JUDGES = "a plain comparison cannot tell it from what a right broker does; replay can"
 _WIRES = {emit.PIKA: "pika_wire", emit.AMQP: "amqp_wire"}
@@ -162,9 +165,10 @@ class Trial:
             return player.UNCLEAR
         wire: Any = None
         try:
-            wire = _wire(library)(url)
-            return player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", self._wait).play()
-        except Exception:  # a wrong broker may do anything to a client
+            with alarm(max(1.0, self._until - time.monotonic())):
+                wire = _wire(library)(url)
+                return player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", self._wait).play()
+        except (Exception, Overdue):  # a wrong broker may do anything to a client, or nothing at all
             return player.UNCLEAR
         finally:
             if wire is not None:
@@ -174,8 +178,9 @@ class Trial:
 def cleaned(wire: Any) -> None:
     """What was declared is removed, where the broker still lets us."""
     try:
-        wire.clean()
-    except Exception:  # queues of a broker that is gone, or will not have us, are no concern any more
+        with alarm(CLEANS):
+            wire.clean()
+    except (Exception, Overdue):  # queues of a broker that is gone, or will not have us, are no concern any more
         return
 
 

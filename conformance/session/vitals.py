@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from conformance.drive.guard import Guard
-from conformance.drive.pulse import BadRestart
-from conformance.events import Event
+from conformance.drive.pulse import PAUSE, BadRestart
+from conformance.events import TO_BROKER, Event
 from conformance.ledger import Incident
 from conformance.session import incidents
 
@@ -57,7 +57,8 @@ class Vitals:
 
     def after(self, scene: str, queue_type: str, history: Sequence[Event], down: str) -> list[Incident]:
         """A history is over. `down`: what the broker did instead of answering in it."""
-        self._last = scene, queue_type, history
+        if any(event.direction == TO_BROKER and event.channel for event in history):
+            self._last = scene, queue_type, history
         pulse = self.guard.pulse
         found = list(incidents.closes(history, scene, queue_type))
         if pulse is None or self.ended:
@@ -103,4 +104,5 @@ class Vitals:
         while time.monotonic() < until:
             if pulse.beats():
                 return True
+            time.sleep(PAUSE)
         return False

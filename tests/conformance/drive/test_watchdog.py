@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from conformance.drive.watchdog import Overdue, alarm
+
+
+def wait_for_ever() -> None:
+    """A blocked call, as a library may make it."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.recv(1)
+
+
+def test_a_blocked_call_is_broken_off() -> None:
+    with pytest.raises(Overdue), alarm(0.05):
+        wait_for_ever()
+
+
+def test_in_time_nothing_happens_and_nothing_is_left() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with alarm(60):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_an_inner_alarm_leaves_the_outer_one_as_it_was() -> None:
+    with alarm(60):
+        with pytest.raises(Overdue), alarm(0.05):
+            wait_for_ever()
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+
+
+def test_an_inner_alarm_ends_no_later_than_the_outer() -> None:
+    begin = time.monotonic()
+    with pytest.raises(Overdue), alarm(0.05), alarm(60):
+        wait_for_ever()
+    assert time.monotonic() - begin < 30
+
+
+def test_nobody_takes_it_for_a_failure() -> None:
+    with pytest.raises(Overdue), alarm(0.05), contextlib.suppress(Exception):
+        wait_for_ever()
+
+
+def test_beside_the_main_thread_nothing_is_guarded_and_nothing_breaks() -> None:
+    done: list[str] = []
+
+    def work() -> None:
+        with alarm(0.001):
+            done.append("done")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == ["done"]
