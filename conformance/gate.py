@@ -46,7 +46,10 @@ class Known:
 
     def race(self, rule: str, queue_types: Collection[str]) -> Deviation | None:
         """The first entry by which this rule breaks now and then, on one of these queue types."""
-        fitting = (entry for entry in self.entries if entry.rule == rule and entry.intermittent and self.sought)
+        fitting = (
+            entry for entry in self.entries
+            if entry.rule == rule and entry.intermittent and entry.measured and self.sought
+        )
         return next((entry for entry in fitting if set(entry.queue_types) & set(queue_types)), None)
 
 
@@ -152,8 +155,8 @@ def _entries(asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[s
 def _fit(
     rule: RuleResult, place: int, entry: Deviation, name: str, exercised: Mapping[str, Mapping[str, int]],
 ) -> list[str]:
-    """Does what is written down still happen?"""
-    if any(case.deviation == place for case in rule.cases):
+    """Does what is written down still happen? Nobody knows that of an entry that was measured on another version."""
+    if not entry.measured or any(case.deviation == place for case in rule.cases):
         return []
     here = [case for case in rule.cases if case.certain and case.queue_type in entry.queue_types]
     if other := [case for case in here if case.deviation is None]:

@@ -3,14 +3,18 @@
 An entry names the rule, a pattern that must be found in what was observed, and the evidence. It excuses exactly that:
 a rule that breaks for another reason, or that holds now, is not covered. Entries are reviewed by people, so whatever
 is wrong with a file is reported with its line.
+
+A version that nobody could run may take over the entries of a neighbour (`extends`), except for those of some rules
+(`without`). Such an entry is not measured: it may or may not happen there, so it is never stale.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
+import tomllib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.rules import CATALOGUE, QUEUE_TYPES
@@ -19,6 +23,7 @@ from conformance.rules.fields import BadData, Fields, near, parse
 _FOLDER = Path(__file__).parent
 HEADER = re.compile(r"\s*\[\[\s*deviation\s*]]")
 """How an entry begins, on a line of its own."""
+_BLOCKS = re.compile(r"(?m)^(?=[ \t]*\[\[\s*deviation\s*]])")
 NAMES = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
@@ -31,6 +36,7 @@ class Deviation:
     """One broken rule that is known: `reason` must be found in the observation, on these queue types.
 
     `intermittent`: a race, which a run may miss. That it was not seen does not make the entry stale.
+    `measured`: it was seen on this version, and not only on the one from which it was taken over.
     """
 
     rule: str
@@ -41,6 +47,7 @@ class Deviation:
     expires: datetime.date | None
     queue_types: tuple[str, ...]
     intermittent: bool = False
+    measured: bool = True
 
     def covers(self, observed: str, queue_type: str | None = None) -> bool:
         """Is this the deviation that was observed? A queue type of None stands for any."""
@@ -63,22 +70,52 @@ def load(path_or_name: str | Path) -> tuple[Deviation, ...]:
 
 
 def source(name: str) -> str:
-    """The text of one of our files."""
-    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    """The text of one of our files, where entries that it takes over stand in full, marked as not measured."""
+    path = _FOLDER / f"{name}.toml"
+    text = path.read_text(encoding="utf-8")
+    fields = Fields(parse(path, BadDeviations), path.name, BadDeviations)
+    base, without = fields.text("extends", ""), fields.texts("without")
+    if not base:
+        return text
+    own = "\n".join(line for line in text.splitlines() if not re.match(r"(extends|without)\s*=", line))
+    under = (block for block in _BLOCKS.split(source(base))[1:] if _rule_of(block) not in without)
+    return "\n\n".join([own.strip(), *(f"{block.strip()}\nmeasured = false" for block in under)]) + "\n"
+
+
+def _rule_of(block: str) -> str:
+    return str(tomllib.loads(block)["deviation"][0]["rule"])
 
 
 def read(path: Path) -> tuple[Deviation, ...]:
-    """The entries of a file, in its order."""
+    """The entries of a file, those taken over first, then its own in their order."""
     fields = Fields(parse(path, BadDeviations), path.name, BadDeviations)
     tables = fields.raw("deviation", [])
+    under = _taken_over(fields)
     fields.done()
     if not isinstance(tables, list):
         raise fields.fail("write entries as [[deviation]]")
     lines = _lines(path)
-    return tuple(
+    own = (
         _deviation(Fields(table, f"{path.name}, line {line}", BadDeviations))
         for line, table in zip(lines, tables, strict=True)
     )
+    return (*under, *own)
+
+
+def _taken_over(fields: Fields) -> tuple[Deviation, ...]:
+    """What another of our files has, as not measured."""
+    base, without = fields.text("extends", ""), fields.texts("without")
+    if not base:
+        if without:
+            raise fields.fail("'without' names what is not taken over; it needs 'extends'")
+        return ()
+    if base not in NAMES:
+        raise fields.fail(f"extends {base!r}, which is no file of ours{near(base, NAMES)}")
+    entries = read(_FOLDER / f"{base}.toml")
+    for rule in without:
+        if all(entry.rule != rule for entry in entries):
+            raise fields.fail(f"leaves out {rule!r}, which {base} does not name")
+    return tuple(replace(entry, measured=False) for entry in entries if entry.rule not in without)
 
 
 def _lines(path: Path) -> list[int]:
@@ -94,6 +131,7 @@ def _deviation(fields: Fields) -> Deviation:
         rule=rule, reason=_pattern(fields), note=fields.text("note"), evidence=fields.text("evidence"),
         owner=fields.text("owner"), expires=_date(fields),
         queue_types=_queue_types(fields, CATALOGUE[rule].queue_types), intermittent=fields.flag("intermittent", False),
+        measured=fields.flag("measured", True),
     )
     fields.done()
     return deviation

@@ -54,11 +54,12 @@ def _digested(run: Results) -> dict[str, Any]:
 def page() -> str:
     """The whole page."""
     known = [profiles.load(name) for name in profiles.NAMES if name != TEXTS]
-    ordered = sorted(known, key=lambda profile: (profile.product, [*map(_number, profile.versions[0].split("."))]))
+    every = sorted(known, key=lambda profile: (profile.product, [*map(_number, profile.versions[0].split("."))]))
+    ordered = [profile for profile in every if profile.measured]
     named = {profile.name: _deviations(profile) for profile in ordered}
     return "\n".join([
         HEAD, _seen(json.loads(SEEN.read_text(encoding="utf-8")) if SEEN.exists() else []), _broken(ordered, named),
-        _told(ordered, named), _not_asked(ordered), _readings(ordered),
+        _told(ordered, named), _not_asked(ordered), _readings(ordered), _not_run(every),
     ])
 
 
@@ -145,6 +146,23 @@ def _readings(ordered: Sequence[Profile]) -> str:
             for choice in profiles.CHOICES.values() if not choice.per_queue]
     return ("## How a version reads what the texts leave open\n\n"
             f"{table(['', *(profile.title for profile in ordered)], rows)}")
+
+
+def _not_run(every: Iterable[Profile]) -> str:
+    """The profiles by interpolation: from where, on what basis, and what is not as it is there."""
+    rows = []
+    for profile in every:
+        if not profile.measured:
+            base = profiles.load(profile.interpolated_from)
+            left_out = {entry.rule for entry in _deviations(base)} - {entry.rule for entry in _deviations(profile)}
+            readings = [f"`{choice} = {value}`" for choice, value in profile.choices.items()
+                        if value != base.choices[choice]]
+            differs = "; ".join([*readings, *(f"not {rule}" for rule in sorted(left_out))])
+            rows.append([profile.title, base.title, differs, profile.basis])
+    return ("## Versions that nobody ran\n\nThey have the readings and the deviations of a version that was measured, "
+            "except for what the sources say otherwise. A deviation that does not happen there closes no gate. A "
+            "version without a profile is examined by the nearest.\n\n"
+            f"{table(['', 'taken from', 'except', 'basis'], rows)}")
 
 
 def _values(choice: str, ordered: Sequence[Profile]) -> Iterator[str]:

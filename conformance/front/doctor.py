@@ -41,6 +41,8 @@ class Diagnosis:
     negotiated: dict[str, int] = field(default_factory=dict)
     queue_types: list[str] = field(default_factory=list)
     profile: str = ""
+    matched: str = ""
+    """What is not certain of the profile; empty where it was measured on this version."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,8 +68,8 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         diagnosis.product, diagnosis.version = (str(properties.get(name) or "") for name in ("product", "version"))
         diagnosis.capabilities = _offered(properties)
         diagnosis.negotiated = dict(connection.tuned._asdict())
-        profile = profiles.detect(properties)
-        diagnosis.profile = profile.name
+        match = profiles.match(properties)
+        diagnosis.profile, diagnosis.matched = match.profile.name, match.how
         patient = _Patient(connection, target)
         patient.use("classic")
         diagnosis.queue_types = ["classic", *(name for name in QUEUE_TYPES[1:] if patient.can_declare(name))]
@@ -167,4 +169,5 @@ def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         ("product", f"{diagnosis.product or 'not named'} {diagnosis.version}".rstrip()), ("negotiated", limits),
         ("capabilities", ", ".join(diagnosis.capabilities) or "none announced"),
         ("queue types", ", ".join(diagnosis.queue_types)), ("profile", diagnosis.profile),
+        *([("", diagnosis.matched)] if diagnosis.matched else []),
     ]

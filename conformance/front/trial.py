@@ -99,7 +99,8 @@ def tell(
 def right(finding: Finding, profile: Profile) -> str:
     """The dialect in which the reference broker does not do what was found: that of the profile; or, for a known
     deviation of that, which it imitates, the one that keeps to the texts, if the rule applies there."""
-    dialect = profile.name if profile.name in DIALECTS else DOCUMENTED.name
+    own = profile.interpolated_from or profile.name
+    dialect = own if own in DIALECTS else DOCUMENTED.name
     known = deviations.load(profile.deviations) if profile.deviations in deviations.NAMES else ()
     if excuse(known, finding.rule, finding.observed, "") is None:
         return dialect

@@ -5,13 +5,15 @@ alternatives and the source of the doubt (`choices.toml`); a *profile* is a prod
 knows and one value for each choice. Some choices are made per queue type: they say what the monitors may conclude
 from an answer, so a wrong one makes false alarms. `documented` holds a broker to the texts alone.
 
-A profile may build on another (`extends`), stating only what differs.
+A profile may build on another (`extends`), stating only what differs. Versions that could not be run have a profile by
+interpolation: it says which measured one it is taken from, and on what basis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,24 @@ from conformance.profiles.loading import (
 )
 from conformance.rules.fields import near
 
-__all__ = ["AS_DELIVERED", "CHOICES", "NAMES", "BadProfile", "Choice", "Profile", "QueueSemantics", "detect", "load"]
+__all__ = [
+    "AS_DELIVERED", "CHOICES", "EXACT", "NAMES", "NEAREST", "TEXTS", "BadProfile", "Choice", "Match", "Profile",
+    "QueueSemantics", "detect", "load", "match",
+]
 
 OURS = "amqp-conformance reference"
 _FOLDER = Path(__file__).parent
-NAMES = ("documented", "rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3", "lavinmq-2")
+EXACT, NEAREST, TEXTS = "exact", "nearest", "texts"
+DOCUMENTED = "documented"
+
+
+def _in_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """The texts first; then by product and version, 3.8 before 3.10."""
+    return name != DOCUMENTED, [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+NAMES = tuple(sorted((path.stem for path in _FOLDER.glob("*.toml") if path.stem != "choices"), key=_in_order))
+"""Every file of the folder is a profile, except for the catalogue of choices."""
 
 
 def load(name_or_path: str | Path) -> Profile:
@@ -45,25 +60,74 @@ def load(name_or_path: str | Path) -> Profile:
     raise BadProfile(f"there is no profile {text!r}{near(text, NAMES)}; {hint}")
 
 
-def detect(server_properties: Mapping[str, Any]) -> Profile:
-    """The profile for the broker that introduced itself like this: same product, same or nearest lower version.
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The profile for a broker, and how it was found: EXACT (its version is one of the profile), NEAREST, or TEXTS."""
 
-    A product that we do not know is held to the texts, and nobody assumes that it has quorum queues,
-    nor the time-outs that the guide describes for them.
+    profile: Profile
+    kind: str
+    how: str
+    """A sentence for people; empty where the profile was measured on just these versions."""
+
+
+def match(server_properties: Mapping[str, Any]) -> Match:
+    """The profile for the broker that introduced itself like this, and a sentence about what is not certain of it.
+
+    A version that nobody knows is examined by the nearest one of its product, lower or higher. A product that we do not
+    know is held to the texts, and nobody assumes that it has quorum queues, nor the time-outs that the guide describes
+    for them.
     """
     product = str(server_properties.get("product") or "")
-    version = _numbers(str(server_properties.get("version") or ""))
-    best: tuple[tuple[int, ...], Profile] | None = None
-    for profile in map(load, NAMES):
-        since = _numbers(profile.versions[0]) if profile.versions else ()
-        if profile.product.lower() == product.lower() and since <= version and (best is None or since > best[0]):
-            best = since, profile
-    if best and product:
-        return best[1]
-    documented = load("documented")
+    said = str(server_properties.get("version") or "")
+    version = _numbers(said)
+    known = [profile for profile in map(load, NAMES) if product and profile.product.lower() == product.lower()]
+    if not known or not version:
+        return _by_texts(product, said, bool(known))
+    exact = next((one for one in known if any(_within(version, series) for series in one.versions)), None)
+    if exact is None:
+        near = _nearest(version, known)
+        how = f"{product} {said} is not known; examined as {near.title}, the nearest"
+        return Match(near, NEAREST, f"{how}, which nobody ran either" if not near.measured else how)
+    if exact.measured:
+        return Match(exact, EXACT, "")
+    like = load(exact.interpolated_from).title
+    how = f"nobody ran {exact.title}; its profile is that of {like}, corrected by the {exact.basis}"
+    return Match(exact, EXACT, how)
+
+
+def detect(server_properties: Mapping[str, Any]) -> Profile:
+    """The profile alone."""
+    return match(server_properties).profile
+
+
+def _by_texts(product: str, version: str, known: bool) -> Match:
+    documented = load(DOCUMENTED)
     if product == OURS:
-        return documented
-    return replace(documented, queue_types=("classic",), choices={**documented.choices, "consumer_timeout": "none"})
+        return Match(documented, EXACT, "")
+    if known:
+        how = f"{product} tells no version; examined by the texts alone"
+    else:
+        how = f"{f'{product} {version}'.strip() or 'a broker without a name'} is not known; examined by the texts alone"
+    choices = {**documented.choices, "consumer_timeout": "none"}
+    return Match(replace(documented, queue_types=("classic",), choices=choices), TEXTS, how)
+
+
+def _within(version: tuple[int, ...], series: str) -> bool:
+    """Is it 4.3.6 of the series 4.3?"""
+    numbers = _numbers(series)
+    return version[:len(numbers)] == numbers
+
+
+def _nearest(version: tuple[int, ...], known: Sequence[Profile]) -> Profile:
+    """The neighbour in the order of versions that differs less; of two alike the lower one."""
+    series = sorted((_numbers(text), place) for place, profile in enumerate(known) for text in profile.versions)
+    lower = [one for one in series if one[0] < version][-1:]
+    higher = [one for one in series if one[0] > version][:1]
+    return known[min(lower + higher, key=lambda one: _distance(version, one[0]))[1]]
+
+
+def _distance(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(abs(mine - its) for mine, its in zip(one, other, strict=False))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -66,7 +66,11 @@ class QueueSemantics:
 
 @dataclass(frozen=True)
 class Profile:
-    """What one broker is held to."""
+    """What one broker is held to.
+
+    `interpolated_from`: nobody ran these versions. Their readings are those of this profile, except for what was looked
+    up in what `basis` names; empty where they were measured.
+    """
 
     name: str
     title: str
@@ -77,6 +81,8 @@ class Profile:
     choices: Mapping[str, str]
     timing_slack: float
     deviations: str | None
+    interpolated_from: str = ""
+    basis: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Features that the broker was found not to offer, each with the words of its refusal."""
     shunned: Mapping[str, str] = field(default_factory=dict)
@@ -86,6 +92,11 @@ class Profile:
     def typed(self) -> bool:
         """Does the broker know types of queues, so that a type must be asked for?"""
         return len(self.queue_types) > 1
+
+    @property
+    def measured(self) -> bool:
+        """Was a broker of these versions run?"""
+        return not self.interpolated_from
 
     def queue(self, queue_type: str) -> QueueSemantics:
         """What may be concluded for queues of this type; a type we do not know gets the weakest reading."""
@@ -118,13 +129,28 @@ def read(path: Path, library: Path) -> Profile:
         versions=fields.texts("versions"), queue_types=fields.choices("queue_types", QUEUE_TYPES),
         queues=semantics,
         choices=_choices(Fields(fields.raw("choices", {}), f"{path.name}, [choices]", BadProfile)),
-        timing_slack=fields.number("timing_slack", 1.0, 0.0), deviations=fields.text("deviations", "") or None,
+        timing_slack=fields.number("timing_slack", 1.0, 0.0), deviations=_beside(path, fields.text("deviations", "")),
+        interpolated_from=fields.text("interpolated_from", ""), basis=fields.text("basis", ""),
     )
     fields.done()
+    _with_a_basis(profile, fields, library)
     for name in profile.queue_types:
         if name not in profile.queues:
             raise fields.fail(f"lists the queue type {name} but has no [queue.{name}]")
     return profile
+
+
+def _beside(path: Path, deviations: str) -> str | None:
+    """A deviations file that a profile names lies beside it, wherever the suite is started; a name is one of ours."""
+    return str(path.parent / deviations) if deviations.endswith(".toml") else deviations or None
+
+
+def _with_a_basis(profile: Profile, fields: Fields, library: Path) -> None:
+    """A profile that nobody measured says from which one it comes, and what that rests on."""
+    if bool(profile.interpolated_from) != bool(profile.basis):
+        raise fields.fail("'interpolated_from' and 'basis' come together: which profile, and what it rests on")
+    if profile.interpolated_from and not (library / f"{profile.interpolated_from}.toml").exists():
+        raise fields.fail(f"'interpolated_from' names {profile.interpolated_from!r}, which is no profile")
 
 
 def _flattened(path: Path, library: Path, above: tuple[str, ...]) -> dict[str, object]:
@@ -144,7 +170,7 @@ def _flattened(path: Path, library: Path, above: tuple[str, ...]) -> dict[str, o
     return _merged({key: value for key, value in inherited.items() if key not in _OWN}, content)
 
 
-_OWN = ("title", "product", "versions", "deviations")
+_OWN = ("title", "product", "versions", "deviations", "interpolated_from", "basis")
 """What a profile says of itself alone, and hands down to nobody."""
 
 

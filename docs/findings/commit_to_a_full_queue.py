@@ -24,6 +24,8 @@ def answer(connection: wire.Connection, publishes: list[bytes]) -> str:
     connection.send(*publishes, wire.method(1, TX_COMMIT))
     while (found := connection.read()) is not None:
         if found[1] == TX_COMMIT_OK:
+            connection.send(wire.close(1))
+            connection.wait(wire.CHANNEL_CLOSE_OK)
             return "commit-ok"
         if found[1] == wire.CHANNEL_CLOSE:
             connection.send(wire.method(1, wire.CHANNEL_CLOSE_OK))

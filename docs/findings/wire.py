@@ -21,6 +21,8 @@ PUBLISH, DELIVER, GET, GET_OK, GET_EMPTY = (60, 40), (60, 60), (60, 70), (60, 71
 ACK, REJECT, NACK, CONFIRM, CONFIRM_OK = (60, 80), (60, 90), (60, 120), (85, 10), (85, 11)
 FLOW, FLOW_OK = (20, 20), (20, 21)
 QOS, QOS_OK = (60, 10), (60, 11)
+RETURN, RECOVER_ASYNC, RECOVER, RECOVER_OK = (60, 50), (60, 100), (60, 110), (60, 111)
+TX_SELECT, TX_SELECT_OK, TX_COMMIT, TX_COMMIT_OK = (90, 10), (90, 11), (90, 20), (90, 21)
 
 
 def short(text: str) -> bytes:
@@ -47,20 +49,27 @@ def method(channel: int, name: tuple[int, int], arguments: bytes = b"") -> bytes
     return frame(1, channel, struct.pack(">HH", *name) + arguments)
 
 
-def publish(channel: int, queue: str, body: str, mandatory: bool = False) -> bytes:
+def publish(
+    channel: int, queue: str, body: str, mandatory: bool = False, immediate: bool = False, exchange: str = "",
+) -> bytes:
     raw = body.encode()
     header = struct.pack(">HHQHB", 60, 0, len(raw), 0x1000, 2)  # delivery-mode 2: persistent
-    start = method(channel, PUBLISH, bytes(2) + short("") + short(queue) + bytes([mandatory]))
-    return start + frame(2, channel, header) + frame(3, channel, raw)
+    flags = bytes([mandatory + 2 * immediate])
+    start = method(channel, PUBLISH, bytes(2) + short(exchange) + short(queue) + flags)
+    return start + frame(2, channel, header) + (frame(3, channel, raw) if raw else b"")
 
 
 def consume(channel: int, queue: str, tag: str = "c", no_ack: bool = False) -> bytes:
     return method(channel, CONSUME, bytes(2) + short(queue) + short(tag) + bytes([2 * no_ack]) + table())
 
 
-def qos(channel: int, count: int, shared: bool = False) -> bytes:
+def qos(channel: int, count: int, shared: bool = False, size: int = 0) -> bytes:
     """`shared` is the bit called global."""
-    return method(channel, QOS, struct.pack(">IHB", 0, count, shared))
+    return method(channel, QOS, struct.pack(">IHB", size, count, shared))
+
+
+def recover(channel: int, requeue: bool = True) -> bytes:
+    return method(channel, RECOVER, bytes([requeue]))
 
 
 def cancel(channel: int, tag: str = "c") -> bytes:
@@ -92,6 +101,12 @@ def close(channel: int) -> bytes:
 def reason(arguments: bytes) -> str:
     """Reply code and text of a close."""
     return f"{struct.unpack_from('>H', arguments)[0]} {arguments[3:3 + arguments[2]].decode()}"
+
+
+def closing(found: Frame) -> str:
+    """A close in words, with the method that it names: connection.close 530 NOT_ALLOWED, (60, 20)."""
+    scope = "channel" if found[1] == CHANNEL_CLOSE else "connection"
+    return f"{scope}.close {reason(found[2])}, {struct.unpack('>HH', found[2][-4:])}"
 
 
 _CAPABILITIES = short("consumer_cancel_notify") + b"t\x01"

@@ -17,8 +17,9 @@ import jsonschema
 import pytest
 
 import conformance
-from conformance import rules
+from conformance import profiles, rules
 from conformance.cli import main
+from conformance.front.doctor import Diagnosis, told
 from conformance.front.exits import MEANING
 from conformance.front.options import TABLE, Options
 from conformance.front.session import again
@@ -85,6 +86,16 @@ def test_the_doctor_says_what_was_negotiated(broker: ReferenceBroker, capsys: py
     assert "queue types  classic, quorum\n" in said
     assert "profile      documented" in said
     assert json.loads(out(capsys, "doctor", "--format", "json", broker.url))["failed"] is None
+
+
+def test_the_doctor_says_what_is_not_certain_of_the_profile() -> None:
+    server_properties = {"product": "RabbitMQ", "version": "4.4.1"}
+    match = profiles.match(server_properties)
+    diagnosis = Diagnosis("amqp://h", profile=match.profile.name, matched=match.how)
+    lines = told(diagnosis, lambda _, text: text).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.split()[:1] == ["profile"])
+    assert lines[place].split() == ["profile", "rabbitmq-4.3"]
+    assert lines[place + 1].strip() == "RabbitMQ 4.4.1 is not known; examined as RabbitMQ 4.3, the nearest"
 
 
 @pytest.mark.rabbitmq

@@ -72,11 +72,45 @@ def test_our_own_files_are_whole_and_fit_the_schema(name: str) -> None:
         assert "docs/findings.md" in entry.evidence
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3"])
+@pytest.mark.parametrize("name", [name for name in deviations.NAMES if name.startswith("rabbitmq")])
 def test_acknowledgements_before_a_close_are_known_on_quorum_queues(name: str) -> None:
     known = {entry.rule: entry for entry in deviations.load(name)}
     assert known["ACK-018"].covers("m34 is delivered again", "quorum")
     assert not known["ACK-018"].covers("m34 is delivered again", "classic")
+
+
+def test_what_a_version_takes_over_was_not_measured_there(tmp_path: Path) -> None:
+    base = deviations.load("rabbitmq-3.10")
+    own = GOOD.replace("# ours\n", 'extends = "rabbitmq-3.10"\nwithout = ["QOS-018"]\n')
+    *under, mine = read(tmp_path, own)
+    assert [entry.rule for entry in under] == [entry.rule for entry in base if entry.rule != "QOS-018"]
+    assert not any(entry.measured for entry in under)
+    assert mine.measured
+    assert all(entry.measured for entry in base)
+    assert under[0].covers("m34 is delivered again", "quorum"), "it excuses as it does there"
+
+
+NOT_RUN = [name for name in deviations.NAMES if not all(entry.measured for entry in deviations.load(name))]
+
+
+@pytest.mark.parametrize("name", NOT_RUN)
+def test_the_text_of_a_file_that_takes_over_has_everything(tmp_path: Path, name: str) -> None:
+    assert read(tmp_path, deviations.source(name)) == deviations.load(name)
+    assert "extends" not in deviations.source(name)
+
+
+@pytest.mark.parametrize(
+    ("head", "complaint"),
+    [
+        ('extends = "rabbitmq-3.1"\n', r"extends 'rabbitmq-3\.1', which is no file of ours \(did you mean rabbitmq-3"),
+        ('extends = "rabbitmq-3.10"\nwithout = ["TAG-001"]\n',
+         "leaves out 'TAG-001', which rabbitmq-3.10 does not name"),
+        ('without = ["QOS-018"]\n', "'without' names what is not taken over; it needs 'extends'"),
+    ],
+)
+def test_what_is_wrong_with_taking_over_is_named(tmp_path: Path, head: str, complaint: str) -> None:
+    with pytest.raises(deviations.BadDeviations, match=rf"ours\.toml: {complaint}"):
+        read(tmp_path, head + GOOD)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +150,7 @@ def test_a_queue_type_that_the_rule_knows_nothing_of_is_refused(tmp_path: Path) 
 
 
 def test_an_unknown_name_is_told_what_is_known() -> None:
-    with pytest.raises(deviations.BadDeviations, match=r"no deviations 'rabbitmq-4'.*one of rabbitmq-3\.10, "):
+    with pytest.raises(deviations.BadDeviations, match=r"no deviations 'rabbitmq-4'.*one of lavinmq-2\.9, "):
         deviations.load("rabbitmq-4")
     with pytest.raises(deviations.BadDeviations, match=r"nowhere\.toml: there is no such file"):
         deviations.load("nowhere.toml")

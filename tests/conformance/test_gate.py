@@ -108,6 +108,21 @@ def test_an_entry_of_a_race_is_never_stale_and_may_yet_drift() -> None:
     assert any("drifted" in reason for reason in decision.reasons)
 
 
+def test_an_entry_that_was_measured_on_another_version_closes_nothing_by_itself() -> None:
+    entry = deviation(measured=False)
+    assert decide(rule("held"), known=(entry,)).open
+    assert gate.excuse((entry,), "ACK-002", "m1 stays", "classic") == 0, "what happens there all the same is excused"
+    drifted = decide(rule("broken", "ACK-002", "must", case("tag 3 vanished")), known=(entry,))
+    assert not drifted.open
+    assert "is broken" in only_reason(drifted), "broken in another way is broken"
+
+
+def test_no_run_is_said_to_have_met_a_race_that_nobody_saw_on_its_version() -> None:
+    race = deviation(intermittent=True)
+    assert Known((race,)).race("ACK-002", ("classic",)) is race
+    assert Known((replace(race, measured=False),)).race("ACK-002", ("classic",)) is None
+
+
 def test_an_entry_is_not_stale_where_its_queue_type_was_not_exercised() -> None:
     entry = deviation(rule="ACK-013", queue_types=("quorum",))
     assert decide(rule("held", "ACK-013"), known=(entry,)).open

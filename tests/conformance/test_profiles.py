@@ -24,21 +24,66 @@ SCHEMA = json.loads((ROOM / "schemas" / "profile.json").read_text(encoding="utf-
         ("RabbitMQ", "3.8.9", "rabbitmq-3.8"),
         ("RabbitMQ", "3.9.29", "rabbitmq-3.8"),
         ("RabbitMQ", "3.10.8", "rabbitmq-3.10"),
-        ("RabbitMQ", "3.13.7-rc.1", "rabbitmq-3.10"),
+        ("RabbitMQ", "3.11.28", "rabbitmq-3.11"),
+        ("RabbitMQ", "3.13.7-rc.1", "rabbitmq-3.13"),
         ("RabbitMQ", "4.0.5", "rabbitmq-4.0"),
-        ("RabbitMQ", "4.2.9+4.g1234567", "rabbitmq-4.0"),
+        ("RabbitMQ", "4.2.9+4.g1234567", "rabbitmq-4.2"),
         ("RabbitMQ", "4.3.6", "rabbitmq-4.3"),
         ("rabbitmq", "4.10.0", "rabbitmq-4.3"),
         ("RabbitMQ", "5", "rabbitmq-4.3"),
-        ("RabbitMQ", "3.7.28", "documented"),
+        ("RabbitMQ", "3.7.28", "rabbitmq-3.8"),
         ("RabbitMQ", "", "documented"),
-        ("LavinMQ", "2.9.0-24-g044c24158", "lavinmq-2"),
+        ("LavinMQ", "2.9.0-24-g044c24158", "lavinmq-2.9"),
+        ("LavinMQ", "2.3.0", "lavinmq-2.9"),
         ("amqp-conformance reference", "0.1.0", "documented"),
         ("", "4.0.0", "documented"),
     ],
 )
 def test_a_broker_gets_the_profile_of_its_product_and_version(product: str, version: str, expected: str) -> None:
     assert profiles.detect({"product": product, "version": version}).name == expected
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "kind", "how"),
+    [
+        ("RabbitMQ", "4.3.6", profiles.EXACT, ""),
+        ("amqp-conformance reference", "0.1.0", profiles.EXACT, ""),
+        ("RabbitMQ", "4.4.1", profiles.NEAREST, "RabbitMQ 4.4.1 is not known; examined as RabbitMQ 4.3, the nearest"),
+        ("RabbitMQ", "3.9.1", profiles.NEAREST, "RabbitMQ 3.9.1 is not known; examined as RabbitMQ 3.8, the nearest"),
+        ("RabbitMQ", "3.14.0", profiles.NEAREST,
+         "RabbitMQ 3.14.0 is not known; examined as RabbitMQ 3.13, the nearest, which nobody ran either"),
+        ("RabbitMQ", "3.7.28", profiles.NEAREST, "RabbitMQ 3.7.28 is not known; examined as RabbitMQ 3.8, the nearest"),
+        ("RabbitMQ", "4.1.8", profiles.EXACT,
+         "nobody ran RabbitMQ 4.1; its profile is that of RabbitMQ 4.0, corrected by the "
+         "sources of 4.1.8 beside 4.0.5: rabbit_fifo, rabbit_fifo_client, rabbit_channel, rabbit_limiter"),
+        ("RabbitMQ", "", profiles.TEXTS, "RabbitMQ tells no version; examined by the texts alone"),
+        ("Unheard Of", "1", profiles.TEXTS, "Unheard Of 1 is not known; examined by the texts alone"),
+        ("", "", profiles.TEXTS, "a broker without a name is not known; examined by the texts alone"),
+    ],
+)
+def test_what_is_not_certain_of_a_profile_is_said(product: str, version: str, kind: str, how: str) -> None:
+    match = profiles.match({"product": product, "version": version})
+    assert (match.kind, match.how) == (kind, how)
+    assert match.profile == profiles.detect({"product": product, "version": version})
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "except_for"),
+    [
+        ("rabbitmq-3.11", "rabbitmq-3.10", {}),
+        ("rabbitmq-3.12", "rabbitmq-3.10", {"timeout_of_queue": "heeded", "delivery_counters": "redelivered"}),
+        ("rabbitmq-3.13", "rabbitmq-3.10", {"timeout_of_queue": "heeded", "delivery_counters": "redelivered"}),
+        ("rabbitmq-4.1", "rabbitmq-4.0", {}),
+        ("rabbitmq-4.2", "rabbitmq-4.0", {}),
+    ],
+)
+def test_a_version_that_nobody_ran_is_like_its_neighbour(name: str, base: str, except_for: dict[str, str]) -> None:
+    profile, measured = profiles.load(name), profiles.load(base)
+    assert not profile.measured
+    assert measured.measured
+    assert (profile.interpolated_from, profile.queues) == (base, measured.queues)
+    assert profile.choices == {**measured.choices, **except_for}
+    assert not any(entry.measured for entry in deviations.load(str(profile.deviations)))
 
 
 def test_a_broker_that_says_nothing_of_itself_is_held_to_the_texts() -> None:
@@ -94,7 +139,9 @@ def test_classic_queues_are_read_alike_everywhere() -> None:
     [
         ("rabbitmq-3.8", "returns-first", "returns-first", "returns-first"),
         ("rabbitmq-3.10", "tail", "returns-first", "tail"),
+        ("rabbitmq-3.13", "tail", "returns-first", "tail"),
         ("rabbitmq-4.0", "returns-first", "returns-first", "tail"),
+        ("rabbitmq-4.2", "returns-first", "returns-first", "tail"),
         ("rabbitmq-4.3", "returns-first", "returns-first", "returns-first"),
     ],
 )
@@ -127,7 +174,7 @@ def test_nobody_asks_a_stranger_for_time_outs() -> None:
     of_timeouts = [rule for rule in rules.CATALOGUE.values() if rule.family == "TMO"]
     assert all(rule.ruled_out(stranger.choices) for rule in of_timeouts)
     assert not all(rule.ruled_out(ours.choices) for rule in of_timeouts)
-    assert profiles.load("lavinmq-2").queue_types == ("classic",)
+    assert profiles.load("lavinmq-2.9").queue_types == ("classic",)
     assert set(rules.QUEUE_TYPES) == set(profiles.load("rabbitmq-4.3").queue_types)
 
 
@@ -155,6 +202,14 @@ def test_a_profile_of_ones_own_states_only_what_differs(tmp_path: Path) -> None:
     assert (mine.product, mine.versions, mine.deviations) == ("", (), None), "what a profile says of itself stays there"
 
 
+def test_a_profile_of_ones_own_finds_its_deviations_beside_it(tmp_path: Path) -> None:
+    text = 'extends = "documented"\ntitle = "Ours"\ndeviations = '
+    (tmp_path / "known.toml").write_text("# nothing yet\n", encoding="utf-8")
+    assert own(tmp_path, text + '"known.toml"').deviations == str(tmp_path / "known.toml")
+    assert deviations.load(str(tmp_path / "known.toml")) == ()
+    assert own(tmp_path, text + '"rabbitmq-4.3"').deviations == "rabbitmq-4.3"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -172,6 +227,10 @@ def test_a_profile_of_ones_own_states_only_what_differs(tmp_path: Path) -> None:
          r"\[queue.quorum\]: 'closeok_sync' is 'maybe'"),
         ('extends = "documented"\ntitle = "x"\n[queue.classic]\ncancelok_ends = "yes"',
          r"\[queue.classic\]: 'cancelok_ends' must be true or false, not 'yes'"),
+        ('extends = "documented"\ntitle = "x"\ninterpolated_from = "rabbitmq-3.10"',
+         "'interpolated_from' and 'basis' come together"),
+        ('extends = "documented"\ntitle = "x"\nbasis = "y"\ninterpolated_from = "rabbitmq-3"',
+         "'interpolated_from' names 'rabbitmq-3', which is no profile"),
         ('extends = ["a"]\ntitle = "x"', "'extends' must be the name of one other profile"),
         ("title = \n", "mine.toml: .*line 1"),
     ],
@@ -190,7 +249,7 @@ def test_a_queue_type_needs_its_readings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["rabbitmq-3.1", "nope"])
 def test_an_unknown_name_is_told_what_is_known(name: str) -> None:
-    with pytest.raises(profiles.BadProfile, match=f"no profile '{name}'.*known are documented, rabbitmq-3.8"):
+    with pytest.raises(profiles.BadProfile, match=f"no profile '{name}'.*known are documented, lavinmq-2.9"):
         profiles.load(name)
 
 

@@ -104,4 +104,6 @@ def test_the_page_of_versions_tells_each_deviation_once() -> None:
     page = compatibility.page()
     assert "| [TMO-012](rules.md#tmo-012--settling-what-timed-out-revives-the-consumer)" in page
     assert page.count("- [TMO-012]") == 1
-    assert "Nobody has looked for deviations yet." in page.partition("### LavinMQ 2")[2][:80]
+    assert "[ACK-008]" in page.partition("### LavinMQ 2.9")[2][:80]
+    assert "### RabbitMQ 3.12" not in page
+    assert "| RabbitMQ 3.12 | RabbitMQ 3.10 | `timeout_of_queue = heeded`; " in page

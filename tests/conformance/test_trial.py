@@ -54,7 +54,8 @@ def test_when_the_time_is_up_there_is_no_story_and_a_reason(monkeypatch: pytest.
 def test_the_right_broker_speaks_the_dialect_that_was_asked_for() -> None:
     finding = Finding("TMO-002", "h", 1, "a", "basic.cancel")
     assert trial.right(finding, load("rabbitmq-4.3")) == "rabbitmq-4.3"
-    assert trial.right(finding, load("lavinmq-2")) == "documented"
+    assert trial.right(finding, load("lavinmq-2.9")) == "documented"
+    assert trial.right(finding, load("rabbitmq-4.2")) == "rabbitmq-4.0", "the dialect of the version it is taken from"
 
 
 def test_what_the_dialect_does_as_well_is_compared_with_what_the_texts_say() -> None:

@@ -57,10 +57,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("announced", ["notify=1", "notify=true", "beside"])
-def test_only_the_boolean_counts(play, announced: str) -> None:
+def test_only_the_boolean_counts(play, announced: str, tmp_path) -> None:
     start = f"0 < start notify \n 0 > start-ok {announced} \n"
     assert play(start + Q + GONE + NOTICE).broken == ["CAN-001", "CAN-004"]
-    assert play(start + Q + GONE + NOTICE, "lavinmq-2").broken == []
+    tells_all = tmp_path / "tells-all.toml"
+    tells_all.write_text('extends = "documented"\ntitle = "x"\n[choices]\ncancel_notice = "everybody"\n', "utf-8")
+    assert play(start + Q + GONE + NOTICE, str(tells_all)).broken == []
 
 
 @pytest.mark.parametrize("race", [
