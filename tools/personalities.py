@@ -207,11 +207,12 @@ def figures(runs: Sequence[Run], strangers: Sequence[Personality], wishes: Wishe
 
 def line(number: int, total: int, run: Run, compared: Compared) -> str:
     """The progress of a campaign, one stranger a line."""
-    if run.how != "judged":
-        return f"{number}/{total} {run.personality}: {run.how} after {run.seconds:.0f} s, {run.last_words[:160]}"
-    wrong = "; ".join(f"{one.rule} wrongly {one.what}" for one in compared.wrong)
-    return (f"{number}/{total} {run.personality}: {run.seconds:.0f} s, {compared.judged} judged, "
-            f"{len(compared.found)} found, {len(compared.missed)} not seen" + (f"; {wrong}" if wrong else ""))
+    parts = [
+        f"{number}/{total} {run.personality}: {run.seconds:.0f} s", f"{compared.judged} judged",
+        f"{len(compared.found)} found", f"{len(compared.missed)} not seen",
+        *(f"{one.rule} wrongly {one.what}" for one in compared.wrong),
+    ]
+    return ", ".join(parts if run.how == "judged" else [*parts, f"{run.how}: {run.last_words[:160]}"])
 
 
 def words(document: dict[str, Any]) -> list[str]:
