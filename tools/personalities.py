@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from reference_broker.personalities import PERSONALITIES, Personality, drawn
+from reference_broker.personalities import PERSONALITIES, Personality, drawn, personality
 from tools.truth import Compared, How, Run, Said, compare, said, tally
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +39,8 @@ INTERRUPT = 10.0
 STARTS = 20.0
 """Seconds in which a broker has to listen."""
 DONE, INTERRUPTED = 0, 130
+GIVEN_UP = (2, 3, 4)
+"""Exit codes of a run that says that it could not examine the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Wishes:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     wishes = Wishes(options.depth, options.bound or BOUNDS[options.depth], options.kept, tuple(options.argument))
-    strangers = [one for one in chosen(options.runs, options.seed) if fnmatchcase(one.name, options.only)]
+    named = [personality(one) for one in options.name] or chosen(options.runs, options.seed)
+    strangers = [one for one in named if fnmatchcase(one.name, options.only)]
     runs: list[Run] = []
     code = DONE
     try:
@@ -64,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Interrupted. What is done is kept; the same command carries on.", file=sys.stderr)
         code = INTERRUPTED
     document = figures(runs, strangers, wishes)
-    if options.only == "*" and code == DONE:
+    if options.only == "*" and not options.name and code == DONE:
         FIGURES.parent.mkdir(exist_ok=True)
         FIGURES.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print("\n".join(words(document)))
@@ -77,6 +80,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the first of those (default: %(default)s)")
     parser.add_argument("--depth", choices=BOUNDS, default="smoke")
     parser.add_argument("--bound", type=float, metavar="SECONDS", help="of one run (default: by depth)")
+    parser.add_argument("--name", action="append", default=[], help="only this one, or these traits (TRAIT+TRAIT)")
     parser.add_argument("--only", metavar="GLOB", default="*", help="of those, who are called so; writes no figures")
     parser.add_argument("--fresh", action="store_true", help="play again what has been played")
     parser.add_argument("--kept", type=Path, default=KEPT, metavar="DIR", help="where runs are kept (%(default)s)")
@@ -123,8 +127,15 @@ def play(stranger: Personality, wishes: Wishes) -> Run:
     seconds = round(time.monotonic() - begin, 1)
     last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
     results = document(out)
-    how: How = "judged" if results is not None and code is not None else "hung" if code is None else "aborted"
-    return Run(stranger.name, names, how, code, seconds, said(results) if results is not None else {}, last)
+    became = how(code, results is not None, stranger.breaks_down)
+    return Run(stranger.name, names, became, code, seconds, said(results) if results is not None else {}, last)
+
+
+def how(code: int | None, results: bool, breaks_down: bool) -> How:
+    """`code` is None for a run that was killed. Only a broker that breaks down may be given up."""
+    if code is None:
+        return "hung"
+    return "judged" if results and (code not in GIVEN_UP or breaks_down) else "aborted"
 
 
 class BrokerFailed(Exception):

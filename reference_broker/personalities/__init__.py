@@ -42,6 +42,11 @@ class Personality:
         return together(one.truth for one in self.traits)
 
     @property
+    def breaks_down(self) -> bool:
+        """Is there a moment after which nothing can be said of it?"""
+        return "*" in self.truth.hides
+
+    @property
     def connections(self) -> int | None:
         """After how many the broker is gone; None: never."""
         return min((one.connections for one in self.traits if one.connections is not None), default=None)
@@ -79,11 +84,13 @@ PERSONALITIES: Mapping[str, Personality] = {name: of(name, traits.split()) for n
 
 
 def personality(called: str | int) -> Personality:
-    """The one of this name, or the one that this seed draws. Raises UnknownPersonality."""
+    """The one of this name, or that this seed draws, or with these traits (TRAIT+TRAIT). Raises UnknownPersonality."""
     if isinstance(called, int) or called.isdecimal():
         return drawn(int(called))
+    if all(name in TRAITS for name in called.split("+")):
+        return of(called, called.split("+"))
     if called not in PERSONALITIES:
-        near = get_close_matches(called, PERSONALITIES, n=3)
+        near = get_close_matches(called, [*PERSONALITIES, *TRAITS], n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "names are like minimalist, seeds are numbers"
         raise UnknownPersonality(f"no personality is called '{called}'; {hint}")
     return PERSONALITIES[called]

@@ -101,3 +101,9 @@ def test_what_was_measured_is_read_from_where_the_campaign_leaves_it(tmp_path: P
     assert strangers_page.figures(tmp_path / "none.json") is None
     (tmp_path / "some.json").write_text(json.dumps(figures()))
     assert strangers_page.figures(tmp_path / "some.json") == figures()
+
+
+def test_only_a_broker_that_breaks_down_may_be_given_up() -> None:
+    assert personalities.how(None, True, False) == "hung"
+    assert [personalities.how(code, True, False) for code in (0, 1, 2, 3, 4)] == ["judged"] * 2 + ["aborted"] * 3
+    assert [personalities.how(3, results, True) for results in (True, False)] == ["judged", "aborted"]
