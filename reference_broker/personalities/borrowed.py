@@ -35,8 +35,8 @@ MAY: Mapping[str, str] = {
     "mode.discard-requeues": "RQ-011 ACK-0* AUTO-006",
     "mode.auto-ack-settleable": "MODE-003",
     # settlements
-    "settle.multiple-skips-gets": "ACK-002 ACK-005 ACK-006 ACK-011",
-    "settle.crosses-channels": "ACK-006 ACK-007 ACK-008 ACK-011 ERR-003 RQ-011",
+    "settle.multiple-skips-gets": "ACK-002 ACK-005 ACK-006 ACK-011 ACK-018 ERR-001 MODE-005",
+    "settle.crosses-channels": "ACK-006 ACK-007 ACK-008 ACK-011 ERR-003 RQ-011 MODE-001",
     "settle.zero-is-unknown": "ACK-008 ACK-011 ACK-014",
     "settle.zero-on-empty-refused": "ACK-006 ACK-011 ACK-014",
     "settle.nack-zero-on-empty-refused": "ACK-006 ACK-011",
@@ -50,7 +50,8 @@ MAY: Mapping[str, str] = {
     "settle.cancel-requeues": "MODE-001 RQ-011 QOS-019 QOS-020 ACK-001",
     "settle.deleted-queue-crashes": "CAN-012",
     # errors
-    "errors.double-ack-accepted": "ACK-010 TX-001 TMO-016",
+    # accepts every tag up to the last: that an old one, or an automatic one, is unknown is said by others as well
+    "errors.double-ack-accepted": "ACK-010 TX-001 TMO-016 TAG-008 MODE-006 RQ-014",
     "errors.unknown-tag-is-404": UNKNOWN_TAG,
     "errors.unknown-tag-is-hard": f"{UNKNOWN_TAG} AUTO-004 ERR-005 ERR-006 ERR-007 ERR-008 ERR-011",
     "errors.names-no-method": "CAN-018 QOS-023 QOS-025 CNF-019",
@@ -60,7 +61,6 @@ MAY: Mapping[str, str] = {
     "errors.unopened-ignored": "",
     "errors.unopened-is-soft": "",
     "errors.reopen-keeps-prefetch": "QOS-028",
-    "errors.checked-late": "ERR-006",
     "errors.not-implemented-is-soft": "QOS-023 QOS-025",
     "errors.consumer-tag-reusable": "CAN-018",
     # the order of what returns, and whether it does

@@ -90,13 +90,13 @@ def refuse(hard: bool, *methods: type[codec.Method], withdrawn: str = "") -> Cal
 
 def refused_method(
     name: str, methods: tuple[type[codec.Method], ...], withdrawn: str = "", breaks: str = "", may: str = "",
-    hides: str = "", about: str = "",
+    may_softly: str = "", hides: str = "", about: str = "",
 ) -> None:
     """Two traits: as an error of the connection, as the code is, and as one of the channel."""
-    for hard, where in ((True, "connection"), (False, "channel")):
+    for hard, where, more in ((True, "connection", ""), (False, "channel", may_softly)):
         changes(
             TRAITS, f"refused.{name}-by-{where}", f"{name} is answered with {where}.close 540",
-            breaks=breaks, may=may, hides=hides, about=about or f"method:{name}",
+            breaks=breaks, may=f"{may} {more}", hides=hides, about=about or f"method:{name}",
         )(refuse(hard, *methods, withdrawn=withdrawn))
 
 
@@ -106,7 +106,8 @@ refused_method("tx.select", (m.TxSelect, m.TxCommit, m.TxRollback), may="TX-004 
 refused_method("confirm.select", (m.ConfirmSelect,), "publisher_confirms", may="CNF-016",
                hides=f"{OF_CONFIRMS} RQ-011", about="confirms")
 refused_method("basic.nack", (m.BasicNack,), "basic.nack", hides=OF_NACK, about="nack")
-refused_method("basic.recover", (m.BasicRecover,), breaks="RQ-014", about="recover")
+# ERR-009 names recover without requeue, and wants the connection closed.
+refused_method("basic.recover", (m.BasicRecover,), breaks="RQ-014", may_softly="ERR-009", about="recover")
 refused_method("basic.recover-async", (m.BasicRecoverAsync,), breaks="RQ-014", about="recover-async")
 refused_method("exchange.bind", (m.ExchangeBind, m.ExchangeUnbind), "exchange_exchange_bindings")
 refused_method("channel.flow", (m.ChannelFlow,))
