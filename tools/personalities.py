@@ -6,6 +6,7 @@ Every personality that has a name, and N that are drawn, are each a process of t
 line examines them as anybody would, and is killed where it does not end in its bound. What it said is kept, one file a
 stranger, so that an interrupted campaign carries on, and a truth that is put right is told without playing again. The
 figures go to build/personalities.json, of which docs/trust.md is made. Nothing that happens to one run ends the others.
+The exit code is 1 where a goal is missed (see `truth.sound`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from reference_broker.personalities import PERSONALITIES, Personality, drawn, personality
-from tools.truth import Compared, How, Run, Said, compare, said, tally
+from tools.truth import Compared, How, Run, Said, compare, said, sound, tally
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = Path("build") / "personalities.json"
@@ -38,7 +39,7 @@ INTERRUPT = 10.0
 """Seconds in which an interrupted run may still say what it knows. It has hung all the same."""
 STARTS = 20.0
 """Seconds in which a broker has to listen."""
-DONE, INTERRUPTED = 0, 130
+DONE, GATE_CLOSED, INTERRUPTED = 0, 1, 130
 GIVEN_UP = (2, 3, 4)
 """Exit codes of a run that says that it could not examine the broker."""
 
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         FIGURES.parent.mkdir(exist_ok=True)
         FIGURES.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print("\n".join(words(document)))
-    return code
+    return code if code != DONE or sound(document) else GATE_CLOSED
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

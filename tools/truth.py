@@ -82,6 +82,17 @@ def compare(run: Run, truth: Truth) -> Compared:
     return Compared(tuple(wrong), judged, tuple(found), tuple(missed))
 
 
+ACCUSED_AT_MOST, HELD_AT_MOST = 0.005, 0.02
+"""Goals: shares of the rules judged."""
+
+
+def sound(figures: Mapping[str, Any]) -> bool:
+    """Are the goals met: none hung, none given up, few verdicts wrong?"""
+    judged = figures["rules_judged"]
+    few = (figures["wrongly_accused"] <= ACCUSED_AT_MOST * judged and figures["wrongly_held"] <= HELD_AT_MOST * judged)
+    return few and not figures["hung"] and not figures["aborted"]
+
+
 def tally(runs: Sequence[Run], compared: Iterable[Compared]) -> dict[str, Any]:
     """The figures of a campaign, and everything that was wrong."""
     compared = list(compared)

@@ -24,6 +24,8 @@ TRAITS: Mapping[str, Trait] = {one.name: one for family in FAMILIES for one in f
 """In the order in which they are applied: those that start from the honest part come first."""
 PRODUCT, VERSION = "Stranger", "1"
 FEWEST, MOST = 3, 8
+FRAIL = 1 / 3
+"""The share of those drawn that may have a trait by which they break down."""
 
 
 class UnknownPersonality(ValueError):
@@ -44,7 +46,7 @@ class Personality:
     @property
     def breaks_down(self) -> bool:
         """Is there a moment after which nothing can be said of it?"""
-        return "*" in self.truth.hides
+        return any(one.breaks_down for one in self.traits)
 
     @property
     def connections(self) -> int | None:
@@ -71,10 +73,11 @@ def meet(one: Trait, other: Trait) -> bool:
 
 
 def drawn(seed: int) -> Personality:
-    """Three to eight traits that may meet, by this seed."""
+    """Three to eight traits that may meet, by this seed. Few break down, for of those the less can be said."""
     chance = random.Random(seed)
-    most, chosen = chance.randint(FEWEST, MOST), list[Trait]()
-    for one in chance.sample(list(TRAITS.values()), len(TRAITS)):
+    most, lasts, chosen = chance.randint(FEWEST, MOST), chance.random() > FRAIL, list[Trait]()
+    pool = [one for one in TRAITS.values() if not (lasts and one.breaks_down)]
+    for one in chance.sample(pool, len(pool)):
         if len(chosen) < most and all(meet(one, other) for other in chosen):
             chosen.append(one)
     return of(str(seed), (one.name for one in chosen))

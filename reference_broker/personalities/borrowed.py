@@ -41,7 +41,8 @@ MAY: Mapping[str, str] = {
     "settle.zero-on-empty-refused": "ACK-006 ACK-011 ACK-014",
     "settle.nack-zero-on-empty-refused": "ACK-006 ACK-011",
     "settle.zero-single-ignored": "ERR-002",
-    "settle.nack-ignores-multiple": "ACK-003 ACK-006 ACK-008 ACK-010 RQ-002 RQ-011 QOS-012 QOS-013 ERR-005",
+    "settle.nack-ignores-multiple": "ACK-003 ACK-006 ACK-008 ACK-010 ACK-018 MODE-005 RQ-002 RQ-011 QOS-012 QOS-013 "
+                                    "ERR-001 ERR-005",
     "settle.reject-never-requeues": "RQ-0* ACK-019 QOS-018 AUTO-010",
     "settle.reject-always-requeues": "RQ-011 ACK-019",
     "settle.stale-multiple-accepted": "ERR-001 ERR-002 ERR-003 ERR-005 ACK-011 TAG-009 TX-001",

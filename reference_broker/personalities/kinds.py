@@ -78,6 +78,10 @@ class Trait:
     """Is it a mutant, which starts from the honest part?"""
     connections: int | None = None
 
+    @property
+    def breaks_down(self) -> bool:
+        return "*" in self.truth.hides
+
 
 def changes(
     family: list[Trait], name: str, says: str, *, breaks: str = "", may: str = "", hides: str = "", about: str = "",

@@ -111,6 +111,16 @@ def test_in_time_every_trait_is_drawn():
     assert {one.name for seed in range(2000) for one in drawn(seed).traits} == set(TRAITS)
 
 
+def test_some_of_those_drawn_break_down_and_most_do_not():
+    frail = sum(drawn(seed).breaks_down for seed in range(400))
+    assert 20 <= frail <= 120
+
+
+def test_traits_can_be_put_together_by_name():
+    one = personality("redelivered.always+tags.start-at-zero")
+    assert [trait.name for trait in one.traits] == ["tags.start-at-zero", "redelivered.always"]
+
+
 def test_an_unknown_name_is_told_with_its_neighbours():
     with pytest.raises(UnknownPersonality, match="'minimalst'; did you mean minimalist"):
         personality("minimalst")

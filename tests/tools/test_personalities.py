@@ -34,7 +34,7 @@ def test_a_stranger_is_examined_to_the_end_and_judged_rightly(name: str, tmp_pat
 
 def test_what_is_played_is_kept_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     monkeypatch.setattr(personalities, "suite", lambda url, wishes: (3, "", f"said something\nno broker at {url}"))
-    assert personalities.main(["--name", "pedant", "--kept", str(tmp_path)]) == 0
+    assert personalities.main(["--name", "pedant", "--kept", str(tmp_path)]) == 1, "who is given up misses a goal"
     told = capsys.readouterr().out
     assert told.startswith("1/1 pedant: ")
     assert "aborted: no broker at amqp://" in told

@@ -10,7 +10,7 @@ from conformance.front import strangers_page
 from reference_broker.personalities import PERSONALITIES, of
 from reference_broker.personalities.kinds import Truth
 from tools import personalities
-from tools.truth import Run, Said, Wrong, compare, said, tally
+from tools.truth import Run, Said, Wrong, compare, said, sound, tally
 
 TRUTH = Truth(frozenset({"ACK-001", "ACK-002"}), frozenset({"RQ-*"}), frozenset({"TMO-*", "ACK-002"}))
 
@@ -107,3 +107,10 @@ def test_only_a_broker_that_breaks_down_may_be_given_up() -> None:
     assert personalities.how(None, True, False) == "hung"
     assert [personalities.how(code, True, False) for code in (0, 1, 2, 3, 4)] == ["judged"] * 2 + ["aborted"] * 3
     assert [personalities.how(3, results, True) for results in (True, False)] == ["judged", "aborted"]
+
+
+def test_the_goals_are_shares_of_what_was_judged() -> None:
+    fine = {"rules_judged": 1000, "wrongly_accused": 5, "wrongly_held": 20, "hung": 0, "aborted": 0}
+    assert sound(fine)
+    for name, value in {"wrongly_accused": 6, "wrongly_held": 21, "hung": 1, "aborted": 1}.items():
+        assert not sound({**fine, name: value}), name
