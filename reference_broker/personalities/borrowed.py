@@ -47,7 +47,7 @@ MAY: Mapping[str, str] = {
     "settle.reject-always-requeues": "RQ-011 ACK-019",
     "settle.stale-multiple-accepted": "ERR-001 ERR-002 ERR-003 ERR-005 ACK-011 TAG-009 TX-001",
     "settle.multiple-refuses-gaps": "ACK-002 ACK-011 QOS-012 QOS-019",
-    "settle.answers-ack": "CNF-0* TAG-010",
+    "settle.answers-ack": "CNF-0* TAG-002 TAG-010",
     "settle.cancel-requeues": "MODE-001 RQ-011 QOS-019 QOS-020 ACK-001",
     "settle.deleted-queue-crashes": "CAN-012",
     # errors
@@ -89,7 +89,7 @@ MAY: Mapping[str, str] = {
     "cancel.notifies-twice": "CAN-008",
     "cancel.closes-the-deaf": "CAN-011",
     "cancel.unknown-tag-refused": "",
-    "cancel.answered-only": "CAN-013 CAN-014 AUTO-008",
+    "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008",
     "cancel.nowait-answered": "",
     "cancel.client-answer-crashes": "",
     "cancel.second-replaces-first": "ERR-009",

@@ -129,10 +129,12 @@ changes(
     about="crash transactions",
 )(crashing(m.BasicAck, m.BasicNack, when=lambda channel, method: (
     channel.transaction is not None and everything(channel, method))))
-# A reject is to have the effect of a nack (ACK-012), to settle one delivery (ACK-019) and to remove or return it.
+# A reject is to have the effect of a nack (ACK-012), to settle one delivery (ACK-019) and to remove or return it. What
+# settling unknown tags brings is said of each method that settles.
 changes(
     TRAITS, "crash.reject", "basic.reject closes the connection with 541", breaks="ACK-012 ACK-019",
-    may="ACK-009 ACK-013 MODE-005 MODE-006 ERR-001 ERR-002 ERR-003 RQ-* QOS-010 QOS-018 QOS-019 TMO-*",
+    may="ACK-009 ACK-013 ACK-017 MODE-005 MODE-006 ERR-001 ERR-002 ERR-003 ERR-004 RQ-* QOS-010 QOS-018 QOS-019 "
+        "TAG-009 TMO-*",
     hides="RQ-* MODE-005 QOS-018 ACK-009", about="crash",
 )(crashing(m.BasicReject, when=lambda channel, method: True))
 
