@@ -60,7 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     strangers = [one for one in named if fnmatchcase(one.name, options.only)]
     runs: list[Run] = []
     code = DONE
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # nothing of ours is to outlive us
     try:
         for number, stranger in enumerate(strangers, 1):
             runs.append(examined(stranger, wishes, fresh=options.fresh))
@@ -242,4 +241,5 @@ def words(document: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # nothing of ours is to outlive us
     sys.exit(main())
