@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality native test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash clean
+.PHONY: screenshots help setup conformance equality native test-cluster captures matrix repeat test test-unit trust lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -28,6 +28,10 @@ trust: setup  ## how many wrong brokers are found, and how often a right one is 
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	@AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m conformance.front.trust; code=$$?; \
 	$(PY) -m conformance.front.trust_page; exit $$code
+
+personalities: setup  ## are strangers judged rightly? brokers that deviate in many ways at once, RUNS=2000 drawn ones too; SEED=1 DEPTH=smoke
+	@$(PY) -m tools.personalities --runs $(or $(RUNS),0) --seed $(or $(SEED),0) --depth $(if $(filter file,$(origin DEPTH)),smoke,$(DEPTH)); code=$$?; \
+	$(PY) -m conformance.front.trust_page --strangers; exit $$code
 
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -m "not rabbitmq and not spark"

@@ -21,6 +21,7 @@ from reference_broker.freedom import LIBERTIES
 from reference_broker.limits import SMALLEST_FRAME_MAX, Limits
 from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.origin import is_loopback
+from reference_broker.personalities import PERSONALITIES, UnknownPersonality, personality
 from reference_broker.server import Server
 from reference_broker.store.keeper import SYNCS, Store, Unusable
 from reference_broker.store.segments import SEGMENT_OCTETS
@@ -76,8 +77,10 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
         help="begin another file of the log after as much (default: %(default)s)",
     )
     security(parser)
+    parser.add_argument("--personality", metavar="NAME|SEED", help="deviate in several ways at once, as strangers do")
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
     parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
+    parser.add_argument("--list-personalities", action="store_true", help="print those with names, and their traits")
     parser.add_argument("--product", metavar="NAME", help="introduce yourself as this (default: the dialect's)")
     parser.add_argument("--version", nargs="?", const="", metavar="VERSION",
                         help="and of this version (default: the dialect's); without a value: print our own and exit")
@@ -121,17 +124,19 @@ def user(text: str) -> tuple[str, str]:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    """Until SIGINT or SIGTERM. Raises CannotListen, BadTls, Unusable and UnknownMutant."""
+    """Until SIGINT or SIGTERM. Raises CannotListen, BadTls, Unusable, UnknownMutant and UnknownPersonality."""
     secure = tls(options)
     store = Store.open(options.data, options.sync, options.segment_octets) if options.data is not None else None
+    stranger = personality(options.personality) if options.personality is not None else None
     core = make_core(
         mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
         users=dict(options.user), limits=Limits(
             frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat,
             max_message=options.max_message_size, memory=options.memory or int(0.4 * installed_memory()),
-        ), store=store, product=options.product, version=options.version,
+        ), store=store, product=options.product, version=options.version, personality=stranger,
     )
-    server = Server(core, "elastic" if options.http is not None else "real")
+    connections = stranger.connections if stranger is not None else None
+    server = Server(core, "elastic" if options.http is not None else "real", connections)
     if store is not None:
         print(f"reference-broker: {store.attach(server, keep_users=bool(options.user))}", file=sys.stderr, flush=True)
     stop = asyncio.Event()
@@ -140,7 +145,7 @@ async def serve(options: argparse.Namespace) -> None:
     hosts = options.host or [HOST]
     who = "guest:guest@" if not options.user else ""
     taken = await everywhere(server.listen, hosts, options.port)
-    control = Control(server, remaking(core, store)) if options.http is not None else None
+    control = Control(server, remaking(core, store, stranger)) if options.http is not None else None
     if control is not None:
         for place in await everywhere(control.listen, hosts, options.http):
             print(f"management on http://{who}{place}", flush=True)
@@ -149,6 +154,8 @@ async def serve(options: argparse.Namespace) -> None:
             print(f"listening on amqps://{who}{place}/%2F", flush=True)
     if options.liberties is not None:
         print(charter(options.liberties), file=sys.stderr, flush=True)
+    if stranger is not None:
+        print(stranger, file=sys.stderr, flush=True)
     if not all(map(is_loopback, hosts)):
         print("reference-broker: reachable from other machines; guest may log in from this one only",
               file=sys.stderr, flush=True)
@@ -205,11 +212,15 @@ def main(argv: Sequence[str] | None = None, program: str = "reference-broker") -
         for liberty in LIBERTIES.values():
             print(f"{liberty.name}: {liberty.says} [{liberty.granted_by}]")
         return 0
+    if options.list_personalities:
+        for stranger in PERSONALITIES.values():
+            print(f"{stranger.name}: {', '.join(one.name for one in stranger.traits)}")
+        return 0
     gc.freeze()
     gc.set_threshold(100_000, 50, 1000)
     try:
         asyncio.run(serve(options))
-    except (UnknownMutant, BadTls, Unusable, CannotListen) as error:
+    except (UnknownMutant, UnknownPersonality, BadTls, Unusable, CannotListen) as error:
         print(f"reference-broker: {error}", file=sys.stderr)
         return WRONG_USE
     return 0

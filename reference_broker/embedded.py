@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from reference_broker import dialects, freedom
+from reference_broker import dialects, freedom, personalities
 from reference_broker.access import SALT
 from reference_broker.broker import Broker
 from reference_broker.control import Control, Remake
@@ -36,6 +36,7 @@ from reference_broker.freedom import Charter
 from reference_broker.limits import Limits
 from reference_broker.mutants import parts_with
 from reference_broker.parts import Parts
+from reference_broker.personalities import Personality
 from reference_broker.server import ClockKind, Server
 from reference_broker.settings import Policy
 from reference_broker.store.keeper import Store, Sync
@@ -71,11 +72,14 @@ def charter(liberties: int | Sequence[str], chance: random.Random | None = None)
 
 
 def make_parts(
-    mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None, tap: Tap | None = None
+    mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None, tap: Tap | None = None,
+    personality: Personality | None = None,
 ) -> Parts:
     """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
     parts = parts_with(mutants, store.parts() if store is not None else None)
     parts.mutants = tuple(mutants)
+    if personality is not None:
+        personality.apply(parts)
     if liberties is not None:
         parts.liberties = liberties if isinstance(liberties, int) else list(liberties)
         chance = random.Random(liberties if isinstance(liberties, int) else 0)
@@ -85,9 +89,9 @@ def make_parts(
     return parts
 
 
-def remaking(core: Broker, store: Store | None) -> Remake:
+def remaking(core: Broker, store: Store | None, personality: Personality | None = None) -> Remake:
     """What makes another broker of this one, for what begins from then on. It raises UnknownMutant, UnknownLiberty."""
-    return lambda mutants, liberties: core.remake(make_parts(mutants, liberties, store, core.parts.tap))
+    return lambda mutants, liberties: core.remake(make_parts(mutants, liberties, store, core.parts.tap, personality))
 
 
 def make_core(
@@ -103,8 +107,11 @@ def make_core(
     consumer_timeout: int | None = None,
     store: Store | None = None,
     tap: Tap | None = None,
+    personality: Personality | None = None,
 ) -> Broker:
     speaks = dialects.dialect(dialect)
+    if personality is not None:
+        product, version = product or personalities.PRODUCT, version or personalities.VERSION
     broker = Broker(
         product=product,
         version=version or speaks.version or installed_version(),
@@ -112,7 +119,7 @@ def make_core(
         limits=limits,
         users=users,
         salt=partial(secrets.token_bytes, SALT),
-        parts=make_parts(mutants, liberties, store, tap),
+        parts=make_parts(mutants, liberties, store, tap, personality),
         unique=random_names(seed),
     )
     broker.vhost.settings.consumer_timeout = consumer_timeout
@@ -142,11 +149,13 @@ class ReferenceBroker:
         data: str | Path | None = None,
         sync: Sync = "fsync",
         tap: Tap | None = None,
+        personality: str | int | None = None,
     ) -> None:
         """`http_port`: also serve the management interface there, 0 for a free port; `theirs_only`: only what RabbitMQ
         has, too. `consumer_timeout`: the broker's own, in milliseconds. `tls`: also listen for amqps, on `tls_port`.
         `users`: names and passwords of who may do anything, instead of guest. `data`: keep what is durable in this
-        directory, as safely as `sync` says, and begin with what is there. `tap`: overhears all connections."""
+        directory, as safely as `sync` says, and begin with what is there. `tap`: overhears all connections.
+        `personality`: deviate in several ways at once, as the stranger of that name does or of that seed."""
         self.host = host
         self.http_port = http_port
         self.theirs_only = theirs_only
@@ -155,6 +164,7 @@ class ReferenceBroker:
         self._mutants = mutants = tuple(mutants)
         self._liberties = liberties
         self._tap = tap
+        self._personality = personalities.personality(personality) if personality is not None else None
         make_parts(mutants, liberties)
         dialects.dialect(dialect)
         limits = limits or Limits()
@@ -167,7 +177,7 @@ class ReferenceBroker:
             make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
             seed=seed if data is None else None, users=users,
             limits=replace(limits, heartbeat=0) if clock == "virtual" else limits,
-            consumer_timeout=consumer_timeout, tap=tap,
+            consumer_timeout=consumer_timeout, tap=tap, personality=self._personality,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -252,7 +262,7 @@ class ReferenceBroker:
         self._remake()
 
     def _remake(self) -> None:
-        parts = make_parts(self._mutants, self._liberties, self._store, self._tap)
+        parts = make_parts(self._mutants, self._liberties, self._store, self._tap, self._personality)
         self._inside(lambda server: server.broker.remake(parts))
 
     # -- policies of the default virtual host
@@ -302,7 +312,8 @@ class ReferenceBroker:
     async def _serve(self, core: Broker, listening: Future[int]) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._server = Server(core, self.clock)
+        connections = self._personality.connections if self._personality is not None else None
+        self._server = Server(core, self.clock, connections)
         try:
             if self._store is not None:
                 self._store.attach(self._server)
@@ -323,6 +334,6 @@ class ReferenceBroker:
     async def _control(self) -> Control | None:
         if self.http_port is None or self._server is None:
             return None
-        control = Control(self._server, remaking(self._server.broker, self._store), self.theirs_only)
+        control = Control(self._server, remaking(self._server.broker, self._store, self._personality), self.theirs_only)
         self.http_port = await control.listen(self.host, self.http_port)
         return control

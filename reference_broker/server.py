@@ -187,8 +187,10 @@ class Peer(asyncio.Protocol):
 class Server:
     """A broker core on a listening socket, inside a running event loop."""
 
-    def __init__(self, broker: Broker, clock: ClockKind = "real") -> None:
+    def __init__(self, broker: Broker, clock: ClockKind = "real", connections: int | None = None) -> None:
+        """`connections`: how many are taken before all is over, which is a way to be wrong; None: any number."""
         self.broker = broker
+        self.connections_left = connections
         self.clock = clock
         self.ahead = 0.0
         self.loop = asyncio.get_running_loop()
@@ -212,15 +214,19 @@ class Server:
     async def close(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        self.die()
+        while self.peers:
+            await asyncio.sleep(0)
+        if self.store is not None:
+            self.store.close()
+
+    def die(self) -> None:
+        """Listen no more, and cut off everybody."""
         for listener in self.listeners:
             listener.close()
         for peer in self.peers.values():
             assert peer.transport is not None
             peer.transport.abort()
-        while self.peers:
-            await asyncio.sleep(0)
-        if self.store is not None:
-            self.store.close()
 
     # -- time
 
@@ -271,6 +277,10 @@ class Server:
         assert peer.transport is not None
         connection = self.broker.connect(origin_of(peer.transport))
         self.peers[connection] = peer
+        if self.connections_left is not None:
+            self.connections_left -= 1
+            if self.connections_left <= 0:
+                self.die()
         self.schedule_flush()
         return connection
 

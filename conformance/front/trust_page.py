@@ -1,6 +1,7 @@
 """docs/trust.md, from the document of the last whole campaign: `python -m conformance.front.trust_page`.
 
-The page is committed; it says with which seeds and at which depth it was measured, and repeats no figure by hand.
+The page is committed; it says with which seeds and at which depth it was measured, and repeats no figure by hand. With
+`--strangers` only the section about these is made anew, in the page that is there.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.front import strangers_page
 from conformance.front.detection import FOLDER
 from conformance.front.exits import GATE_OPEN, WRONG_USE
 from conformance.front.mutants import DOCUMENT
@@ -93,17 +95,32 @@ def elsewhere() -> list[dict[str, str]]:
     return listed
 
 
-def main() -> int:
+def strangers() -> int:
+    """Put the section about them into the page that is there."""
+    document = strangers_page.figures()
+    if document is None:
+        print(f"{strangers_page.FIGURES} is not there. Run: make personalities", file=sys.stderr)
+        return WRONG_USE
+    PAGE.write_text(strangers_page.placed(PAGE.read_text(encoding="utf-8"), strangers_page.section(document)),
+                    encoding="utf-8")
+    print(PAGE)
+    return GATE_OPEN
+
+
+def main(arguments: Sequence[str]) -> int:
+    if "--strangers" in arguments:
+        return strangers()
     source = FOLDER / DOCUMENT
     document = json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
     if "wire" not in document:
         print(f"{source} has no whole campaign. Run: make trust", file=sys.stderr)
         return WRONG_USE
     figures = json.loads(TRUST.read_text(encoding="utf-8")) if TRUST.exists() else {}
-    PAGE.write_text(page(document, figures), encoding="utf-8")
+    told = strangers_page.section(strangers_page.figures())
+    PAGE.write_text(strangers_page.placed(page(document, figures), told), encoding="utf-8")
     print(PAGE)
     return GATE_OPEN
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -109,3 +109,24 @@ def test_mutants_are_listed_with_their_rules(run):
 def test_liberties_are_listed_with_who_grants_them(run):
     listed, _ = run("--list-liberties").communicate(timeout=60)
     assert re.search(r"^confirms\.each: confirm every publish by itself, .* \[guide: .*\]$", listed, re.MULTILINE)
+
+
+def test_a_personality_tells_its_traits(run):
+    process = run("--port", "0", "--personality", "sieve")
+    assert process.stdout.readline().startswith("listening on ")
+    process.send_signal(signal.SIGTERM)
+    told = process.communicate(timeout=60)[1].splitlines()
+    assert [line.partition(":")[0] for line in told] == [
+        "losing.each-20th-message", "redelivered.always", "queues.never-deleted-by-themselves"]
+
+
+def test_an_unknown_personality_is_one_line(run):
+    process = run("--personality", "seive")
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert complaint == "reference-broker: no personality is called 'seive'; did you mean sieve?\n"
+
+
+def test_personalities_are_listed_with_their_traits(run):
+    listed, _ = run("--list-personalities").communicate(timeout=60)
+    assert "sieve: losing.each-20th-message, redelivered.always, queues.never-deleted-by-themselves\n" in listed

@@ -1,0 +1,83 @@
+"""The section of docs/trust.md about strangers, made of the figures of `make personalities`.
+
+The section can be put into a page that is there: the rest of the page needs a whole campaign of mutants, which is
+another matter. Without figures there is no section.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+FIGURES = Path("build") / "personalities.json"
+TITLE = "## Strangers"
+BEFORE = "## Mutants of the reference broker"
+LISTED = 40
+"""So many wrong verdicts are told one by one."""
+
+_SAYS = """\
+A *stranger* is the reference broker with several deviating decisions at once (its *personality*), presenting itself as
+a product that nobody knows, examined by the command line as anybody would. A table says beforehand, from the texts of
+the rules, what it breaks, what it may break, and what cannot be seen on it any more. A rule is *wrongly accused* where
+it is called broken and is kept, *wrongly held* where it is called held and is broken. A run has *hung* if it did not
+end within {bound:.0f} seconds, and is *aborted* if it gave the broker up, or ended without results.
+`make personalities RUNS=2000` repeats the measurement."""
+
+
+def figures(source: Path = FIGURES) -> dict[str, Any] | None:
+    """What was measured; None where nothing was."""
+    if not source.exists():
+        return None
+    read: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
+    return read
+
+
+def section(document: Mapping[str, Any] | None) -> str:
+    """Its text, with the title; empty without figures."""
+    return "" if document is None else "\n".join([TITLE, "", *_lines(document), ""])
+
+
+def placed(page: str, text: str) -> str:
+    """The page with this section, in place of the one that it has."""
+    start = page.find(f"{TITLE}\n")
+    if start >= 0:
+        end = page.find("\n## ", start)
+        page = page[:start] + (page[end + 1:] if end >= 0 else "")
+    at = page.find(BEFORE)
+    if not text:
+        return page
+    return f"{page[:at]}{text}\n{page[at:]}" if at >= 0 else f"{page.rstrip()}\n\n{text}"
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    judged = document["rules_judged"]
+    yield _SAYS.format(bound=document["bound"])
+    yield "\n| measured | |\n|---|--:|"
+    yield f"| strangers with a name, drawn by seed | {document['named']}, {document['drawn']} |"
+    yield f"| depth, verdicts (held or broken) | {document['depth']}, {judged} |"
+    yield f"| rules wrongly accused | {_share(document['wrongly_accused'], judged)} |"
+    yield f"| rules wrongly held | {_share(document['wrongly_held'], judged)} |"
+    yield f"| broken rules found, neither found nor held | {document['found']}, {document['missed']} |"
+    yield f"| hung, aborted | {document['hung']}, {document['aborted']} |"
+    yield f"| seconds of a run: median, worst | {document['median_seconds']:g}, {document['worst_seconds']:g} |"
+    wrong = document["wrong"]
+    if wrong:
+        yield "\nWrong verdicts" + (f", the first {LISTED} of {len(wrong)}" if len(wrong) > LISTED else "") + ":\n"
+        yield "| stranger | rule | wrongly | observed |\n|---|---|---|---|"
+        for one in wrong[:LISTED]:
+            yield f"| {one['personality']} | {one['rule']} | {one['what']} | {_cell(one['observed'])} |"
+    if document["without_results"]:
+        yield "\nRuns that did not end as they should: " + ", ".join(
+            f"{one['personality']} ({one['how']})" for one in document["without_results"][:LISTED]) + "."
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / whole:.2%})" if whole else str(part)
+
+
+def _cell(text: str) -> str:
+    """Of a table: one line, no bars, not too long."""
+    line = " ".join(text.split()).replace("|", "\\|")
+    return line if len(line) <= 160 else f"{line[:159]}…"

@@ -1,0 +1,49 @@
+"""A short campaign: strangers that the suite examines to the end within a minute, and judges rightly.
+
+Chosen are such as deviate much and let everything else be examined; the whole campaign is `make personalities`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_broker.personalities import personality
+from tools import personalities
+from tools.truth import compare
+
+SHORT = (
+    "redelivered.always+cancel.notifies-everybody+tune.small-frames",
+    "immediate.honoured+refused.global-qos+routes.unroutable-refused",
+    "refused.basic.recover-by-connection+cancel.unannounced+queues.never-deleted-by-themselves",
+)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_stranger_is_examined_to_the_end_and_judged_rightly(name: str, tmp_path: Path) -> None:
+    stranger = personality(name)
+    run = personalities.play(stranger, personalities.Wishes(bound=120, kept=tmp_path))
+    seen = compare(run, stranger.truth)
+    assert run.how == "judged", run.last_words
+    assert seen.wrong == ()
+    assert seen.found
+
+
+def test_what_is_played_is_kept_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(personalities, "suite", lambda url, wishes: (3, "", f"said something\nno broker at {url}"))
+    assert personalities.main(["--name", "pedant", "--kept", str(tmp_path)]) == 1, "who is given up misses a goal"
+    told = capsys.readouterr().out
+    assert told.startswith("1/1 pedant: ")
+    assert "aborted: no broker at amqp://" in told
+    kept = json.loads((tmp_path / "smoke" / "pedant.json").read_text())
+    assert kept["run"]["how"] == "aborted"
+
+
+def test_a_suite_that_does_not_end_is_killed(monkeypatch: Any) -> None:
+    monkeypatch.setattr(personalities, "INTERRUPT", 0.1)
+    with personalities.broker("sieve") as url:
+        code, _, _ = personalities.suite(url, personalities.Wishes(bound=0.2))
+    assert code is None

@@ -1,0 +1,1 @@
+"""Campaigns on the suite itself. Not in the wheel; nothing imports this."""
