@@ -22,7 +22,7 @@ DATA = ("conformance.rules", "conformance.profiles", "conformance.deviations")
 PURE = ("codec", "conformance.events", "conformance.verdicts", "conformance.model", "conformance.monitors", *DATA)
 STAGE = ("conformance.stage", "conformance.waiting", "conformance.ending", "conformance.belongings",
          "conformance.channel", "conformance.around")
-DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", *STAGE)
+DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", "conformance.drive", *STAGE)
 
 VERSION = "conformance.__version__"
 
@@ -44,9 +44,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "conformance.results": (*PURE, "conformance.ledger", "conformance.evidence", VERSION),
     "conformance.recorder": ("conformance.events", "codec"),
     "conformance.drivers": ("codec", "conformance.events", "conformance.recorder"),
+    "conformance.drive": (*PURE, "conformance.recorder", "conformance.drivers"),
+    "conformance.session": (*DRIVING, "conformance.ledger"),
     **dict.fromkeys(STAGE, DRIVING),
     "conformance.machines": (*DRIVING, "conformance.evidence"),
-    "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.profiles"),
+    "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.drive", "conformance.profiles"),
     "conformance.suite": (*DRIVING, "conformance.machines", "conformance.brokers", "conformance.evidence"),
     "reports": ("codec", "conformance.events", "conformance.rules", "conformance.profiles", "conformance.verdicts",
                 "conformance.monitors", "conformance.evidence.emit", VERSION),

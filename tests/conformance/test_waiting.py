@@ -12,6 +12,7 @@ from codec import FrameReader, Method, values
 from codec import methods as m
 from conformance import events, profiles, waiting
 from conformance.drivers.raw import Target
+from conformance.model import Obligation
 from conformance.recorder import Recorder
 from conformance.stage import Endless, Stage
 from reference_broker import ReferenceBroker
@@ -150,7 +151,7 @@ def test_a_wait_that_is_announced_may_take_its_time(stage: Stage, monkeypatch: p
 def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None:
     channel = stage.channel()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(stage.judge), "owed", lambda judge: ["something"])
+        patch.setattr(type(stage.judge), "owed", lambda judge: [Obligation("reply", "c1", 1, "something", 1)])
         assert not stage.quiesce(deadline=0.05)
     assert stage.events[-1].kind == events.DEADLINE
     assert stage.events[-1].args["for"] == "replies"

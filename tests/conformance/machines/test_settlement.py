@@ -174,7 +174,7 @@ def test_nothing_is_left_on_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     def sweep(target: Target, queues: Any, exchanges: Any, deadline: float) -> None:
         swept.extend([*queues, *exchanges])
 
-    monkeypatch.setattr("conformance.belongings.sweep", sweep)
+    monkeypatch.setattr("conformance.drive.guard.sweep", sweep)
     plant(monkeypatch, ACK_012=rejects)
     with ReferenceBroker() as broker:
         run = Run(Target.parse(broker.url))
