@@ -35,6 +35,8 @@ class BrokerUnderTest:
     embedded: ReferenceBroker | None = None
     found: tuple[Answer, ...] = ()
     """What it answered when it was asked what it offers."""
+    how: str = ""
+    """What is not certain of its profile, in a sentence."""
 
     def __enter__(self) -> BrokerUnderTest:
         return self
@@ -81,14 +83,16 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
     target, connection = _welcome(target)
     try:
         properties = connection.server_properties
-        detected = profiles.detect(properties)
-        deadline = calibrate.deadline(connection, (profile or detected).timing_slack)
+        match = profiles.match(properties)
+        deadline = calibrate.deadline(connection, (profile or match.profile).timing_slack)
     finally:
         connection.close()
     found = tuple(probes.Inquiry(target, deadline).answers())
-    fitting = probes.adapted(profile or detected, found, known=profile is not None or bool(detected.product))
+    known = profile is not None or match.kind != profiles.TEXTS
+    fitting = probes.adapted(profile or match.profile, found, known=known)
     return BrokerUnderTest(
         target, name or introduced(properties, target), properties, connection.tuned, fitting, deadline, found=found,
+        how=match.how if profile is None else "",
     )
 
 
