@@ -120,6 +120,8 @@ class Channel:
     previous: Channel | None = None
     former_tag: int = 0
     """The highest tag that any former life of the number has had."""
+    former_published: int = 0
+    """How many publishes all its former lives have numbered."""
     last_tag: int = 0
     last_was_get: bool = False
     fetched: bool = False
@@ -160,6 +162,11 @@ class Channel:
     """Numbers that were refused."""
     accepted: int = 0
     """How many publishes were confirmed."""
+    overtaking: int = 0
+    """How many of them were confirmed before an earlier one of their kind, and how many were not."""
+    orderly: int = 0
+    spread: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    """The latest numbers that were resolved of publishes to several queues, and how many queues are left of each."""
     forgiven: int = 0
     """Nothing is claimed about the numbers up to this one any more."""
     selects: list[Select] = field(default_factory=list)
@@ -186,7 +193,8 @@ class Channel:
     prefetch_at: int = 0
     prefetch_global: bool = False
     octets: int = 0
-    """The last prefetch-size other than 0 that was asked for."""
+    """The prefetch-size that was asked for last, and when."""
+    octets_at: int = 0
     shared: Shared = field(default_factory=Shared)
     paused: bool = False
     timed: bool = False

@@ -7,7 +7,7 @@ does not speak of that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from conformance.model.model import Model
 
 Facts = Iterator[Fact]
+NEAR = 64
+"""So many unresolved publishes are looked at."""
 
 
 def confirm(model: Model, channel: Channel, event: Event) -> Facts:
@@ -27,7 +29,13 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
     number, multiple = event.delivery_tag or 0, bool(event.multiple)
     resolved = _covered(channel, number, multiple=multiple)
     yield Confirmed(event, channel, number, multiple, resolved)
+    if number in channel.spread:
+        channel.spread[number] -= 1
     for publication in resolved:
+        memory.spread(channel, publication)
+        if ordered(publication):
+            late = overtakes(channel, publication, multiple=multiple)
+            channel.overtaking, channel.orderly = channel.overtaking + late, channel.orderly + (not late)
         channel.unconfirmed.pop(publication.number, None)
         publication.resolved, publication.verdict = event.seq, event.method
         if event.method == "basic.nack":
@@ -66,6 +74,24 @@ def _refuse(channel: Channel, publication: Publication) -> None:
     memory.refused(channel, publication.number)
     for copy in publication.copies:
         copy.queue.unsettle(copy, shaky=True)
+
+
+def ordered(publication: Publication) -> bool:
+    """Is it of a kind that is confirmed in order: to one queue, which refuses nothing?"""
+    return len(publication.copies) == 1 and publication.copies[0].queue.room is None
+
+
+def overtakes(channel: Channel, publication: Publication, *, multiple: bool) -> bool:
+    """Is an earlier one of the same kind left unresolved?"""
+    if multiple:
+        return False
+    queue = publication.copies[0].queue
+    for other in islice(channel.unconfirmed.values(), NEAR):
+        if other is publication:
+            return False
+        if other.persistent == publication.persistent and [copy.queue for copy in other.copies] == [queue]:
+            return True
+    return False
 
 
 def give_back(model: Model, channel: Channel, event: Event) -> Facts:

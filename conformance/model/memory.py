@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from conformance.model.records import GONE, WAITING, Copy, Delivery, Settlement
+from conformance.model.records import GONE, WAITING, Copy, Delivery, Publication, Settlement
 
 if TYPE_CHECKING:
     from conformance.model.cancelling import Ended
@@ -84,6 +84,14 @@ def refused(channel: Channel, number: int) -> None:
     channel.refused.add(number)
     if len(channel.refused) > 2 * REMEMBERED:
         channel.refused = set(sorted(channel.refused)[REMEMBERED:])
+
+
+def spread(channel: Channel, publication: Publication) -> None:
+    """One more publish was resolved: of one that went to several queues it is kept how many."""
+    if len(publication.copies) > 1:
+        channel.spread[publication.number] = len(publication.copies) - 1
+        if len(channel.spread) > REMEMBERED:
+            channel.spread.popitem(last=False)
 
 
 def gone(queue: Queue, copy: Copy) -> None:

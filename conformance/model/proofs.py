@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from conformance.events import Event
-from conformance.model import cancelling, endings, races, windows
+from conformance.model import cancelling, endings, races, settling, windows
 from conformance.model.channels import Channel
 from conformance.model.facts import Accepted, Fact
 from conformance.model.records import EITHER, PUBLISHED, WAITING, Copy
@@ -37,6 +37,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
         settlement.accepted, settlement.accepted_ns = event.seq, event.time_ns
         yield Accepted(event, settlement)
         if settlement.refusal == EITHER:
+            settling.turned_out(settlement)
             _clear(channel, event.seq)
     for queue in [queue for queue, settled in channel.lapsed.items() if settled < sent]:
         del channel.lapsed[queue]
@@ -56,7 +57,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
 
 
 def _answered(channel: Channel, sent: int) -> None:
-    for ids in [ids for ids, seq in channel.sent.items() if seq < sent]:
+    for ids in [ids for ids, seq in channel.sent.items() if seq <= sent]:
         del channel.sent[ids]
 
 

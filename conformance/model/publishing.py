@@ -93,6 +93,7 @@ def _publication(channel: Channel, event: Event) -> Publication:
         event.seq, number, event.message or "", event.exchange or "", event.routing_key or "", event.has("mandatory"),
         '"delivery_mode": 2' in event.arguments, size, event.body_hash or "", frames,
         pipelined=channel.confirm and bool(channel.selects) and not channel.selects[0].answered,
+        immediate="immediate" in event.flags,
     )
 
 

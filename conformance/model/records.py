@@ -116,6 +116,8 @@ class Publication:
     """A queue on its way that certainly has to turn it away."""
     pipelined: bool = False
     """It was sent before the answer to confirm.select came, or there is none."""
+    immediate: bool = False
+    """It asks for a consumer that takes it at once: without one it comes back, be it routed or not."""
     returned: int = 0
     resolved: int = 0
     verdict: str = ""

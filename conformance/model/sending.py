@@ -49,6 +49,7 @@ from conformance.model.records import (
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
+    from conformance.model.queues import Queue
 
 Handler = Callable[["Model", Channel, Event], None]
 SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
@@ -78,7 +79,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
             channel.discarding = False
         return
     if channel is None or (channel.state in (CLOSED, CLOSING) and not channel.discarding):
-        _unopened(connection, channel, event)
+        _unopened(model, connection, channel, event)
     elif channel.state == DOOMED or channel.discarding:
         _ignored(model, channel, event)
     elif event.method in SETTLING:
@@ -112,15 +113,20 @@ def _open(connection: Connection, event: Event) -> None:
     channel = Channel(connection, event.channel, event.seq, previous=former)
     if former is not None:
         channel.former_tag = max(former.last_tag, former.former_tag)
+        channel.former_published = former.former_published + former.published
     connection.channels[event.channel] = channel
     requests.request(channel, event)
 
 
-def _unopened(connection: Connection, channel: Channel | None, event: Event) -> None:
+def _unopened(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:
     """A method on a channel that is not open costs the connection, unless the number was in use just before.
 
-    A broker may still be winding up the channel that was closed, and discard what comes for it.
+    A broker may still be winding up the channel that was closed, and discard what comes for it. One that takes no
+    notice of the close carries it out: what becomes of the queue then is no further fault.
     """
+    queue = model.queues.get(event.queue or "")
+    if queue is not None and event.method in _MAY_HAPPEN:
+        _MAY_HAPPEN[event.method](queue, channel or Channel(connection, event.channel, event.seq), event)
     if channel is not None:
         channel.vague = True
         connection.misused = event.seq
@@ -129,6 +135,27 @@ def _unopened(connection: Connection, channel: Channel | None, event: Event) -> 
         event.seq, "ERR-010", 504, *ids, f"{event.method} on channel {event.channel}, which is not open",
         optional=channel is not None,
     ))
+
+
+def _may_delete(queue: Queue, channel: Channel, event: Event) -> None:
+    queue.doubt()
+    queue.deleted = event.seq
+    queue.deletion = queue.deletion or Change(channel, event.seq)
+
+
+def _may_purge(queue: Queue, channel: Channel, event: Event) -> None:
+    queue.doubt()
+    queue.purged = event.seq
+
+
+def _may_take(queue: Queue, channel: Channel, event: Event) -> None:
+    taker = queue.taken_by(Taker(event.seq, "no_ack" in event.flags, get=event.method == "basic.get"))
+    queue.lose(taker)
+
+
+_MAY_HAPPEN: dict[str, Callable[[Queue, Channel, Event], None]] = {
+    "queue.delete": _may_delete, "queue.purge": _may_purge, "basic.consume": _may_take, "basic.get": _may_take,
+}
 
 
 def _ignored(model: Model, channel: Channel, event: Event) -> None:
@@ -223,8 +250,9 @@ def _get(model: Model, channel: Channel, event: Event) -> None:
 
 def _qos(model: Model, channel: Channel, event: Event) -> None:
     size = int(event.args.get("prefetch_size", 0))
+    if size != channel.octets:
+        channel.octets, channel.octets_at = size, event.seq
     if size:
-        channel.octets = size
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
     windows.set_limit(model, channel, event)
     _request(model, channel, event)

@@ -144,6 +144,20 @@ def apply(settlement: Settlement, channel: Channel) -> None:
     timeouts.settled(settlement)
 
 
+def turned_out(settlement: Settlement) -> None:
+    """It might have been refused, and was taken: so what it covers was outstanding, and is no longer.
+
+    Where its message is remains open. In a transaction it may be rolled back.
+    """
+    channel = settlement.channel
+    if channel.transactional:
+        return
+    for delivery in settlement.covered:
+        if channel.unacked.get(delivery.tag) is delivery:
+            release(delivery, settlement)
+            windows.given_back(delivery, settlement, settlement.seq)
+
+
 def release(delivery: Delivery, settlement: Settlement) -> None:
     """The delivery is no longer outstanding."""
     delivery.channel.unacked.pop(delivery.tag, None)

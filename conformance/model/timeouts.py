@@ -154,7 +154,8 @@ def dialect(model: Model, queue: Queue) -> str:
 
 def refusal(model: Model, event: Event, kind: str, arguments: Mapping[str, object]) -> str:
     """The rule by which the argument must be refused, if it must be."""
-    if model.profile.choices.get("consumer_timeout") != "queue" or ARGUMENT not in arguments:
+    offered = model.profile.choices.get("consumer_timeout") == "queue" and "quorum" in model.profile.queue_types
+    if not offered or ARGUMENT not in arguments:
         return ""
     if kind == "classic":
         return "TMO-001"

@@ -47,12 +47,15 @@ class Window:
     """The delivery that took the last slot; 0: there is room."""
     fills: int = 0
     got: int = 0
+    latest: int = 0
+    """The delivery that took a slot last."""
     freed: Freed | None = None
     ways: set[tuple[str, bool, bool]] = field(default_factory=set)
     """In how many ways slots were given back."""
 
     def take(self, limit: int, seq: int) -> None:
         self.held += 1
+        self.latest = seq
         if 0 < limit <= self.held and not self.full_at:
             self.full_at = seq
             self.fills += 1
@@ -232,7 +235,10 @@ def certain(channel: Channel, consumer: Consumer | None = None) -> int:
 
 def surely_full(channel: Channel, consumer: Consumer) -> bool:
     """Can the broker send this consumer nothing, whatever races have settled of what it holds? What has timed out
-    keeps it from getting more like what it holds."""
+    keeps it from getting more like what it holds. A wider limit that was set since is none of its business, unless the
+    broker is wrong about that: then it must not seem to be wrong about a settlement."""
+    if channel.prefetch_at > consumer.taker.start and not 0 < channel.prefetch <= consumer.limit:
+        return False
     held = sum(one.consumer is consumer and not one.shaky for one in held_by(channel))
     return consumer.full() and held >= consumer.limit
 
@@ -244,6 +250,8 @@ def has_room(channel: Channel, consumer: Consumer) -> bool:
         return False
     if consumer.no_ack:
         return True
+    if channel.octets and any(True for _ in held_by(channel)):
+        return False  # a message may be larger than what is left of the size
     if consumer.limit:
         return consumer.window.held < consumer.limit
     return consumer.source.kind == "classic" or consumer.window.held < TECHNICAL

@@ -204,7 +204,10 @@ def nothing_more(fact: FoundEmpty, notes: Notes) -> None:
     queue = fact.queue
     for delivery in queue.settled:
         if delivery.channel.end:
-            notes.exercise("AUTO-007" if delivery.no_ack else "AUTO-006")
+            if delivery.no_ack:
+                notes.exercise("AUTO-007")
+            elif delivery.channel.transactional:
+                notes.exercise("AUTO-006")
     if queue.declared and len(queue.losers) > 1 and not (queue.held or queue.fresh or queue.returned):
         notes.exercise("AUTO-010")
 

@@ -5,7 +5,7 @@ Whose end a notification speaks of is the model's business; here is only what ma
 
 from __future__ import annotations
 
-from conformance.events import METHOD
+from conformance.events import METHOD, Event
 from conformance.model.cancelling import AGREED, CANCELLED, NOTIFIED, SILENT
 from conformance.model.channels import STARTING, Channel, Consumer
 from conformance.model.closing import ids_of
@@ -142,13 +142,18 @@ def _noticed(channel: Channel, tag: str) -> bool:
     return bool((consumer is not None and consumer.noticed) or (ended is not None and ended.noticed))
 
 
-@judges(Rested, "CAN-005", "CAN-010")
+@judges(Rested, "CAN-004", "CAN-005", "CAN-010")
 def nothing_followed(fact: Rested, notes: Notes) -> None:
-    """Since the consumer's end the channel has answered, and nothing came for the tag."""
+    """Since the consumer's end the channel has answered, and nothing came for the tag.
+
+    Where everybody is told, a client that did not ask has heard what the profile allows, and its channel goes on.
+    """
     if fact.ended.how == CANCELLED and not fact.ended.noticed:
         notes.exercise("CAN-005")
     elif fact.ended.how == NOTIFIED:
         notes.exercise("CAN-010")
+        if fact.channel.connection.notices is False and notes.profile.choices.get("cancel_notice") == "everybody":
+            notes.exercise("CAN-004")
 
 
 @judges(Unrequested, "CAN-008", "CAN-014", "CAN-015")
@@ -338,10 +343,23 @@ def cancel_ok_refused(fact: ConnectionFailed, notes: Notes) -> None:
     doom, event = fact.doom, fact.event
     if doom is None or doom.rule != "CAN-017" or event.kind != METHOD:
         return
+    _cancel_ok_met("connection", doom, event, notes)
+
+
+@judges(ChannelInsteadOfConnection, "CAN-017")
+def cancel_ok_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
+    """It costs the channel alone: a refusal as well."""
+    if fact.doom.rule == "CAN-017":
+        _cancel_ok_met("channel", fact.doom, fact.event, notes)
+
+
+def _cancel_ok_met(where: str, doom: HardDoom, event: Event, notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0))
-    notes.report("CAN-017", f"connection.close {code}")
+    notes.report("CAN-017", f"{where}.close {code}")
     if code == INTERNAL_ERROR:
         notes.find("CAN-017", event, f"{doom.what} is refused as unexpected", closing(event.args), doom.seq)
+    else:
+        notes.exercise("CAN-017")
 
 
 @judges(Answered, "CAN-017")

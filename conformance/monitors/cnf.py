@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from conformance.model import confirming
 from conformance.model.channels import Channel
 from conformance.model.facts import AfterClose, Answered, Confirmed, Unanswered, Unrequested
 from conformance.model.owed import CONFIRM
@@ -16,11 +17,14 @@ from conformance.model.records import GONE, OUT, Publication
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+FEW, SHARE = 3, 10
+"""So many confirms of a channel may overtake others, and one in so many."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
 
 
-@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-019", "CNF-023", "CNF-026")
+@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-010", "CNF-019", "CNF-023",
+        "CNF-026", "ERR-007")
 def numbers(fact: Confirmed, notes: Notes) -> None:
     """A confirm speaks of publishes that were sent and are not resolved."""
     channel, number = fact.channel, fact.number
@@ -43,6 +47,10 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     if mistake is not None and mistake.number:
         notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
         return
+    if 0 < channel.former_published < number <= channel.former_published + channel.published and not channel.accepted:
+        notes.find("ERR-007", fact.event, "numbers from 1 on a reopened channel", f"{fact.event.method} {number}, after "
+                   f"{channel.former_published} publishes in former lives of its number", channel.opened)
+        return
     above = number - channel.published
     elsewhere = sum(
         other.published + other.plain for other in channel.connection.channels.values() if other is not channel
@@ -54,11 +62,16 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
 
 
 def _again(fact: Confirmed, notes: Notes) -> None:
-    """It resolves nothing: all that it speaks of was resolved before."""
+    """It resolves nothing: all that it speaks of was resolved before.
+
+    One confirm for each of several queues says that the first came when not all of them had the message.
+    """
     channel, number = fact.channel, fact.number
     before = "basic.nack" if number in channel.refused else "basic.ack"
     if _restarted(channel, number):
         rule = "CNF-003"
+    elif not fact.multiple and before == fact.event.method and channel.spread.get(number):
+        rule = "CNF-010"
     elif fact.multiple:
         rule = "CNF-006"
     else:
@@ -155,9 +168,8 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     in_order = first.number == next(iter(channel.unconfirmed))
     notes.report("CNF-014", "in order" if in_order else "out of order")
     for publication in fact.resolved:
-        if len(publication.copies) == 1:
-            rules.append("CNF-015")
-            notes.report("CNF-015", "out of order" if _overtakes(publication, fact) else "in order")
+        if confirming.ordered(publication):
+            _in_order(publication, fact, notes)
         if publication.copies:
             rules.append("CNF-018")
             seen = [copy for copy in publication.copies if copy.seen]
@@ -165,17 +177,18 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     notes.exercise(*rules)
 
 
-def _overtakes(publication: Publication, fact: Confirmed) -> bool:
-    """Is an earlier one of the same kind left unresolved?"""
-    if fact.multiple:
-        return False
-    queue = publication.copies[0].queue
-    for other in islice(fact.channel.unconfirmed.values(), NEAR):
-        if other is publication:
-            return False
-        if other.persistent == publication.persistent and [copy.queue for copy in other.copies] == [queue]:
-            return True
-    return False
+def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
+    """Most confirms of a kind come in the order of its publishes; that one overtakes another says nothing yet."""
+    channel, event = fact.channel, fact.event
+    if not confirming.overtakes(channel, publication, multiple=fact.multiple):
+        notes.exercise("CNF-015")
+        notes.report("CNF-015", "in order")
+        return
+    notes.report("CNF-015", "out of order")
+    late, all_told = channel.overtaking + 1, channel.overtaking + channel.orderly + 1
+    if late >= FEW and late * SHARE > all_told:
+        notes.find("CNF-015", event, f"confirms in the order of the publishes, in most cases: {publication} is not the "
+                   "first of its kind that is unresolved", f"{late} of {all_told} overtake another", publication.seq)
 
 
 @judges(Unanswered, "CNF-001", "CNF-004", "CNF-008", "CNF-009", "CNF-017", "CNF-018", "CNF-020", "CNF-022", "CNF-026",

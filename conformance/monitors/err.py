@@ -23,7 +23,9 @@ from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
-PRECONDITION_FAILED, CHANNEL_ERROR, INTERNAL_ERROR = 406, 504, 541
+PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
+ANY_REFUSAL = frozenset({"CAN-017"})
+"""Rules that ask for a refusal of whatever form: their own judges look at it."""
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
@@ -83,7 +85,7 @@ def others_go_on(fact: Answered, notes: Notes) -> None:
         notes.exercise("ERR-004")
 
 
-@judges(AfterClose, "ERR-006")
+@judges(AfterClose, "ERR-006", "ERR-011")
 def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     """What was sent after the mistake is neither answered nor confirmed; after close-ok nothing comes at all."""
     channel, event = fact.channel, fact.event
@@ -96,6 +98,9 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     elif fact.request is not None and fact.request.ignored:
         notes.find("ERR-006", event, f"{fact.request.method} is ignored: it came after a mistake",
                    event.method, fact.request.seq, channel.close_seen)
+        if fact.request.seq < channel.close_seen:
+            notes.find("ERR-011", event, f"channel.close instead of the answer to {fact.request.method}, sent later "
+                       "than the mistake", f"{event.method} comes as well", fact.request.seq, channel.close_seen)
     elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
         notes.find("ERR-006", event, f"confirms up to {channel.published}: later publishes came after a mistake",
                    f"{event.method} {event.delivery_tag}", channel.close_seen)
@@ -165,7 +170,7 @@ def crossing_closes(fact: ChannelClosed, notes: Notes) -> None:
 def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the connection: connection.close with its code, class and method."""
     doom, event = fact.doom, fact.event
-    if doom is None or not doom.rule:
+    if doom is None or not doom.rule or doom.rule in ANY_REFUSAL:
         return
     allowed = f"connection.close {doom.code} ({doom.class_id}, {doom.method_id}) for {doom.what}"
     if event.kind != METHOD:
@@ -173,11 +178,24 @@ def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
             notes.find(doom.rule, event, allowed, "the connection ended without it", doom.seq)
         return
     if doom.optional and ids_of(event) != (doom.class_id, doom.method_id):
+        _internal_error(doom, fact, notes)
         return
     notes.exercise(doom.rule)
     code = int(event.args.get("reply_code", 0))
     if code != doom.code or ids_of(event) != (doom.class_id, doom.method_id):
         notes.find(doom.rule, event, allowed, closing(event.args), doom.seq)
+
+
+def _internal_error(doom: HardDoom, fact: ConnectionFailed, notes: Notes) -> None:
+    """What a broker does not offer it refuses by name; failing at it is neither a refusal nor an offer."""
+    event = fact.event
+    if int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0):
+        others = any(
+            channel.publishing or channel.unproven or any(one.seq != doom.seq for one in channel.pending())
+            for channel in fact.connection.open_channels()
+        )
+        notes.find(doom.rule, event, f"{doom.what} is refused by connection.close {doom.code}, or carried out",
+                   closing(event.args), doom.seq, certain=not others)
 
 
 def _over_misuse(fact: ConnectionFailed) -> bool:
@@ -244,16 +262,23 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
         return
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
+    alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
         notes.find(fate.of_refused(suspect), event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
-                   certain=named or code == INTERNAL_ERROR)
+                   certain=named or (code == INTERNAL_ERROR and alone))
 
 
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")
 def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """A mistake that costs the connection cost only the channel."""
     doom: HardDoom = fact.doom
-    if doom.rule:
+    if doom.rule and doom.rule not in ANY_REFUSAL and not soft_by_choice(doom, fact.event, notes):
         notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}",
                    f"channel {fact.channel.number}: {closing(fact.event.args)}", doom.seq)
+
+
+def soft_by_choice(doom: HardDoom, event: Event, notes: Notes) -> bool:
+    """Does the profile say that what is not implemented costs the channel alone?"""
+    soft = notes.profile.choices.get("not_implemented") == "channel"
+    return soft and doom.code == NOT_IMPLEMENTED == int(event.args.get("reply_code", 0))

@@ -212,7 +212,7 @@ def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlem
 def of_refused(settlement: Settlement) -> str:
     """The rule by which the broker had to accept this settlement."""
     ack = settlement.method == "basic.ack"
-    if settlement.everything and not settlement.outstanding:
+    if settlement.everything and not any(not delivery.shaky for delivery in settlement.covered):
         return "ACK-007" if ack else "ACK-008"
     if any(delivery.stale for delivery in settlement.covered):
         return "TMO-015"

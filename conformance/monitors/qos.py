@@ -9,6 +9,7 @@ from __future__ import annotations
 from conformance.events import METHOD
 from conformance.model import windows
 from conformance.model.channels import LIVE, Channel, Consumer
+from conformance.model.closing import ids_of
 from conformance.model.facts import (
     Accepted,
     Answered,
@@ -22,6 +23,8 @@ from conformance.model.facts import (
 from conformance.model.queues import Queue
 from conformance.model.records import DEAD, OUT, WAITING, Delivery, HardDoom
 from conformance.monitors import slots
+from conformance.monitors.ack import closing
+from conformance.monitors.err import NOT_IMPLEMENTED, soft_by_choice
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -189,16 +192,15 @@ def _surely(delivery: Delivery) -> bool:
     return not delivery.shaky and not channel.vague and channel.unacked.get(delivery.tag) is delivery
 
 
-@judges(Answered, "QOS-024", "QOS-023")
+@judges(Answered, "QOS-024")
 def qos_answered(fact: Answered, notes: Notes) -> None:
-    """Each basic.qos brings qos-ok; whether one with a size does is reported."""
+    """Each basic.qos brings qos-ok; whether one with a size does is reported, and proves nothing."""
     doom = fact.channel.connection.doom
     if fact.request.method != "basic.qos":
         return
     if not _about_size(doom):
         notes.exercise("QOS-024")
     elif doom is not None and doom.seq == fact.request.seq:
-        notes.exercise("QOS-023")
         notes.report("QOS-023", "qos-ok")
 
 
@@ -211,25 +213,56 @@ def qos_answered_once(fact: Unrequested, notes: Notes) -> None:
 
 @judges(ConnectionFailed, "QOS-023")
 def size_refused(fact: ConnectionFailed, notes: Notes) -> None:
-    if _about_size(fact.doom) and fact.event.kind == METHOD:
-        notes.exercise("QOS-023")
-        notes.report("QOS-023", f"connection.close {fact.event.args.get('reply_code')}")
+    """By connection.close 540, as the rule says."""
+    doom, event = fact.doom, fact.event
+    if doom is not None and _about_size(doom) and event.kind == METHOD and ids_of(event) == SIZED:
+        code = event.args.get("reply_code")
+        notes.report("QOS-023", f"connection.close {code}")
+        if code == NOT_IMPLEMENTED:
+            notes.exercise("QOS-023")
+        else:
+            notes.find("QOS-023", event, f"connection.close 540 for {doom.what}", closing(event.args), doom.seq)
 
 
 @judges(ChannelInsteadOfConnection, "QOS-023")
 def size_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
-    if _about_size(fact.doom):
+    """By channel.close: that is what the rule asks for only where the profile says so."""
+    doom, event = fact.doom, fact.event
+    if not _about_size(doom):
+        return
+    notes.report("QOS-023", f"channel.close {event.args.get('reply_code')}")
+    if soft_by_choice(doom, event, notes):
         notes.exercise("QOS-023")
-        notes.report("QOS-023", f"channel.close {fact.event.args.get('reply_code')}")
+    else:
+        notes.find("QOS-023", event, f"connection.close 540 for {doom.what}",
+                   f"channel {fact.channel.number}: {closing(event.args)}", doom.seq)
 
 
 @judges(Delivered, "QOS-023")
 def size_obeyed(fact: Delivered, notes: Notes) -> None:
     """Who accepts a size obeys it: nothing larger is sent ahead while anything is outstanding."""
     channel, consumer, size = fact.channel, fact.delivery.consumer, fact.event.body_size or 0
-    if channel.octets and consumer is not None and size > channel.octets and windows.certain(channel) > 0:
+    if not channel.octets or consumer is None or consumer.no_ack or consumer.taker.start < channel.octets_at:
+        return
+    if size > channel.octets and windows.certain(channel) > 0:
         notes.find("QOS-023", fact.event, f"no message of more than {channel.octets} octets in advance, or no qos-ok",
                    f"{size} octets are sent ahead", next(iter(windows.held_by(channel))).seq)
+
+
+@judges(Answered, "QOS-023")
+def size_keeps_waiting(fact: Answered, notes: Notes) -> None:
+    """By now the next one had long come, if it were not for the size."""
+    channel, sent = fact.channel, fact.request.seq
+    if not channel.octets or channel.vague or not windows.certain(channel):
+        return
+    for consumer in channel.consumers.values():
+        held, queue = consumer.window.held > 0 and not consumer.full(), consumer.source
+        if held and consumer.state == LIVE and channel.octets_at < consumer.taker.start < sent and any(
+            0 < copy.proof < sent and copy.publication is not None and copy.publication.size > channel.octets
+            for copy in queue.waiting()
+        ) and not queue.crowded(consumer.taker):
+            notes.exercise("QOS-023")
+            notes.report("QOS-023", "obeyed")
 
 
 def _about_size(doom: HardDoom | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.events import Event
 from conformance.model.channels import PUBLISH
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, Confirmed, Delivered, Returned
@@ -10,14 +11,14 @@ from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
-NO_ROUTE = 312
+NO_ROUTE, NO_CONSUMERS = 312, 313
 
 
 @judges(Returned, "CNF-008", "CNF-009", "CNF-025")
 def returned(fact: Returned, notes: Notes) -> None:
     """Only what is mandatory and reaches no queue is returned: whole, and before its confirm."""
     publication, event = fact.publication, fact.event
-    if publication is None:
+    if publication is None or _for_want_of_consumers(publication, event):
         return
     if not publication.mandatory:
         rule = "CNF-025" if publication.routed else "CNF-008"
@@ -31,6 +32,11 @@ def returned(fact: Returned, notes: Notes) -> None:
         notes.find("CNF-009", event, f"the return of {publication} before its {publication.verdict}",
                    "basic.return after it", publication.seq, publication.resolved)
     _form(fact, publication, notes)
+
+
+def _for_want_of_consumers(publication: Publication, event: Event) -> bool:
+    """Is it the answer to an immediate publish? No rule speaks of that: what is mandatory has another code."""
+    return publication.immediate and event.args.get("reply_code") == NO_CONSUMERS
 
 
 def _form(fact: Returned, publication: Publication, notes: Notes) -> None:
@@ -67,7 +73,7 @@ def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:
     if publication.routed is False and not publication.returned:
         notes.find("CNF-009", fact.event, f"the return of {publication} before its confirm",
                    f"{fact.event.method} {fact.number} first", publication.seq)
-    elif publication.returned:
+    elif publication.returned and not publication.immediate and publication.routed is not True:
         notes.exercise("CNF-009")
         if fact.event.method == "basic.nack":
             notes.find("CNF-009", fact.event, f"basic.ack for {publication}, which was returned",

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from itertools import islice
 
-from conformance.model.facts import Delivered, FoundEmpty
+from conformance.events import METHOD, Event
+from conformance.model.channels import Channel
+from conformance.model.closing import ids_of
+from conformance.model.facts import ClosedUnasked, ConnectionFailed, Delivered, FoundEmpty
 from conformance.model.records import PUBLISHED, RECOVERED, RELEASED, RETURNED, WAITING, Copy
 from conformance.monitors import fate
+from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+RECOVERS = {(60, 100): "basic.recover-async", (60, 110): "basic.recover"}
+INTERNAL_ERROR = 541
 WINDOW = 32
 """So many messages that stand in front of a delivered one are looked at."""
 
@@ -177,3 +183,41 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
                        copy.published, copy.entered, fact.since)
             return
+
+
+@judges(ClosedUnasked, "RQ-014")
+def recover_refused(fact: ClosedUnasked, notes: Notes) -> None:
+    """The broker closed the channel over a recover with requeue. Without requeue it is another matter (ERR-009)."""
+    if fact.suspect is None and fact.channel.connection.doom is None:
+        _refused(fact.channel, fact.event, notes)
+
+
+@judges(ConnectionFailed, "RQ-014")
+def recover_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
+    """It closed the connection over one; or it failed while nothing but a recover was to be done."""
+    event = fact.event
+    if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
+        return
+    living = fact.connection.open_channels()
+    for channel in living:
+        if _refused(channel, event, notes):
+            return
+    busy = [channel for channel in living if channel.sent]
+    failed = int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0)
+    if failed and len(busy) == 1 and len(busy[0].sent) == 1:
+        (ids,) = busy[0].sent
+        if ids in RECOVERS:
+            _blame(ids, busy[0], event, notes)
+
+
+def _refused(channel: Channel, event: Event, notes: Notes) -> bool:
+    """Does the close name a recover of this channel?"""
+    ids = ids_of(event)
+    if ids not in RECOVERS or ids not in channel.sent:
+        return False
+    _blame(ids, channel, event, notes)
+    return True
+
+
+def _blame(ids: tuple[int, int], channel: Channel, event: Event, notes: Notes) -> None:
+    notes.find("RQ-014", event, f"{RECOVERS[ids]} with requeue is carried out", closing(event.args), channel.sent[ids])

@@ -14,8 +14,9 @@ from conformance.monitors.table import judges
 REPLIES = {
     "channel.open": "ERR-007", "channel.close": "ERR-008", "connection.close": "ERR-008", "basic.qos": "QOS-024",
     "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
-    "basic.get": "QOS-014", "tx.select": "TX-004", "tx.commit": "TX-004", "tx.rollback": "TX-004",
+    "basic.get": "QOS-014", "tx.commit": "TX-003", "tx.rollback": "TX-002",
 }
+"""The rule that a missing answer comes nearest to."""
 COMING = frozenset({"AUTO-012", "RQ-007", "RQ-014", "RQ-015", "TMO-006", "TMO-012"})
 """Rules that say of a message that it comes: they are broken as well if it is lost."""
 
@@ -54,12 +55,25 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
     rule = "ERR-004" if harmed else named or REPLIES.get(method, "ERR-004")
-    certain = harmed or method in REPLIES
+    certain = harmed or (method in REPLIES and _speaks_of(method, channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
     observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
     notes.find(rule, fact.event, owed.what, observed, owed.since_seq, *filter(None, [crossed]), certain=certain)
+
+
+def _speaks_of(method: str, channel: Channel | None) -> bool:
+    """Does the rule speak of this case: a number used before, closes that cross, a limit that is reached?"""
+    if channel is None:
+        return method not in ("channel.open", "channel.close", "connection.close", "basic.get")
+    if method == "channel.open":
+        return channel.previous is not None
+    if method == "channel.close":
+        return channel.close_seen > 0
+    if method == "basic.get":
+        return channel.shared.full() or any(consumer.full() for consumer in channel.consumers.values())
+    return True
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
@@ -87,7 +101,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
     witness = copy.published, copy.entered, consumer.since
     for rule in rules:
-        certain = rule != "QOS-004" or not slots.followed(fact.channel, consumer)
+        certain = rule != "QOS-004" or not slots.followed(fact.channel, consumer) or slots.stalled(
+            fact.channel, consumer)
         if rule in COMING:
             notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
         else:

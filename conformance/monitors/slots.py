@@ -65,6 +65,11 @@ def followed(channel: Channel, consumer: Consumer) -> bool:
     return changed_since(channel, consumer) and freed is not None and freed.settlement.seq > channel.prefetch_at
 
 
+def stalled(channel: Channel, consumer: Consumer) -> bool:
+    """Was every limit removed since then, for those that start later, and has this one had nothing more?"""
+    return changed_since(channel, consumer) and not channel.prefetch and consumer.window.latest < channel.prefetch_at
+
+
 def rivalled(consumer: Consumer) -> bool:
     """Has another consumer of the same queue reached its limit?"""
     takers = consumer.source.takers
@@ -151,7 +156,8 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
         return "QOS-015"
     if shared.raised:
         return "QOS-022"
-    if consumer.limit and followed(channel, consumer):
+    lowered = followed(channel, consumer) and 0 < channel.prefetch <= window.held
+    if consumer.limit and (lowered or stalled(channel, consumer)):
         return "QOS-004"
     for owner, limit in ((window, consumer.limit), (shared, shared.count)):
         if limit:
@@ -160,6 +166,8 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
                 return rule
     if changed_since(channel, consumer) and 0 < channel.prefetch <= window.held:
         return "QOS-004"
+    if shared.count and shared.cleared:
+        return "QOS-008"
     if consumer.limit and siblings(channel, consumer):
         return "QOS-007" if shared.count else "QOS-003"
     if rivalled(consumer):

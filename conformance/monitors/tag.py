@@ -9,7 +9,10 @@ from conformance.monitors.table import judges
 
 @judges(Numbered, "TAG-001", "TAG-006", "TAG-007")
 def first_tag(fact: Numbered, notes: Notes) -> None:
-    """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had."""
+    """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
+
+    One that goes on where the former life ended says which of these is the fault.
+    """
     channel = fact.channel
     if channel.last_tag:
         return
@@ -18,9 +21,10 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
         rules.append("TAG-006")
     if channel.former_tag:
         rules.append("TAG-007")
-    notes.exercise(*rules)
-    if fact.tag != 1:
-        for rule in rules:
+    if fact.tag == 1:
+        notes.exercise(*rules)
+    else:
+        for rule in ("TAG-007",) if fact.tag == channel.former_tag + 1 else rules:
             notes.find(rule, fact.event, "delivery tag 1 on a channel that had no delivery yet",
                        f"{fact.event.method} with tag {fact.tag}", channel.opened)
 

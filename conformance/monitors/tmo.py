@@ -169,10 +169,10 @@ def exempt(fact: Notified, notes: Notes) -> None:
     consumer = fact.consumer
     if consumer is None or consumer.source.deleted or not by_queue(notes):
         return
-    if consumer.source.kind == "classic":
+    if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
         notes.find("TMO-001", fact.event, f"no end of {consumer.tag}: its queue is a classic queue, and is there",
                    f"basic.cancel for {consumer.tag}")
-    elif consumer.no_ack:
+    elif consumer.source.kind != "classic" and consumer.no_ack:
         notes.find("TMO-019", fact.event, f"no end of {consumer.tag}: it needs no acknowledgements",
                    f"basic.cancel for {consumer.tag}")
 

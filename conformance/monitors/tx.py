@@ -13,11 +13,14 @@ from conformance.monitors.table import judges
 
 @judges(Faulted, "CNF-016", "CNF-019", "TX-004", "ERR-011", "TMO-001", "TMO-023")
 def faulted(fact: Faulted, notes: Notes) -> None:
-    """The broker closed the channel over a mistake: with its code, naming its method, before answering anything."""
+    """The broker closed the channel over a mistake: with its code, naming its method or none, before any answer.
+
+    The rules give codes alone. A header or a body is no method, so what is wrong with a content has no name.
+    """
     mistake, event = fact.mistake, fact.event
     notes.exercise(mistake.rule)
     ids = mistake.class_id, mistake.method_id
-    if (int(event.args.get("reply_code", 0)), ids_of(event)) != (mistake.code, ids):
+    if int(event.args.get("reply_code", 0)) != mistake.code or ids_of(event) not in (ids, (0, 0)):
         notes.find(mistake.rule, event, f"channel.close {mistake.code} {ids} for {mistake.what}", closing(event.args),
                    mistake.seq)
     if mistake.answered:

@@ -48,7 +48,8 @@ def load(name_or_path: str | Path) -> Profile:
 def detect(server_properties: Mapping[str, Any]) -> Profile:
     """The profile for the broker that introduced itself like this: same product, same or nearest lower version.
 
-    A product that we do not know is held to the texts, and nobody assumes that it has quorum queues.
+    A product that we do not know is held to the texts, and nobody assumes that it has quorum queues,
+    nor the time-outs that the guide describes for them.
     """
     product = str(server_properties.get("product") or "")
     version = _numbers(str(server_properties.get("version") or ""))
@@ -60,7 +61,9 @@ def detect(server_properties: Mapping[str, Any]) -> Profile:
     if best and product:
         return best[1]
     documented = load("documented")
-    return documented if product == OURS else replace(documented, queue_types=("classic",))
+    if product == OURS:
+        return documented
+    return replace(documented, queue_types=("classic",), choices={**documented.choices, "consumer_timeout": "none"})
 
 
 def _numbers(version: str) -> tuple[int, ...]:

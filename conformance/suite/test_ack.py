@@ -101,9 +101,25 @@ def test_tag_0_is_all_there_are(stage: Stage) -> None:
         stage.quiesce()
 
 
+def settle_nothing_in_a_transaction(stage: Stage, settle: str) -> None:
+    """Tag 0 with multiple in an empty transaction, on its own connection; a channel beside it shows how that went."""
+    connection = stage.connect("provisional")
+    channel, beside = stage.channel(connection=connection), stage.channel(connection=connection)
+    channel.tx_select()
+    stage.quiesce()
+    getattr(channel, settle)(0, multiple=True)
+    stage.barrier(beside)
+    channel.tx_commit()
+    stage.quiesce()
+
+
 @rule("ACK-007")
-def test_acking_all_of_nothing(stage: Stage) -> None:
-    """ack(0, multiple) on a fresh channel, and when everything is settled."""
+@pytest.mark.parametrize("mode", ["plain", "transactional"])
+def test_acking_all_of_nothing(stage: Stage, mode: str) -> None:
+    """ack(0, multiple) on a fresh channel, and when everything is settled; and in an empty transaction."""
+    if mode == "transactional":
+        settle_nothing_in_a_transaction(stage, "ack")
+        return
     channel, _ = holding(stage, 1)
     fresh = stage.channel()
     fresh.ack(0, multiple=True)
@@ -114,8 +130,13 @@ def test_acking_all_of_nothing(stage: Stage) -> None:
 
 
 @rule("ACK-008")
-def test_nacking_all_of_nothing(stage: Stage) -> None:
-    """nack(0, multiple) on a fresh channel, and when everything is settled, with and without requeue."""
+@pytest.mark.parametrize("mode", ["plain", "transactional"])
+def test_nacking_all_of_nothing(stage: Stage, mode: str) -> None:
+    """nack(0, multiple) on a fresh channel, and when everything is settled, with and without requeue; and in an empty
+    transaction."""
+    if mode == "transactional":
+        settle_nothing_in_a_transaction(stage, "nack")
+        return
     channel, _ = holding(stage, 1)
     channel.ack(1)
     for nacking in (stage.channel(), channel):

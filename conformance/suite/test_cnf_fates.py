@@ -62,10 +62,16 @@ def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
 
 @rule("CNF-010")
 def test_a_confirm_speaks_for_all_queues(stage: Stage) -> None:
-    """Three queues behind one exchange: when the confirm has come, another channel finds the message in each."""
+    """Three queues behind one exchange: when the confirm has come, another channel finds the message in each.
+
+    Before that one message goes to one queue: who confirms that twice does so for another reason.
+    """
     queues = [stage.queue() for _ in range(3)]
     exchange = stage.exchange(*queues)
     channel, reader = confirming(stage), stage.channel()
+    channel.publish(queues[0], persistent=True)
+    stage.confirmed(channel)
+    stage.fetch(reader, queues[0], no_ack=True)
     for _ in range(3):
         channel.publish("", exchange=exchange, persistent=True)
         stage.confirmed(channel)

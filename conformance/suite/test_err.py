@@ -150,7 +150,10 @@ def test_closes_that_cross(stage: Stage) -> None:
 
 
 @rule("ERR-009")
-@pytest.mark.parametrize("mistake", ["consumer tag in use", "recover without requeue", "prefetch size", "immediate"])
+@pytest.mark.parametrize("mistake", [
+    "consumer tag in use", "recover without requeue", "recover without requeue, consuming", "prefetch size",
+    "immediate",
+])
 def test_hard_errors(stage: Stage, mistake: str) -> None:
     """Mistakes that cost the connection, each on a connection of its own."""
     queue = stocked(stage, 1)
@@ -159,7 +162,10 @@ def test_hard_errors(stage: Stage, mistake: str) -> None:
         consumer = channel.consume(queue)
         stage.quiesce()
         channel.consume(queue, tag=consumer)
-    elif mistake == "recover without requeue":
+    elif mistake.startswith("recover without requeue"):
+        if "consuming" in mistake:
+            channel.consume(queue)
+            stage.quiesce()
         channel.recover(requeue=False)
     elif mistake == "prefetch size":
         channel.send(m.BasicQos(channel.number, prefetch_size=1))

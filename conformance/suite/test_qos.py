@@ -7,6 +7,8 @@ time. What takes a slot and what gives one back is in `test_qos_slots`.
 
 from __future__ import annotations
 
+import pytest
+
 from codec import methods as m
 from conformance.stage import Stage
 from conformance.suite.marks import rule
@@ -47,8 +49,18 @@ def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
 
 
 @rule("QOS-004")
-def test_running_consumers_keep_their_limit(stage: Stage) -> None:
-    """A runs with 2 while the limit becomes 4, none, and 1; B is started under 4. Then A settles one."""
+@pytest.mark.parametrize("then", ["many", "none"])
+def test_running_consumers_keep_their_limit(stage: Stage, then: str) -> None:
+    """A runs with 2 while the limit becomes 4, none, and 1; B is started under 4. Then A settles one. Or there is none
+    for those to come, and A settles all that it has, twice."""
+    if then == "none":
+        channel = limited(stage, stocked(stage, 8), 2)
+        channel.qos(0)
+        stage.quiesce()
+        for _ in range(2):
+            channel.ack(0, multiple=True)
+            stage.quiesce()
+        return
     queue, other = stocked(stage, 6), stocked(stage, 6)
     channel = limited(stage, queue, 2)
     for limit in (4, 0, 1):
@@ -216,6 +228,8 @@ def test_a_prefetch_size_is_refused(stage: Stage) -> None:
     stage.quiesce()
     channel.consume(queue)
     stage.quiesce()
+    for _ in range(2):
+        stage.barrier(channel)
 
 
 @rule("QOS-024")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from codec import methods as m
 from conformance.stage import Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import holding, reopen, restock, stocked
@@ -205,15 +206,16 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 
 
 @rule("RQ-014")
-def test_recover_requeues_everything(stage: Stage) -> None:
-    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent."""
+@pytest.mark.parametrize("method", [m.BasicRecover, m.BasicRecoverAsync])
+def test_recover_requeues_everything(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -> None:
+    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent; asynchronously, too."""
     consumed, got = stocked(stage, 2), stocked(stage, 1)
-    channel = stage.channel()
+    channel = stage.channel(connection=stage.connect("recovering"))
     stage.fetch(channel, got)
     channel.consume(consumed)
     stage.quiesce()
-    channel.recover()
-    stage.quiesce()
+    channel.send(method(channel.number, True))
+    stage.barrier(channel)
     stage.fetch(channel, got)
     channel.ack(1)
     reopen(stage, channel)

@@ -119,6 +119,14 @@ def test_nobody_assumes_quorum_queues_of_a_broker_that_is_not_known() -> None:
     assert profiles.detect({"product": profiles.OURS}).queue_types == ("classic", "quorum")
     assert profiles.detect({"product": "Unheard Of", "version": "1"}).queue_types == ("classic",)
     assert profiles.detect({}).queue_types == ("classic",)
+
+
+def test_nobody_asks_a_stranger_for_time_outs() -> None:
+    """All of TMO is about an argument and a setting that a stranger never offered."""
+    stranger, ours = profiles.detect({"product": "Unheard Of"}), profiles.detect({"product": profiles.OURS})
+    of_timeouts = [rule for rule in rules.CATALOGUE.values() if rule.family == "TMO"]
+    assert all(rule.ruled_out(stranger.choices) for rule in of_timeouts)
+    assert not all(rule.ruled_out(ours.choices) for rule in of_timeouts)
     assert profiles.load("lavinmq-2").queue_types == ("classic",)
     assert set(rules.QUEUE_TYPES) == set(profiles.load("rabbitmq-4.3").queue_types)
 

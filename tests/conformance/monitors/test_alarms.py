@@ -6,6 +6,8 @@ in what matters, and breaks it.
 
 from __future__ import annotations
 
+import pytest
+
 TEXT = "PRECONDITION_FAILED - unknown delivery tag 5"
 
 UNSURE = f"""
@@ -366,3 +368,297 @@ def test_a_consumer_that_is_not_revived_does_not_take_its_message_along(play) ->
     returned = timed_out + "1 > nack 1 requeue \n - deadline replies"
     assert play(returned + "\n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1").broken == ["TMO-012"]
     assert play(timed_out + "1 > ack 1 \n - deadline replies").broken == ["TMO-012", "TMO-006"]
+
+
+IMMEDIATE = """
+    @queue q
+    @confirming 1
+    1 > publish q m1 immediate {}
+    1 < return q m1 code={}
+    1 < {} 1
+"""
+
+
+@pytest.mark.parametrize("also", ["", "mandatory"])
+def test_no_consumer_is_not_no_route(play, also: str) -> None:
+    """CNF-025: an immediate publish that nobody takes at once comes back with 313, and no rule is about that."""
+    for verdict in ("ack", "nack"):
+        assert play(IMMEDIATE.format(also, 313, verdict)).broken == []
+    assert play(IMMEDIATE.format(also, 312, "ack")).broken == ["CNF-025"]
+    assert play(IMMEDIATE.replace("immediate", "").format(also, 313, "ack")).broken[0] == "CNF-025"
+
+
+FULL = """
+    @queue q classic x-max-length=1 x-overflow=reject-publish
+    @confirming 1
+    1 > publish q m1 mandatory
+    1 < ack 1
+    1 > publish q m2 mandatory
+"""
+
+
+def test_what_a_full_queue_refuses_is_not_without_a_route(play) -> None:
+    """CNF-025: it is the return that is wrong, and not the refusal which follows it (CNF-009)."""
+    assert play(FULL + "1 < nack 2").broken == []
+    assert play(FULL + "1 < return q m2 code=312 \n 1 < nack 2").broken == ["CNF-025"]
+    assert play(FULL + "1 < return q m2 code=312 \n 1 < ack 2").broken == ["CNF-025", "CNF-011"]
+
+
+AFTER_CLOSE = """
+    deaf:0 > start-ok
+    @queue q
+    deaf:2 > open
+    deaf:2 < open-ok
+    deaf:2 > consume q c9
+    deaf:2 < consume-ok c9
+    @open 3
+    3 > ack 2
+    3 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2
+    3 > closed-ok
+    {}
+    deaf:2 > cancel c9
+    deaf:2 < cancel c9 no_wait
+    deaf:2 < cancel-ok c9
+"""
+
+
+def test_a_deletion_on_a_closed_channel_may_be_carried_out(play) -> None:
+    """CAN-005, TMO-001: on LavinMQ a queue goes by a delete that was sent on a channel just closed, and the notice that
+    everybody gets crosses the client's cancel."""
+    assert play(AFTER_CLOSE.format("3 > delete q"), "lavinmq-2").broken == []
+    assert play(AFTER_CLOSE.format("3 > delete q")).broken == ["CAN-001", "CAN-004"]
+    assert play(AFTER_CLOSE.format("3 > flow"), "lavinmq-2").broken == ["CAN-005"]
+
+
+def test_who_has_no_quorum_queues_is_not_asked_for_their_time_outs(play) -> None:
+    """TMO-001: the argument means nothing to a broker that never offered it."""
+    history = "@queue q \n @open 1 \n 1 > consume q c1 x-consumer-timeout=500 \n 1 < consume-ok c1 \n @barrier 1"
+    assert play(history).broken == ["TMO-001"]
+    assert play(history, "lavinmq-2").broken == []
+
+
+REOPENED = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2
+    1 > close
+    1 < close-ok
+    1 > open
+    1 < open-ok
+    1 > get q
+"""
+
+
+def test_tags_that_go_on_after_a_reopen_are_one_fault(play) -> None:
+    """TAG-007: GarageMQ goes on counting. That a channel begins at 1 is elsewhere the business of TAG-001, TAG-006."""
+    goes_on = play(REOPENED + "1 < get-ok 3 m3 q")
+    assert goes_on.broken == ["TAG-007"]
+    assert goes_on.exercised["TAG-007"] == 1
+    assert play(REOPENED + "1 < get-ok 0 m3 q").broken == ["TAG-001", "TAG-007", "TAG-002"]
+
+
+FANNED = """
+    @queue q
+    @queue r
+    @exchange x q r
+    @confirming 1
+    1 > publish any m1 exchange=x
+    1 < ack 1
+    1 < ack 1
+"""
+
+
+def test_a_confirm_for_each_queue_comes_too_soon(play) -> None:
+    """CNF-010: GarageMQ confirms with each queue. More often than there are queues, or for one alone, is CNF-004."""
+    assert play(FANNED).broken == ["CNF-010"]
+    assert play(FANNED + "1 < ack 1").broken == ["CNF-010", "CNF-004"]
+    assert play(FANNED.replace("@exchange x q r", "@exchange x q")).broken == ["CNF-004"]
+    assert play(FANNED.replace("1 < ack 1\n    1 < ack 1", "1 < ack 1 \n 1 < nack 1")).broken == ["CNF-005"]
+
+
+def test_what_is_wrong_with_a_content_has_no_method(play) -> None:
+    """CNF-019: the rule asks for a code. LavinMQ gives neither class nor method for a wrong property."""
+    wrong = "@queue q \n @confirming 1 \n 1 > publish q m1 expiration=soon \n"
+    for ids in ("60 40", "0 0"):
+        assert play(f"{wrong} 1 < closed 406 {ids} PRECONDITION_FAILED").broken == []
+    assert play(f"{wrong} 1 < closed 404 0 0 NOT_FOUND").broken == ["CNF-019"]
+    assert "CNF-019" in play(f"{wrong} 1 < closed 406 50 10 PRECONDITION_FAILED").broken
+
+
+def test_where_everybody_is_told_the_channel_goes_on_all_the_same(play) -> None:
+    """CAN-004: a notice to who did not ask is the profile's choice, or it breaks the rule; it never holds it."""
+    history = """
+        0 > start-ok
+        @queue q
+        @consume 1 q c1
+        @open 2
+        2 > delete q
+        2 < delete-ok
+        1 < cancel c1 no_wait
+    """
+    told = play(history + "@barrier 1", "lavinmq-2")
+    assert (told.broken, told.exercised["CAN-004"]) == ([], 1)
+    assert play(history, "lavinmq-2").exercised["CAN-004"] == 0, "nothing shows that its channel lives"
+    asked = play(history + "@barrier 1")
+    assert asked.broken == ["CAN-001", "CAN-004"]
+
+
+def test_settlements_alone_say_nothing_of_provisional_ones(play) -> None:
+    """AUTO-006: on a broker that never answers tx.select it was held by plain acknowledgements."""
+    plain = "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > ack 1 \n @close 1 \n @drain q"
+    assert play(plain).exercised["AUTO-006"] == 0
+    assert play(plain.replace("@hold", "@open 1 \n 1 > select \n 1 < select-ok \n @hold").replace(
+        "@close", "1 > commit \n 1 < commit-ok \n @close")).exercised["AUTO-006"] == 1
+
+
+def test_both_limits_are_in_force_in_either_order(play) -> None:
+    """QOS-008: GarageMQ has the limit for consumers replace the channel's, and sends less than both allow."""
+    begin = "@queue q \n @stock q m1 m2 m3 m4 m5 \n @open 1 \n"
+    shared, own = "1 > qos 3 global \n 1 < qos-ok \n", "1 > qos 2 \n 1 < qos-ok \n"
+    stalls = """
+        @consume 1 q a
+        1 < deliver a 1 m1 q
+        1 < deliver a 2 m2 q
+        @consume 1 q b
+        - deadline replies
+    """
+    assert play(begin + shared + own + stalls).rest().broken == ["QOS-008"]
+    assert play(begin + own + shared + stalls).rest().broken == ["QOS-007"]
+
+
+RECOVERED = """
+    @queue q
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > recover requeue
+    1 < recover-ok
+    1 < deliver c1 2 m1 q redelivered
+    1 > reject 2                # the delivery may have been under way to the recover: then this is refused
+    {}
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > nack 0 multiple requeue
+    1 < closed 406 60 120 PRECONDITION_FAILED - unknown delivery tag 0
+"""
+
+
+def test_what_might_have_been_refused_and_was_taken_is_settled(play) -> None:
+    """ACK-016: LavinMQ was told to have forgotten the delivery of a cancelled consumer, which had been rejected."""
+    book = play(RECOVERED.format("@barrier 1"))
+    assert book.broken == ["ACK-008"], "nothing is outstanding, and LavinMQ takes 0 for a tag then"
+    assert play(RECOVERED.format("")).broken == ["ACK-008"]
+    held = RECOVERED.replace("1 > reject 2", "").replace("1 > recover requeue", "").replace("1 < recover-ok", "")
+    held = held.replace("1 < deliver c1 2 m1 q redelivered", "").split("#")[0] + "\n" + held.split("{}")[1]
+    assert play(held).broken == ["ACK-016"]
+
+
+WIDENED = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > qos 1
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > qos {}
+    1 < qos-ok
+    1 > ack 0 multiple          # LavinMQ has sent the next by now, as the limit is wider
+    1 < deliver c1 2 m2 q
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > nack 0 multiple requeue
+    1 > get q no_ack
+    1 < get-empty
+"""
+
+
+def test_a_limit_that_moved_is_no_lost_message(play) -> None:
+    """ACK-011: what the new limit let through may be what tag 0 has settled. QOS-004 is judged where it shows."""
+    assert play(WIDENED.format(2)).broken == []
+    assert play(WIDENED.format(0)).broken == []
+    assert play(WIDENED.format(1)).broken == ["ACK-011"]
+
+
+HELD_BY_ONE = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+
+
+@pytest.mark.parametrize(("recover", "ids"), [("recover requeue", "60 110"), ("recover-async requeue", "60 100")])
+def test_a_refused_recover_is_a_recover_that_returns_nothing(play, recover: str, ids: str) -> None:
+    """RQ-014: GarageMQ answers both with connection.close 540, LavinMQ the second with channel.close 540."""
+    history = f"{HELD_BY_ONE} 1 > {recover} \n"
+    assert play(f"{history} 0 < kicked 540 {ids} NOT_IMPLEMENTED").broken == ["RQ-014"]
+    assert play(f"{history} 1 < closed 540 {ids} NOT_IMPLEMENTED").broken == ["RQ-014"]
+    assert play(f"{history} 0 < kicked 541 0 0 INTERNAL_ERROR").broken == ["RQ-014"]
+    assert play(f"{history} 1 > flow \n 0 < kicked 541 0 0 INTERNAL_ERROR").broken == [], "it may be about the flow"
+    without = history.replace("requeue", "")
+    assert play(f"{without} 0 < kicked 540 {ids} NOT_IMPLEMENTED").broken == []
+
+
+def test_nothing_to_settle_in_a_transaction(play) -> None:
+    """ACK-007: LavinMQ closes the connection with 541."""
+    history = "@open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > {} 0 multiple \n 2 > flow \n"
+    for settle, rule in (("ack", "ACK-007"), ("nack", "ACK-008")):
+        assert play(history.format(settle) + "0 < kicked 541 0 0 INTERNAL_ERROR").broken == [rule]
+        assert play(history.format(settle) + "2 < flow-ok \n 1 > commit \n 1 < commit-ok").broken == []
+
+
+def test_no_limit_from_now_on_stalls_nobody(play) -> None:
+    """QOS-004: LavinMQ serves a running consumer no more when the limit for others is removed."""
+    begin = "@queue q \n @stock q m1 m2 m3 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    begin += "1 < deliver c1 1 m1 q \n"
+    assert play(begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n - deadline replies").rest().broken == ["QOS-004"]
+    assert play(begin + "1 > ack 1 \n - deadline replies").rest().broken == ["QOS-010"]
+    served = begin + "1 > qos 0 \n 1 < qos-ok \n 1 > ack 1 \n 1 < deliver c1 2 m2 q \n 1 > ack 2 \n"
+    assert play(served + "- deadline replies").rest().broken == ["QOS-010"]
+
+
+def test_a_failure_without_a_name_has_many_suspects(play) -> None:
+    """ACK-004, ACK-011: on LavinMQ another channel's empty transaction was the cause, and any one was accused."""
+    history = """
+        @queue q
+        @stock q m1
+        @hold 1 q m1
+        @open 3
+        3 > select
+        3 < select-ok
+        3 > ack 0 multiple
+        1 > ack 1
+        0 < kicked 541 0 0 INTERNAL_ERROR
+    """
+    assert play(history).broken == []
+    assert play(history.replace("1 > ack 1", "")).broken == ["ACK-007"]
+
+
+def test_most_confirms_come_in_order(play) -> None:
+    """CNF-015: GarageMQ confirms by chance, which was reported as held; RabbitMQ has one in hundreds overtake."""
+    publishes = "@queue q \n @confirming 1 \n" + "".join(f"1 > publish q m{n} \n" for n in range(1, 31))
+    once = publishes + "1 < ack 2 \n 1 < ack 1 \n" + "".join(f"1 < ack {n} \n" for n in range(3, 31))
+    assert play(once).broken == []
+    assert play(once).exercised["CNF-015"] == 29
+    chance = publishes + "".join(f"1 < ack {n + 1} \n 1 < ack {n} \n" for n in range(1, 31, 2))
+    assert play(chance).broken == ["CNF-015"]
+    refused = chance.replace("@queue q", "@queue q classic x-max-length=40 x-overflow=reject-publish")
+    assert play(refused).broken == [], "a queue that refuses answers at once"
+
+
+def test_numbers_that_go_on_after_a_reopen_are_one_fault(play) -> None:
+    """ERR-007: GarageMQ goes on counting publishes, too; that broke CNF-006 and CNF-023."""
+    begin = "@queue q \n @confirming 1 \n 1 > publish q m1 \n 1 < ack 1 \n @close 1 \n"
+    begin += "1 > open \n 1 < open-ok \n 1 > confirm \n 1 < confirm-ok \n 1 > publish q m2 \n"
+    assert play(begin + "1 < ack 2").broken == ["ERR-007"]
+    assert play(begin + "1 < ack 1").broken == []
+    assert play(begin + "1 < ack 3").broken == ["CNF-006"]
+
+
+@pytest.mark.parametrize(("silent", "rule"), [
+    ("1 > get q", "QOS-014"), ("1 > close", "ERR-008"), ("1 > select", "TX-004"), ("0 > bye", "ERR-008"),
+])
+def test_a_broker_that_answers_nothing_is_not_wrong_about_everything(play, silent: str, rule: str) -> None:
+    """A wedged GarageMQ broke QOS-014 without any limit, and TX-004 without any commit."""
+    assert rule not in play(f"@queue q \n @open 1 \n {silent} \n - deadline replies").broken
+
+
+def test_a_get_that_is_not_answered_under_a_limit(play) -> None:
+    held = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    assert play(held + "1 < deliver c1 1 m1 q \n 1 > get q \n - deadline replies").broken == ["QOS-014"]

@@ -159,6 +159,15 @@ def test_what_becomes_of_a_cancel_ok_is_reported(play) -> None:
     assert book.judge.judgement.reports["CAN-017"] == {"accepted": 1}
 
 
+@pytest.mark.parametrize("refusal", ["0 < kicked 505 60 31 UNEXPECTED_FRAME", "1 < closed 540 60 31 NOT_IMPLEMENTED"])
+def test_a_cancel_ok_may_be_refused_in_any_way(play, refusal: str) -> None:
+    """CAN-017: LavinMQ closes the channel with 540. The rule asks for a refusal that is no internal error."""
+    book = play(KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n" + refusal)
+    assert (book.broken, book.exercised["CAN-017"]) == ([], 1)
+    failing = refusal.replace("505", "541").replace("540", "541")
+    assert play(KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n" + failing).broken == ["CAN-017"]
+
+
 def test_what_a_deleted_queue_had_sent_may_follow_cancel_ok(play) -> None:
     crossing = KEEN + Q + "@stock q m1 \n @open 2 \n 1 > cancel c1 \n 2 > delete q \n 1 < cancel-ok c1 \n"
     assert play(crossing + "1 < deliver c1 1 m1 q").broken == []

@@ -65,7 +65,9 @@ def test_the_wording_counts_only_where_the_profile_says_so(play) -> None:
 ])
 def test_answers_after_the_close(play, late: str) -> None:
     history = BAD + "1 > flow \n" + REFUSED + late
-    assert play(history).broken == ["ERR-006"]
+    instead = ["ERR-011"] if "flow-ok" in late else []
+    assert play(history).broken == ["ERR-006", *instead]
+    assert play(BAD + REFUSED + "1 > flow \n" + late).broken == ["ERR-006"], "it was sent after the close was read"
 
 
 def test_a_delivery_that_no_longer_can_have_been_under_way(play) -> None:
@@ -87,16 +89,39 @@ def test_the_connection_follows_its_channel(play) -> None:
     assert play(BAD + REFUSED + f"0 < kicked 406 60 80 {TEXT} 9").broken == ["ERR-004"]
 
 
-@pytest.mark.parametrize(("mistake", "kick"), [
-    ("1 > recover", "540 60 110 NOT_IMPLEMENTED - requeue=false"),
-    ("1 > qos 0 size=1", "540 60 10 NOT_IMPLEMENTED - prefetch_size!=0 (1)"),
-    ("1 > publish q m1 immediate", "540 60 40 NOT_IMPLEMENTED - immediate=true"),
-])
-def test_what_may_be_implemented(play, mistake: str, kick: str) -> None:
+NOT_OFFERED = [
+    ("1 > recover", "540 60 110 NOT_IMPLEMENTED - requeue=false", []),
+    ("1 > qos 0 size=1", "540 60 10 NOT_IMPLEMENTED - prefetch_size!=0 (1)", ["QOS-023"]),
+    ("1 > publish q m1 immediate", "540 60 40 NOT_IMPLEMENTED - immediate=true", []),
+]
+
+
+@pytest.mark.parametrize(("mistake", "kick", "also"), NOT_OFFERED)
+def test_what_may_be_implemented(play, mistake: str, kick: str, also: list[str]) -> None:
     begin = "@queue q \n @open 1 \n" + mistake + "\n"
     assert play(begin + f"0 < kicked {kick}").exercised["ERR-009"] == 1
     assert play(begin + f"0 < kicked {kick}").broken == []
-    assert play(begin + f"1 < closed {kick}").broken == ["ERR-009"]
+    soft = play(begin + f"1 < closed {kick}")
+    assert soft.broken == ["ERR-009", *also]
+    assert soft.exercised["QOS-023"] == len(also), "one frame does not hold one rule and break another about itself"
+
+
+@pytest.mark.parametrize(("mistake", "kick", "also"), NOT_OFFERED)
+def test_where_it_costs_the_channel_by_choice(play, mistake: str, kick: str, also: list[str]) -> None:
+    """LavinMQ sends 540 as channel.close; any other code is no refusal of that kind."""
+    begin = "@queue q \n @open 1 \n" + mistake + "\n"
+    soft = play(begin + f"1 < closed {kick}", "lavinmq-2")
+    assert soft.broken == []
+    assert all(soft.exercised[rule] for rule in also)
+    assert "ERR-009" in play(begin + f"1 < closed {kick.replace('540', '541')}", "lavinmq-2").broken
+
+
+def test_failing_is_no_way_to_refuse(play) -> None:
+    """ERR-009: LavinMQ closes with 541 over basic.recover without requeue, beside a live consumer."""
+    begin = "@queue q \n @consume 1 q c1 \n 1 > recover \n"
+    assert play(begin + "0 < kicked 541 0 0 INTERNAL_ERROR").broken == ["ERR-009"]
+    other = "@open 2 \n 2 > publish q m1 \n"
+    assert play(other + begin + "0 < kicked 541 0 0 INTERNAL_ERROR").broken == [], "it may be about the publish"
 
 
 def test_where_it_is_implemented_nothing_is_wrong(play) -> None:
