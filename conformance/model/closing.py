@@ -60,6 +60,8 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         yield Faulted(event, channel, channel.mistake)
     elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent) and not earlier(channel, event):
         yield Refused(event, channel, channel.doom)
+        if _may_mean_another(channel, channel.doom.settlement):
+            endings.shake(channel)
         connection.refusals, connection.refused = event.seq, channel.doom
     elif expired := timeouts.behind(model, channel, event):
         yield from timeouts.closed(model, channel, event, expired)
@@ -88,6 +90,12 @@ def earlier(channel: Channel, event: Event) -> bool:
     return any(
         one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven
     )
+
+
+def _may_mean_another(channel: Channel, mistake: Settlement) -> bool:
+    """Was the same method sent with the same tag before? Then what came in between may have been discarded, too."""
+    said = mistake.method, mistake.tag
+    return any((one.method, one.tag) == said and one.seq < mistake.seq for one in channel.unproven)
 
 
 def suspect(channel: Channel, event: Event) -> Settlement | None:

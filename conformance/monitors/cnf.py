@@ -47,9 +47,11 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     if mistake is not None and mistake.number:
         notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
         return
-    if 0 < channel.former_published < number <= channel.former_published + channel.published and not channel.accepted:
-        notes.find("ERR-007", fact.event, "numbers from 1 on a reopened channel", f"{fact.event.method} {number}, after "
-                   f"{channel.former_published} publishes in former lives of its number", channel.opened)
+    former = channel.former_published
+    if 0 < former < number <= former + channel.published and not channel.accepted:
+        notes.find("ERR-007", fact.event, "numbers from 1 on a reopened channel",
+                   f"{fact.event.method} {number}, after {former} publishes in former lives of its number",
+                   channel.opened)
         return
     above = number - channel.published
     elsewhere = sum(

@@ -101,8 +101,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
     witness = copy.published, copy.entered, consumer.since
     for rule in rules:
-        certain = rule != "QOS-004" or not slots.followed(fact.channel, consumer) or slots.stalled(
-            fact.channel, consumer)
+        told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
+        certain = rule != "QOS-004" or told
         if rule in COMING:
             notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
         else:

@@ -65,9 +65,11 @@ def followed(channel: Channel, consumer: Consumer) -> bool:
     return changed_since(channel, consumer) and freed is not None and freed.settlement.seq > channel.prefetch_at
 
 
-def stalled(channel: Channel, consumer: Consumer) -> bool:
-    """Was every limit removed since then, for those that start later, and has this one had nothing more?"""
-    return changed_since(channel, consumer) and not channel.prefetch and consumer.window.latest < channel.prefetch_at
+def abandoned(channel: Channel, consumer: Consumer) -> bool:
+    """Has nothing come since the limit was removed for others, although all is settled? No lost slot explains that."""
+    window = consumer.window
+    removed = changed_since(channel, consumer) and not channel.prefetch
+    return removed and consumer.limit > 1 and not window.held and window.latest < channel.prefetch_at
 
 
 def rivalled(consumer: Consumer) -> bool:
@@ -156,8 +158,7 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
         return "QOS-015"
     if shared.raised:
         return "QOS-022"
-    lowered = followed(channel, consumer) and 0 < channel.prefetch <= window.held
-    if consumer.limit and (lowered or stalled(channel, consumer)):
+    if abandoned(channel, consumer) or (consumer.limit and followed(channel, consumer)):
         return "QOS-004"
     for owner, limit in ((window, consumer.limit), (shared, shared.count)):
         if limit:
