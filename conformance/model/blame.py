@@ -44,6 +44,8 @@ from conformance.model.records import GONE, OUT, VOID, WAITING, Copy
 
 WINDOWS = "QOS-"
 """Rules of this family are about windows, whoever's message it is."""
+FOR_EACH_QUEUE = "CNF-010"
+"""A confirm that comes once for each queue of its publish leaves the numbers of the others as they are."""
 
 
 def widen(fact: Fact, rules: Collection[str]) -> None:
@@ -109,7 +111,7 @@ def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
     channel = fact.channel
     if fact.number == 0 or fact.number > channel.published:
         channel.forgiven = NEVER
-    elif not fact.resolved:
+    elif not fact.resolved and FOR_EACH_QUEUE not in rules:
         channel.forgiven = max(channel.forgiven, channel.published)
     else:
         return
