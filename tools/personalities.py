@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,8 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs: list[Run] = []
     code = DONE
     try:
-        for number, stranger in enumerate(strangers, 1):
-            runs.append(examined(stranger, wishes, fresh=options.fresh))
+        for number, (stranger, run) in enumerate(played(strangers, wishes, options.workers, options.fresh), 1):
+            runs.append(run)
             print(line(number, len(strangers), runs[-1], compare(runs[-1], stranger.truth)), flush=True)
     except KeyboardInterrupt:
         print("Interrupted. What is done is kept; the same command carries on.", file=sys.stderr)
@@ -81,6 +82,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the first of those (default: %(default)s)")
     parser.add_argument("--depth", choices=BOUNDS, default="smoke")
     parser.add_argument("--bound", type=float, metavar="SECONDS", help="of one run (default: by depth)")
+    parser.add_argument("-n", "--workers", type=int, default=os.cpu_count() or 1, help="so many at a time")
     parser.add_argument("--name", action="append", default=[], help="only this one, or these traits (TRAIT+TRAIT)")
     parser.add_argument("--only", metavar="GLOB", default="*", help="of those, who are called so; writes no figures")
     parser.add_argument("--fresh", action="store_true", help="play again what has been played")
@@ -91,6 +93,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def chosen(runs: int, seed: int) -> list[Personality]:
     return [*PERSONALITIES.values(), *(drawn(seed + each) for each in range(runs))]
+
+
+def played(
+    strangers: Sequence[Personality], wishes: Wishes, workers: int, fresh: bool,
+) -> Iterator[tuple[Personality, Run]]:
+    """Each with its run, in the order of the strangers; so many at a time, for most of a run is waiting."""
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            yield from zip(strangers, pool.map(lambda one: examined(one, wishes, fresh), strangers), strict=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 # -- one stranger
@@ -162,8 +176,9 @@ def broker(name: str) -> Iterator[str]:
 
 def suite(url: str, wishes: Wishes) -> tuple[int | None, str, str]:
     """Exit code (None: it was killed), what it printed, and what it complained of."""
+    minutes = max(1, int(wishes.bound / 60) - 1)
     command = [sys.executable, "-m", "conformance.cli", "run", url, "--depth", wishes.depth, "--format", "json",
-               *wishes.arguments]
+               "--time-limit", str(minutes), *wishes.arguments]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
     )

@@ -218,7 +218,8 @@ def described(under_test: brokers.BrokerUnderTest) -> Broker:
         name=under_test.name, url=EMBEDDED if under_test.embedded is not None else str(under_test.target),
         product=str(properties.get("product", "")), version=str(properties.get("version", "")),
         server_properties=dict(properties), negotiated=under_test.tuned._asdict(),
-        capabilities=tuple(under_test.capabilities), offers=(*filter(None, [under_test.how]), *probes.told(under_test.found)),
+        capabilities=tuple(under_test.capabilities),
+        offers=(*filter(None, [under_test.how]), *probes.told(under_test.found)),
     )
 
 
