@@ -11,13 +11,30 @@ from collections.abc import Iterable
 from conformance.events import Event
 from conformance.model import ConnectionView, Model, Obligation, blame, timeouts
 from conformance.model.records import OUT
-from conformance.monitors import ack, auto, can, cnf, err, mode, qos, returns, routes, rq, silence, stale, tag, tmo, tx
+from conformance.monitors import (
+    ack,
+    auto,
+    can,
+    cnf,
+    err,
+    mode,
+    qos,
+    returns,
+    routes,
+    rq,
+    silence,
+    stale,
+    tag,
+    tmo,
+    tx,
+    unasked,
+)
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import BY_FACT
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
-FAMILIES = (tag, mode, ack, err, rq, returns, qos, cnf, routes, auto, can, tx, tmo, stale, silence)
+FAMILIES = (tag, mode, ack, err, rq, returns, qos, cnf, routes, auto, can, tx, tmo, stale, silence, unasked)
 """Importing them enters their functions into the table."""
 
 

@@ -7,6 +7,7 @@ ignored, and its number can be opened again. A few mistakes cost the whole conne
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from itertools import product
 
@@ -15,7 +16,7 @@ import pytest
 from codec import Method
 from codec import methods as m
 from conformance.channel import Channel
-from conformance.stage import Stage
+from conformance.stage import NotOffered, Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import BAD_TAG, holding, reopen, restock, stocked
 
@@ -201,3 +202,22 @@ def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None
         channel.flow()
         channel.declare(queue, passive=True)
     stage.quiesce()
+
+
+@rule("ERR-012")
+def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
+    """Purging, getting, recovering, limiting and settling where there is nothing; each on a connection of its own."""
+    queue = stage.queue()
+    edges: tuple[Callable[[Channel], object], ...] = (
+        lambda channel: channel.purge(queue), lambda channel: channel.get(queue), lambda channel: channel.recover(),
+        lambda channel: channel.qos(0), lambda channel: channel.ack(0, multiple=True),
+        lambda channel: channel.publish(queue, body=b""),
+    )
+    for number, edge in enumerate(edges):
+        channel = stage.channel(connection=stage.connect(f"edge {number}"))
+        with contextlib.suppress(NotOffered):
+            edge(channel)
+        stage.barrier(channel)
+        if channel.state == "open":
+            channel.close()
+        stage.quiesce()

@@ -7,7 +7,7 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
+from reference_broker import basic, topology
 from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
@@ -17,6 +17,16 @@ from reference_broker.unacked import Delivery
 
 MUTANTS: list[Mutant] = []
 Ids = tuple[int, int]
+
+
+@changes(MUTANTS, "errors.purge-of-nothing", "the purge of an empty queue ends in an internal error", "ERR-012")
+def _(parts: Parts) -> None:
+    def purge(channel: Channel, method: m.QueuePurge) -> None:
+        if not len(topology.named_queue(channel, method.queue).ready):
+            raise ConnectionException(ReplyCode.INTERNAL_ERROR)
+        topology.queue_purge(channel, method)
+
+    parts.handlers[m.QueuePurge] = purge
 
 
 # -- double and unknown tags
