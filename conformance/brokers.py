@@ -80,7 +80,7 @@ def resolve(
 
 
 def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUnderTest:
-    target, connection = _welcome(target)
+    target, connection = welcome(target)
     try:
         properties = connection.server_properties
         match = profiles.match(properties)
@@ -96,7 +96,7 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
     )
 
 
-def _welcome(target: Target) -> tuple[Target, RawConnection]:
+def welcome(target: Target) -> tuple[Target, RawConnection]:
     """A connection, and how it came about: by what a client usually says of itself, else by the least, then once more.
     One failure is no verdict on a broker; the first tells why. Raises Unreachable."""
     first: Unreachable | None = None

@@ -14,12 +14,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from codec import methods as m
-from codec import values
-from conformance import profiles
+from conformance import brokers, profiles
 from conformance.drive import probes
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.raw import RawConnection
-from conformance.drivers.sweep import unrecorded
 from conformance.drivers.target import Target
 from conformance.events import Event
 
@@ -64,7 +62,7 @@ def examine(target: Target) -> Diagnosis:
 
 
 def _examine(target: Target, diagnosis: Diagnosis) -> None:
-    connection = unrecorded(target)
+    target, connection = brokers.welcome(target)
     try:
         properties = connection.server_properties
         diagnosis.product, diagnosis.version = (str(properties.get(name) or "") for name in ("product", "version"))
@@ -72,7 +70,7 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         diagnosis.negotiated = dict(connection.tuned._asdict())
         match = profiles.match(properties)
         diagnosis.profile, diagnosis.matched = match.profile.name, match.how
-        _Patient(connection, target).use("classic")
+        _Patient(connection, target).use()
         connection.close()
     finally:
         connection.abort()
@@ -93,11 +91,12 @@ class _Patient:
         self._connection, self._target = connection, target
         self._number = 0
 
-    def use(self, queue_type: str) -> None:
+    def use(self) -> None:
         """Declare, publish, get: the rights that a run needs; then delete: that it can clean up."""
         name = f"amqpconf.doctor.{secrets.token_hex(4)}"
         self._open()
-        self._ask("rights", "declare a queue", _declare(self._number, name, queue_type), "queue.declare-ok")
+        self._ask("rights", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True),
+                  "queue.declare-ok")
         self._connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
         self._ask("rights", "publish and get a message", m.BasicGet(self._number, 0, name, True), "basic.get-ok",
                   "basic.get-empty")
@@ -135,11 +134,6 @@ class _Patient:
     def _lost(self, layer: str, what: str) -> Unreachable:
         return Unreachable(layer, f"{self._target.address} ends the connection when asked to {what}. Look into the "
                                   "broker's log for the reason.")
-
-
-def _declare(number: int, name: str, queue_type: str) -> m.QueueDeclare:
-    arguments = values.table({"x-queue-type": queue_type, "x-expires": 60000})
-    return m.QueueDeclare(number, 0, name, durable=True, arguments=arguments)
 
 
 def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:

@@ -1,8 +1,8 @@
 """Between two histories: is the broker still there, and is there time to go on?
 
 Before a history the pulse is taken, so that a breakdown is told of the history before it, whoever notices. A broker
-that has broken down is brought back by the user's command, or else left a moment to recover. What cannot be brought back
-ends the run early, in order: the checks that are left are not played, and say why.
+that has broken down is brought back by the user's command, or else left a moment to recover. What cannot be brought
+back ends the run early, in order: the checks that are left are not played, and say why.
 """
 
 from __future__ import annotations

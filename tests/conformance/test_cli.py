@@ -22,7 +22,7 @@ from conformance import profiles, rules
 from conformance.cli import main
 from conformance.front.doctor import Diagnosis, told
 from conformance.front.exits import MEANING
-from conformance.front.options import TABLE, Options
+from conformance.front.options import DEPTHS, MINUTES, TABLE, Options
 from conformance.front.session import again
 from conformance.front.ticket import Ticket, without_passwords
 from conformance.results import from_json
@@ -31,6 +31,7 @@ from reference_broker.channel import Channel
 from reference_broker.errors import not_implemented
 from reference_broker.parts import HANDLERS
 
+ROOT = Path(__file__).parents[2]
 SCHEMAS = Path(conformance.__file__).parent / "schemas"
 
 
@@ -192,6 +193,16 @@ def test_a_reader_that_leaves_early_is_no_fault() -> None:
     done = subprocess.run(words, shell=True, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[\n"
     assert done.stderr == ""
+
+
+def test_the_pages_tell_the_defaults_of_the_time_limit() -> None:
+    page = " ".join((ROOT / "docs" / "examine-any-broker.md").read_text(encoding="utf-8").split())
+    smoke, ci, deep = (MINUTES[depth] for depth in DEPTHS)
+    assert f"{smoke} at depth smoke, {ci} at ci, {deep} at deep" in page
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"{smoke} minutes at depth `smoke`, {ci} at `ci`, {deep} at `deep`" in readme
+    (option,) = (option for option in TABLE if option.name == "time-limit")
+    assert option.help.endswith(f"{smoke}, {ci} or {deep}")
 
 
 def test_options_are_checked_and_have_defaults() -> None:

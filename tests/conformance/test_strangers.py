@@ -156,6 +156,14 @@ def test_who_refuses_what_is_optional_does_not_offer_it(
     assert "tx.select: refused" in capsys.readouterr().out
 
 
+def test_the_doctor_asks_as_a_run_does(stranger: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", stranger.url]) == 0
+    said = capsys.readouterr().out
+    for feature in ("tx.select", "confirm.select", "x-max-length"):
+        assert f"  {feature}: refused (" in said
+    assert "  queue types  classic\n" in said
+
+
 def test_the_time_limit_ends_a_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
