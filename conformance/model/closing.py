@@ -78,14 +78,14 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
 
 
 def earlier(channel: Channel, event: Event) -> bool:
-    """Does this close name a settlement that had to be accepted, and not the later one that had to be refused? By its
-    method, unless the tag in the text is that of the later one; or by its tag alone."""
+    """Does this close name a settlement that had to be accepted, and not the later one that had to be refused: its
+    method, and its tag where the text has one?"""
     assert channel.doom is not None
     wrong, ids = channel.doom.settlement, ids_of(event)
     named = NAMED_TAG.search(str(event.args.get("reply_text", "")))
-    if ids not in SETTLES or (named is not None and int(named[1]) == wrong.tag):
+    if ids not in SETTLES:
         return False
-    if named is None and ids[1] == wrong.method_id:
+    if ids[1] == wrong.method_id and (named is None or int(named[1]) == wrong.tag):
         return False
     return any(
         one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven

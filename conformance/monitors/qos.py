@@ -55,7 +55,7 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
                    f"at most {limit} deliveries outstanding to {consumer.tag}",
                    f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
                    consumer.limited_at, consumer.taker.start, *_shown(channel, consumer),
-                   certain=rule != "QOS-004" or not slots.followed(channel, consumer))
+                   certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer))
 
 
 @judges(Delivered, "QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-015", "QOS-019", "QOS-020", "QOS-026")

@@ -11,6 +11,8 @@ from conformance.monitors.can import notified_neighbour, tag_of_former
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-018", "QOS-019", "QOS-020"})
+"""What a limit that was changed under a running consumer can be taken for; see QOS-004."""
 REPLIES = {
     "channel.open": "ERR-007", "channel.close": "ERR-008", "connection.close": "ERR-008", "basic.qos": "QOS-024",
     "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
@@ -102,7 +104,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     witness = copy.published, copy.entered, consumer.since
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
-        certain = rule != "QOS-004" or told
+        certain = told if rule == "QOS-004" else rule not in BESIDE or not slots.meddled(fact.channel, consumer)
         if rule in COMING:
             notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
         else:

@@ -59,6 +59,13 @@ def changed_since(channel: Channel, consumer: Consumer) -> bool:
     return channel.prefetch_at > consumer.taker.start and channel.prefetch != consumer.limit
 
 
+def meddled(channel: Channel, consumer: Consumer) -> bool:
+    """Was any limit set on the channel after this consumer was started? A broker that lets a new one reach what runs
+    breaks QOS-004, and what comes of it may look like a breach of another rule."""
+    start = consumer.taker.start
+    return channel.prefetch_at > start or channel.shared.since > start
+
+
 def followed(channel: Channel, consumer: Consumer) -> bool:
     """Were slots given back since then? What comes of it may be owed to either."""
     freed = consumer.window.freed
