@@ -26,6 +26,9 @@ from conformance.monitors.table import judges
 PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
+FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001", "ACK-019": "ACK-009"}
+"""Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that names
+406 and the channel: of a second settlement, and of tag 0."""
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
@@ -36,7 +39,7 @@ def refused(fact: Refused, notes: Notes) -> None:
     settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
     notes.exercise(doom.rule)
     if code != PRECONDITION_FAILED:
-        notes.find(doom.rule, event, f"channel.close 406 for {settlement}", closing(event.args), settlement.seq)
+        notes.find(of_form(doom.rule), event, f"channel.close 406 for {settlement}", closing(event.args), settlement.seq)
     _form(settlement, event, notes)
     if doom.answered:
         late = doom.answered[0]
@@ -44,6 +47,11 @@ def refused(fact: Refused, notes: Notes) -> None:
                    f"{late.method} was sent later and answered first", settlement.seq, late.seq)
     elif fact.channel.late:
         notes.exercise("ERR-011")
+
+
+def of_form(rule: str) -> str:
+    """The rule that a refusal in the wrong form breaks, where this one asks for the refusal."""
+    return FORMS.get(rule, rule)
 
 
 def _form(settlement: Settlement, event: Event, notes: Notes) -> None:
@@ -214,7 +222,7 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
     if _by_another(fact, doom.settlement.method_id):
         return
     seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
-    for rule in dict.fromkeys((doom.rule, "ERR-004")):
+    for rule in dict.fromkeys((of_form(doom.rule), "ERR-004")):
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}; the connection lives",
                    f"connection: {seen}", doom.seq)
 

@@ -117,7 +117,7 @@ def of_absent(copy: Copy) -> str:
     if copy.entry == RETURNED and settlement is not None:
         doom = settlement.channel.doom
         if doom is not None and doom.settlement.tag == settlement.tag and not doom.settlement.multiple:
-            return "ERR-001"
+            return ENDED if settlement.channel.close_seen else "ERR-001"
         return "ACK-011" if settlement.multiple else "ACK-012"
     return of_released(copy)[0]
 

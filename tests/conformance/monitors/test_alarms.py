@@ -682,3 +682,47 @@ def test_a_close_may_mean_the_first_of_two_alike(play) -> None:
     """
     assert play(alike.format("multiple")).broken == []
     assert "RQ-011" in play(alike.replace("1 > nack 0 {}", "")).broken
+
+
+SPENT = """
+    @queue q
+    @stock q m1
+    @hold 1 q m1
+    1 > nack 1 requeue
+    @hold 1 q m1
+    1 > ack 1
+"""
+ZERO = """
+    @queue q
+    @stock q m1
+    @hold 1 q m1
+    1 > reject 0
+"""
+
+
+@pytest.mark.parametrize(("history", "ids", "about"), [(SPENT, "60 80", "ERR-001"), (ZERO, "60 90", "ACK-009")])
+def test_a_refusal_in_another_form_leaves_the_tag_unknown(play, history: str, ids: str, about: str) -> None:
+    """TAG-008, ACK-019: they ask that the tag means nothing any more. That it costs the channel, and 406, others say."""
+    tag = history.strip()[-1]
+    text = f"PRECONDITION_FAILED - unknown delivery tag {tag}"
+    assert sorted(play(f"{history} 0 < kicked 406 {ids} {text}").broken) == sorted([about, "ERR-004"])
+    assert play(f"{history} 1 < closed 404 {ids} {text}").broken == [about]
+    assert play(f"{history} 1 < closed 406 {ids} {text}").broken == []
+    assert play(f"{history} - deadline replies").broken == ["TAG-008" if history is SPENT else "ACK-019"]
+
+
+RETURNED_TWICE = """
+    @queue q
+    @stock q m1
+    @hold 1 q m1
+    1 > nack 1 requeue
+    @barrier 1
+    1 > ack 1
+"""
+
+
+def test_what_was_returned_and_is_lost_is_no_second_settlement_that_was_refused(play) -> None:
+    """ERR-001: the second settlement was refused as it should be. Where the message is, is another matter."""
+    refused = RETURNED_TWICE + "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1 \n 1 > closed-ok"
+    assert play(refused + " \n @drain q \n - deadline drain q").broken == ["RQ-011"]
+    assert play(RETURNED_TWICE + "@barrier 1 \n - deadline replies").broken == ["ERR-001"]
