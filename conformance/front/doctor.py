@@ -2,7 +2,7 @@
 
 What a run needs is tried in the order in which it is needed, with the driver that a run uses. The handshake of the
 driver knows its own layers; what comes after it (rights, clean-up) is tried here with one private queue, which is gone
-afterwards, also when the patient dies on the table.
+afterwards, also when the patient dies on the table. Who has passed all of them is asked what it offers, as in a run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from codec import methods as m
 from codec import values
 from conformance import profiles
+from conformance.drive import probes
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.raw import RawConnection
 from conformance.drivers.sweep import unrecorded
 from conformance.drivers.target import Target
 from conformance.events import Event
-from conformance.rules import QUEUE_TYPES
 
 LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "clean-up")
 _PATIENCE = 5.0
@@ -43,6 +43,8 @@ class Diagnosis:
     profile: str = ""
     matched: str = ""
     """What is not certain of the profile; empty where it was measured on this version."""
+    offers: list[str] = field(default_factory=list)
+    """What it was found to offer and to refuse, line by line."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -70,12 +72,13 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         diagnosis.negotiated = dict(connection.tuned._asdict())
         match = profiles.match(properties)
         diagnosis.profile, diagnosis.matched = match.profile.name, match.how
-        patient = _Patient(connection, target)
-        patient.use("classic")
-        diagnosis.queue_types = ["classic", *(name for name in QUEUE_TYPES[1:] if patient.can_declare(name))]
+        _Patient(connection, target).use("classic")
         connection.close()
     finally:
         connection.abort()
+    answers = probes.Inquiry(target, _PATIENCE).answers()
+    fitting = probes.adapted(match.profile, answers, known=match.kind != profiles.TEXTS)
+    diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.told(answers)
 
 
 def _offered(properties: Mapping[str, Any]) -> list[str]:
@@ -99,19 +102,6 @@ class _Patient:
         self._ask("rights", "publish and get a message", m.BasicGet(self._number, 0, name, True), "basic.get-ok",
                   "basic.get-empty")
         self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
-
-    def can_declare(self, queue_type: str) -> bool:
-        """Does the broker know queues of this type?"""
-        name = f"amqpconf.doctor.{secrets.token_hex(4)}"
-        self._open()
-        try:
-            self._ask("rights", "declare a queue", _declare(self._number, name, queue_type), "queue.declare-ok")
-        except Unreachable:
-            if not self._connection.alive:
-                raise
-            return False
-        self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
-        return True
 
     def _open(self) -> None:
         self._number += 1
@@ -160,6 +150,7 @@ def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
         lines += [f"  {paint('bad', 'FAIL')}  {diagnosis.failed}", "", diagnosis.message]
     else:
         lines += ["", *(f"  {name:<13}{value}" for name, value in _facts(diagnosis))]
+        lines += ["", *(f"  {line}" for line in diagnosis.offers)]
     return "\n".join(lines) + "\n"
 
 

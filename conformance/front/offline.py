@@ -139,7 +139,7 @@ def _result(
     run: str, header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, str | None], int]],
     seen: Sequence[Seen], told: Told,
 ) -> Checked:
-    profile = profiles.load(str(header["profile"]))
+    profile = profiles.load(profiles.spec(header))
     properties = header.get("server_properties") or {}
     broker = Broker(
         str(header.get("broker", "")), "", str(properties.get("product", "")), str(properties.get("version", "")),

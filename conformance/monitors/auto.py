@@ -119,6 +119,8 @@ def lost(fact: Missing, notes: Notes) -> None:
     was done on the channel explains it better, and else no evidence that the end does what it should."""
     by_rule: dict[tuple[str, bool], list[Copy]] = {}
     for copy in fact.copies:
+        if copy.holder is not None and copy.holder.endangered is not None:
+            continue  # a settlement of a stale delivery took it, before the end could return it
         certain = _by_its_end(copy)
         for rule in _of_lost(copy):
             by_rule.setdefault((rule, certain), []).append(copy)

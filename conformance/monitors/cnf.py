@@ -17,7 +17,7 @@ from conformance.model.records import GONE, OUT, Publication
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
-FEW, SHARE = 3, 10
+FEW, SHARE = 10, 10
 """So many confirms of a channel may overtake others, and one in so many."""
 NEAR = 64
 """So many unresolved publishes are looked at."""

@@ -30,7 +30,7 @@ from conformance.rules.fields import near
 
 __all__ = [
     "AS_DELIVERED", "CHOICES", "EXACT", "NAMES", "NEAREST", "TEXTS", "BadProfile", "Choice", "Match", "Profile",
-    "QueueSemantics", "detect", "load", "match",
+    "QueueSemantics", "detect", "load", "match", "spec",
 ]
 
 OURS = "amqp-conformance reference"
@@ -49,8 +49,10 @@ NAMES = tuple(sorted((path.stem for path in _FOLDER.glob("*.toml") if path.stem 
 
 
 def load(name_or_path: str | Path) -> Profile:
-    """One of our profiles by name, or a file that somebody wrote."""
-    text = str(name_or_path)
+    """One of our profiles by name, or a file that somebody wrote; or what `spec` made of either."""
+    text, _, made = str(name_or_path).partition("?")
+    if made:
+        return _with_choices(load(text), dict(part.split("=", 1) for part in made.split("&") if "=" in part))
     if text in NAMES:
         return read(_FOLDER / f"{text}.toml", _FOLDER)
     path = Path(text)
@@ -58,6 +60,24 @@ def load(name_or_path: str | Path) -> Profile:
         return read(path, _FOLDER)
     hint = f"known are {', '.join(NAMES)}, or give a .toml file"
     raise BadProfile(f"there is no profile {text!r}{near(text, NAMES)}; {hint}")
+
+
+def _with_choices(profile: Profile, made: Mapping[str, str]) -> Profile:
+    for choice, value in made.items():
+        if choice not in profile.choices or value not in CHOICES[choice].alternatives:
+            raise BadProfile(f"{profile.name} cannot be read with {choice}={value}: there is no such choice")
+    return replace(profile, choices={**profile.choices, **made})
+
+
+def spec(header: Mapping[str, Any]) -> str:
+    """What `load` makes the profile of a recording from: its name, and the choices that were made otherwise for the
+    broker at hand, as in `documented?consumer_timeout=none`."""
+    name = str(header.get("profile") or DOCUMENTED)
+    if name not in NAMES:
+        return name
+    usual, said = load(name).choices, header.get("choices") or {}
+    made = sorted(f"{choice}={value}" for choice, value in said.items() if usual.get(choice, value) != value)
+    return f"{name}?{'&'.join(made)}" if made else name
 
 
 @dataclass(frozen=True, slots=True)

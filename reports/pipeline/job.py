@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import parquet
 from pyspark import StorageLevel
 
-from conformance import __version__, rules
+from conformance import __version__, profiles, rules
 from conformance import events as ev
 from conformance.verdicts import Verdict
 from reports.capture.about import PORTS
@@ -183,7 +183,8 @@ class Job:
     def header(self, run: str) -> dict[str, Any]:
         """What is known of a run, with the profile that it is held to."""
         entry = self.lake.entries(SILVER)[run]
-        return {**entry.about, "profile": self._profile(entry)}
+        about = {key: value for key, value in entry.about.items() if key != "choices" or self.profile is None}
+        return {**about, "profile": self._profile(entry)}
 
     def shards(self, runs: Iterable[str]) -> DataFrame:
         """The shards of these runs as tasks, the largest first."""
@@ -223,7 +224,7 @@ class Job:
         return aside
 
     def _profile(self, entry: Entry) -> str:
-        return self.profile or str(entry.about.get("profile", "documented"))
+        return self.profile or profiles.spec(entry.about)
 
     def _about(self) -> list[dict[str, Any]]:
         return [_line(entry, self._profile(entry)) for entry in self.lake.entries(SILVER).values()]

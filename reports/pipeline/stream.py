@@ -37,6 +37,7 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from codec.wire import BODY
+from conformance import profiles
 from conformance.monitors.state import UnknownState
 from conformance.verdicts import Verdict
 from reports import recording
@@ -169,7 +170,7 @@ def _packed(file: Path, headers: list[dict[str, Any]], torn: list[str]) -> Itera
     number = 0
 
     def piece(key: tuple[str, str]) -> dict[str, Any]:
-        profile = _abouts(headers).get(key[0], {}).get("profile", "documented")
+        profile = profiles.spec(_abouts(headers).get(key[0], {}))
         return {"run": key[0], "history": key[1], "about": profile, "events": marshal.dumps(at_hand.pop(key))}
 
     for event in recording.at_once(file, headers, torn):

@@ -72,7 +72,7 @@ def headers(recording: Recording) -> dict[str, Mapping[str, Any]]:
 
 def profile_names(recording: Recording) -> dict[str, str]:
     """The profile that each run was judged by."""
-    return {run: str(recording.header(run).get("profile", "documented")) for run in recording.runs}
+    return {run: profiles.spec(recording.header(run)) for run in recording.runs}
 
 
 def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
@@ -87,7 +87,7 @@ def table(outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]]) -> list[
 
 def offer(header: Mapping[str, Any]) -> Offer:
     """What the broker of a recording offered: what the header says, else what profile and server properties imply."""
-    profile = profiles.load(str(header.get("profile", "documented")))
+    profile = profiles.load(profiles.spec(header))
     queue_types = header.get("queue_types") or profile.queue_types
     announced = (header.get("server_properties") or {}).get("capabilities") or {}
     capabilities = header.get("capabilities")

@@ -6,6 +6,8 @@ the same thing in other words, the others are consequences. How many there may b
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 
 from conformance.front.hunt import embedded, held_to
@@ -15,10 +17,10 @@ from reference_broker.mutants import MUTANTS
 from tests.support import traces
 
 EVERY = 9
-"""Every so-manieth mutant is played."""
-MOST = 2
+"""One mutant in so many is played, whichever others there are."""
+MOST = 3
 """No mutant breaks more rules than these that it does not name, in the scenes of those that it does."""
-WANDERING = 20
+WANDERING = 30
 """All that machines meet break no more rules than these together that they do not name, in a few examples each."""
 DEADLINE = 0.5
 
@@ -38,7 +40,7 @@ def accused(name: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", list(MUTANTS)[::EVERY])
+@pytest.mark.parametrize("name", [name for name in MUTANTS if crc32(name.encode()) % EVERY == 0])
 def test_a_wrong_broker_is_accused_of_little_more_than_what_is_wrong(name: str) -> None:
     found = accused(name)
     assert found & set(MUTANTS[name].rules)

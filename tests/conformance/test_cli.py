@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 
 import conformance
+from codec import methods as m
 from conformance import profiles, rules
 from conformance.cli import main
 from conformance.front.doctor import Diagnosis, told
@@ -26,6 +27,9 @@ from conformance.front.session import again
 from conformance.front.ticket import Ticket, without_passwords
 from conformance.results import from_json
 from reference_broker import ReferenceBroker
+from reference_broker.channel import Channel
+from reference_broker.errors import not_implemented
+from reference_broker.parts import HANDLERS
 
 SCHEMAS = Path(conformance.__file__).parent / "schemas"
 
@@ -86,6 +90,24 @@ def test_the_doctor_says_what_was_negotiated(broker: ReferenceBroker, capsys: py
     assert "queue types  classic, quorum\n" in said
     assert "profile      documented" in said
     assert json.loads(out(capsys, "doctor", "--format", "json", broker.url))["failed"] is None
+
+
+def test_the_doctor_says_what_is_offered_and_what_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(channel: Channel, method: m.TxSelect) -> None:
+        raise not_implemented(method.NAME)
+
+    monkeypatch.setitem(HANDLERS, m.TxSelect, refuse)
+    with ReferenceBroker(product="Stranger", version="1") as stranger:
+        found = json.loads(out(capsys, "doctor", "--format", "json", stranger.url))
+        said = out(capsys, "doctor", stranger.url).splitlines()
+    first, *others = found["offers"]
+    assert "confirm.select" in first
+    assert "tx.select" not in first
+    assert [line.partition(" (")[0] for line in others] == ["tx.select: refused"]
+    assert "540" in others[0]
+    assert [line.strip() for line in said[-2:]] == found["offers"], "people are told the same"
 
 
 def test_the_doctor_says_what_is_not_certain_of_the_profile() -> None:

@@ -256,3 +256,15 @@ def test_an_unknown_name_is_told_what_is_known(name: str) -> None:
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(profiles.BadProfile, match=r"nowhere\.toml: there is no such file"):
         profiles.load("nowhere.toml")
+
+
+def test_a_recording_keeps_the_choices_that_were_made_for_its_broker() -> None:
+    usual = profiles.load("documented")
+    made = {**usual.choices, "consumer_timeout": "none"}
+    spec = profiles.spec({"profile": "documented", "choices": made})
+    assert spec == "documented?consumer_timeout=none"
+    assert (profiles.load(spec).name, dict(profiles.load(spec).choices)) == ("documented", made)
+    assert profiles.spec({"profile": "documented", "choices": dict(usual.choices)}) == "documented"
+    assert profiles.spec({}) == "documented"
+    with pytest.raises(profiles.BadProfile, match="no such choice"):
+        profiles.load("documented?consumer_timeout=sometimes")

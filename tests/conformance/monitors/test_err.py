@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.readings import OTHER
 from tests.support.tables import test_broken, test_sound
 
 __all__ = ["test_broken", "test_sound"]
@@ -26,6 +27,7 @@ SOUND = {
     "ERR-009": "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
     "ERR-010": "@open 1 \n 7 > ack 1 \n 0 < kicked 504 60 80 CHANNEL_ERROR",
     "ERR-011": BAD + "1 > flow \n" + REFUSED,
+    "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 1 < purge-ok \n @close 1",
 }
 BROKEN = {
     "ERR-001": U3 + "1 > ack 1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies",
@@ -40,6 +42,7 @@ BROKEN = {
     "ERR-009": "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 1 < closed 530 60 20 NOT_ALLOWED",
     "ERR-010": "@open 1 \n 7 > ack 1 \n - deadline replies",
     "ERR-011": BAD + "@barrier 1 \n" + REFUSED,
+    "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 0 < kicked 541 50 30 INTERNAL_ERROR",
 }
 
 
@@ -108,12 +111,12 @@ def test_what_may_be_implemented(play, mistake: str, kick: str, also: list[str])
 
 @pytest.mark.parametrize(("mistake", "kick", "also"), NOT_OFFERED)
 def test_where_it_costs_the_channel_by_choice(play, mistake: str, kick: str, also: list[str]) -> None:
-    """LavinMQ sends 540 as channel.close; any other code is no refusal of that kind."""
+    """Where the profile says that 540 comes as channel.close; any other code is no refusal of that kind."""
     begin = "@queue q \n @open 1 \n" + mistake + "\n"
-    soft = play(begin + f"1 < closed {kick}", "lavinmq-2")
+    soft = play(begin + f"1 < closed {kick}", OTHER)
     assert soft.broken == []
     assert all(soft.exercised[rule] for rule in also)
-    assert "ERR-009" in play(begin + f"1 < closed {kick.replace('540', '541')}", "lavinmq-2").broken
+    assert "ERR-009" in play(begin + f"1 < closed {kick.replace('540', '541')}", OTHER).broken
 
 
 def test_failing_is_no_way_to_refuse(play) -> None:
@@ -156,3 +159,24 @@ def test_a_closed_channel_gets_nothing_for_consumers_it_never_had(play) -> None:
 def test_other_channels_stall(play) -> None:
     history = "@queue p \n @consume 5 p c5 \n" + BAD + REFUSED + "1 > closed-ok \n @stock p n1 \n - deadline replies"
     assert play(history).rest().broken == ["ERR-004"]
+
+
+FAILED = ["1 < closed 541 0 0 INTERNAL_ERROR", "0 < kicked 541 0 0 INTERNAL_ERROR"]
+
+
+@pytest.mark.parametrize("close", FAILED)
+def test_an_internal_error_of_which_another_rule_speaks_is_accused_once(play, close: str) -> None:
+    assert play("@open 1 \n 1 > nack 0 multiple requeue \n" + close).broken == ["ACK-008"]
+
+
+@pytest.mark.parametrize("close", FAILED)
+def test_an_internal_error_that_answers_a_mistake_is_for_the_rule_about_it(play, close: str) -> None:
+    broken = play(BAD + close).broken
+    assert broken
+    assert "ERR-012" not in broken
+
+
+@pytest.mark.parametrize("close", FAILED)
+def test_an_internal_error_over_nothing_is_accused_wherever_it_comes(play, close: str) -> None:
+    assert play("@queue q \n @open 1 \n" + close).broken == ["ERR-012"]
+    assert play("@queue q \n @open 1 \n" + close.replace("541", "320")).broken == []
