@@ -273,7 +273,8 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
-        notes.find(fate.of_refused(suspect), event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
+        rule = fate.of_refused(suspect, failed=code == INTERNAL_ERROR)
+        notes.find(rule, event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
                    certain=named or (code == INTERNAL_ERROR and alone))
 
 
