@@ -729,3 +729,60 @@ def test_what_was_returned_and_is_lost_is_no_second_settlement_that_was_refused(
     refused = RETURNED_TWICE + "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1 \n 1 > closed-ok"
     assert play(refused + " \n @drain q \n - deadline drain q").broken == ["RQ-011"]
     assert play(RETURNED_TWICE + "@barrier 1 \n - deadline replies").broken == ["ERR-001"]
+
+
+def test_who_offers_no_heartbeats_need_not_miss_them(play) -> None:
+    """AUTO-005: it speaks of heartbeats that were negotiated. Where the broker's tune says 0, it is left open whether
+    the client's word makes them so; with any other number the broker has asked for them itself."""
+    silent = "0 < start \n 0 < tune heartbeat={} \n 0 > tune-ok heartbeat=2 \n @queue q \n - still c"
+    assert play(silent.format(0)).broken == []
+    assert play(silent.format(60)).broken == ["AUTO-005"]
+    early = silent.replace("- still c", "- wait 1 \n - end c fin")
+    assert play(early.format(0)).broken == ["AUTO-005"]
+
+
+ORPHANS = """
+    @queue q
+    @stock q m1 m2
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    1 > cancel c1
+    1 < cancel-ok c1
+"""
+
+
+def test_who_fails_at_a_settlement_has_not_forgotten_what_was_cancelled(play) -> None:
+    """ACK-016: a broker that has forgotten the deliveries of a cancelled consumer takes their tags for unknown. That it
+    fails at them says nothing of the consumer: another rule has each such settlement accepted, too."""
+    for ids, settled, about in (
+        (120, "nack 0 multiple", "ACK-011"), (80, "ack 0 multiple", "ACK-006"), (90, "reject 2", "ACK-013"),
+    ):
+        history = f"{ORPHANS} 1 > {settled} \n"
+        assert play(f"{history} 0 < kicked 541 60 {ids} INTERNAL_ERROR").broken == [about]
+        unknown = f"60 {ids} PRECONDITION_FAILED - unknown delivery tag {settled.split()[1]}"
+        assert play(f"{history} 1 < closed 406 {unknown}").broken == ["ACK-016"]
+        assert play(f"{history} 0 < kicked 406 {unknown}").broken == ["ACK-016"]
+
+
+HELD_TWO = """
+    @queue q quorum
+    @stock q m1 m2
+    @hold 1 q m1 m2
+    {}
+    {reader} > get q
+    {reader} < get-ok 1 m2 q redelivered
+"""
+
+
+@pytest.mark.parametrize(("end", "reader", "about"), [
+    ("@close 1 \n @open 2", "2", "AUTO-001"),
+    ("1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9 \n 1 > closed-ok \n @open 2", "2",
+     "AUTO-004"),
+    ("o:0 < start \n o:1 > open \n o:1 < open-ok \n - end c aborted", "o:1", "RQ-003"),
+])
+def test_the_order_of_return_is_for_the_rules_that_name_it(play, end: str, reader: str, about: str) -> None:
+    """AUTO-003: it says that what a lost connection had goes back, and nothing of the order; RQ-003 says that."""
+    wrong = HELD_TWO.format(end, reader=reader)
+    assert play(wrong).rest().broken == [about]
+    assert play(wrong.replace("1 m2 q redelivered", "1 m1 q redelivered")).rest().broken == []
