@@ -786,3 +786,24 @@ def test_the_order_of_return_is_for_the_rules_that_name_it(play, end: str, reade
     wrong = HELD_TWO.format(end, reader=reader)
     assert play(wrong).rest().broken == [about]
     assert play(wrong.replace("1 m2 q redelivered", "1 m1 q redelivered")).rest().broken == []
+
+
+CONFIRMED_BEFORE = """
+    @queue q
+    @stock q m1 m2
+    @confirming 1
+    1 > publish q m3
+    1 < ack 1
+    @close 1
+    @open 1
+"""
+
+
+def test_an_answer_to_a_settlement_is_no_confirm_mode_that_lives_on(play) -> None:
+    """ERR-007: where nothing is published on the new channel there is nothing to confirm."""
+    held = CONFIRMED_BEFORE + "1 > get q \n 1 < get-ok 1 m1 q \n 1 > {} \n 1 < ack {}"
+    assert play(held.format("ack 1", 1)).broken == ["ACK-015"]
+    assert play(held.format("ack 0 multiple", 0)).broken == ["ACK-015", "TAG-002"]
+    published = CONFIRMED_BEFORE + "1 > publish q m4 \n 1 < ack {}"
+    assert play(published.format(2)).broken == ["ERR-007"]
+    assert play(published.format(1)).broken == ["ERR-007"]
