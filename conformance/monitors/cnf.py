@@ -40,6 +40,9 @@ def numbers(fact: Confirmed, notes: Notes) -> None:
         notes.exercise("CNF-006")
         if not fact.resolved:
             _again(fact, notes)
+        elif channel.repeating:
+            notes.find("CNF-004", fact.event, f"nothing for {channel.repeating}: it is resolved",
+                       f"it was confirmed again, and not for each of its queues, before {fact.event.method} {number}")
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
@@ -66,13 +69,16 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
 def _again(fact: Confirmed, notes: Notes) -> None:
     """It resolves nothing: all that it speaks of was resolved before.
 
-    One confirm for each of several queues says that the first came when not all of them had the message.
+    One confirm for each of several queues says that the first came when not all of them had the message. With each that
+    is fewer it is too early to tell; and who has repeated others says nothing of queues.
     """
     channel, number = fact.channel, fact.number
     before = "basic.nack" if number in channel.refused else "basic.ack"
     if _restarted(channel, number):
         rule = "CNF-003"
-    elif not fact.multiple and before == fact.event.method and channel.spread.get(number):
+    elif not fact.multiple and before == fact.event.method and channel.spread.get(number) and not channel.twice:
+        if channel.spread[number] > 1:
+            return
         rule = "CNF-010"
     elif fact.multiple:
         rule = "CNF-006"

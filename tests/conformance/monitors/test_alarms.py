@@ -807,3 +807,43 @@ def test_an_answer_to_a_settlement_is_no_confirm_mode_that_lives_on(play) -> Non
     published = CONFIRMED_BEFORE + "1 > publish q m4 \n 1 < ack {}"
     assert play(published.format(2)).broken == ["ERR-007"]
     assert play(published.format(1)).broken == ["ERR-007"]
+
+
+THREE = FANNED.replace("@queue r", "@queue r \n @queue s").replace("x q r", "x q r s") + "{} \n"
+NEXT = "1 > publish q m2 \n 1 < ack 2"
+
+
+def test_a_confirm_again_is_one_for_each_queue_where_it_is_as_many(play) -> None:
+    """CNF-010: of three queues each is confirmed. A confirm that is doubled, whatever it speaks of, is CNF-004."""
+    assert play(THREE.format("1 < ack 1 \n" + NEXT)).broken == ["CNF-010"]
+    assert play(THREE.format(NEXT)).broken == ["CNF-004"]
+    assert play(THREE.format("")).broken == []
+    lone = "@queue q \n @queue r \n @exchange x q r \n @confirming 1 \n 1 > publish q m1 \n 1 < ack 1 \n {} \n"
+    both = "1 > publish any m2 exchange=x \n 1 < ack 2 \n 1 < ack 2"
+    assert play(lone.format("1 < ack 1") + both).broken == ["CNF-004"]
+    assert play(lone.format("") + both).broken == ["CNF-010"]
+
+
+SIBLINGS = """
+    @queue q
+    @queue p
+    @queue g
+    @stock q m1 m2
+    @stock g n1 n2
+    @hold 1 g n1 n2
+    1 > qos 2
+    1 < qos-ok
+    @consume 1 q c1
+    {}
+    @consume 1 p c2
+    @stock p o1
+    - deadline replies
+"""
+
+
+def test_gets_are_not_accused_where_siblings_fill_the_limit_as_well(play) -> None:
+    """QOS-015: two gets are out, and two deliveries of another consumer. Either may have been counted."""
+    both = SIBLINGS.format("1 < deliver c1 3 m1 q \n 1 < deliver c1 4 m2 q")
+    assert play(both + "@close 1 \n @drain p o1").broken == []
+    alone = SIBLINGS.replace("@stock q m1 m2", "").format("")
+    assert play(alone + "@close 1 \n @drain p o1").broken == ["QOS-015"]
