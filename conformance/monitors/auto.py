@@ -28,7 +28,7 @@ RULES = {
 
 
 ORDERED = frozenset({"AUTO-001", "AUTO-004"})
-"""Rules about ends that name the order of return, or say that all is as after a close. Of the others RQ-003 gives it."""
+"""Rules about ends that name the order of return, or that all is as after a close. Of the others RQ-003 gives it."""
 
 
 def end_of(channel: Channel) -> str:
@@ -272,8 +272,8 @@ def not_too_early(fact: Silenced, notes: Notes) -> None:
 
 @judges(StillThere, "AUTO-005")
 def not_never(fact: StillThere, notes: Notes) -> None:
-    """And not for ever. A broker that has said that it wants no heartbeats may stand by that, whatever the client wants:
-    some let the client decide, and no text says whether the two have agreed."""
+    """And not for ever. A broker that has said that it wants no heartbeats may stand by that, whatever its client
+    wants: some let the client decide, and no text says whether the two have agreed."""
     if fact.connection.heartbeat and not fact.connection.ended:
         notes.find("AUTO-005", fact.event, "a client that falls silent loses its connection after about two intervals "
                    f"of {fact.connection.heartbeat} s", "it goes on", certain=fact.connection.beats is not False)

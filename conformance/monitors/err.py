@@ -27,8 +27,8 @@ PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
 FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001", "ACK-019": "ACK-009"}
-"""Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that names
-406 and the channel: of a second settlement, and of tag 0."""
+"""Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
+names 406 and the channel: of a second settlement, and of tag 0."""
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
@@ -39,7 +39,8 @@ def refused(fact: Refused, notes: Notes) -> None:
     settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
     notes.exercise(doom.rule)
     if code != PRECONDITION_FAILED:
-        notes.find(of_form(doom.rule), event, f"channel.close 406 for {settlement}", closing(event.args), settlement.seq)
+        rule, allowed = of_form(doom.rule), f"channel.close 406 for {settlement}"
+        notes.find(rule, event, allowed, closing(event.args), settlement.seq)
     _form(settlement, event, notes)
     if doom.answered:
         late = doom.answered[0]

@@ -102,7 +102,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     witness = copy.published, copy.entered, consumer.since
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
-        certain = told if rule == "QOS-004" else rule != "QOS-015" or not slots.filled_by_siblings(fact.channel, consumer)
+        beside = rule == "QOS-015" and slots.filled_by_siblings(fact.channel, consumer)
+        certain = (rule != "QOS-004" or told) and not beside
         if rule in COMING:
             notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
         else:

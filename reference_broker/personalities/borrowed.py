@@ -101,7 +101,8 @@ MAY: Mapping[str, str] = {
     "cancel.delivers-before-consume-ok": "",
     # ends
     # what a settlement left alone is seen by its return: it may have been taken by a settlement elsewhere (ACK-004)
-    "ends.close-returns-nothing": f"{LOST} ACK-001 ACK-002 ACK-004 ACK-016 ACK-018 ACK-019 AUTO-006 AUTO-009 AUTO-012 RQ-008",
+    "ends.close-returns-nothing": f"{LOST} ACK-001 ACK-002 ACK-004 ACK-016 ACK-018 ACK-019 AUTO-006 AUTO-009 "
+                                 "AUTO-012 RQ-008",
     "ends.loss-returns-nothing": f"{LOST} AUTO-005 AUTO-009 AUTO-012",
     "ends.error-returns-nothing": f"{LOST} ERR-005 AUTO-012",
     "ends.one-channel-only": f"{LOST} AUTO-012",

@@ -705,7 +705,7 @@ ZERO = """
 
 @pytest.mark.parametrize(("history", "ids", "about"), [(SPENT, "60 80", "ERR-001"), (ZERO, "60 90", "ACK-009")])
 def test_a_refusal_in_another_form_leaves_the_tag_unknown(play, history: str, ids: str, about: str) -> None:
-    """TAG-008, ACK-019: they ask that the tag means nothing any more. That it costs the channel, and 406, others say."""
+    """TAG-008, ACK-019: they ask that the tag means nothing any more. That it costs the channel, others say."""
     tag = history.strip()[-1]
     text = f"PRECONDITION_FAILED - unknown delivery tag {tag}"
     assert sorted(play(f"{history} 0 < kicked 406 {ids} {text}").broken) == sorted([about, "ERR-004"])
