@@ -44,6 +44,7 @@ from conformance.model.records import GONE, OUT, VOID, WAITING, Copy
 
 WINDOWS = "QOS-"
 """Rules of this family are about windows, whoever's message it is."""
+RESOLVED_ONCE = "CNF-004"
 FOR_EACH_QUEUE = "CNF-010"
 """A confirm that comes once for each queue of its publish leaves the numbers of the others as they are."""
 
@@ -109,6 +110,7 @@ def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
 
 def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
     channel = fact.channel
+    channel.twice = channel.twice or RESOLVED_ONCE in rules
     if fact.number == 0 or fact.number > channel.published:
         channel.forgiven = NEVER
     elif not fact.resolved and FOR_EACH_QUEUE not in rules:

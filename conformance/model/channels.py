@@ -167,6 +167,10 @@ class Channel:
     orderly: int = 0
     spread: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """The latest numbers that were resolved of publishes to several queues, and how many queues are left of each."""
+    repeating: int = 0
+    """The number that was just confirmed again, and for fewer of its queues than it went to."""
+    twice: bool = False
+    """It has confirmed again what went to one queue, or not once for each of several."""
     forgiven: int = 0
     """Nothing is claimed about the numbers up to this one any more."""
     selects: list[Select] = field(default_factory=list)

@@ -31,6 +31,9 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
     yield Confirmed(event, channel, number, multiple, resolved)
     if number in channel.spread:
         channel.spread[number] -= 1
+        channel.repeating = number if channel.spread[number] > 0 else 0
+    elif resolved:
+        channel.repeating = 0
     for publication in resolved:
         memory.spread(channel, publication)
         if ordered(publication):

@@ -38,6 +38,8 @@ class Connection:
     """Has the client said that it wants to be notified?"""
     heartbeat: int = 0
     """Seconds, as the client agreed to."""
+    beats: bool | None = None
+    """Has the broker said that it wants heartbeats? None: we have not seen."""
     heard_at: int = 0
     """The time of the client's last frame."""
     read_at: int = 0

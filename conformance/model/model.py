@@ -134,6 +134,8 @@ class Model:
         if event.method == "connection.start":
             connection.whole = True
             cancelling.introduce(connection, event)
+        elif event.method == "connection.tune":
+            connection.beats = int(event.args.get("heartbeat", 0)) > 0
         elif event.method in ("connection.blocked", "connection.unblocked"):
             connection.blocked = event.method == "connection.blocked"
         return ()

@@ -81,17 +81,21 @@ def closing(arguments: object) -> str:
 
 @judges(Confirmed, "ACK-015", "ERR-007")
 def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
-    """On a channel without confirm mode the broker has nothing to acknowledge."""
+    """On a channel without confirm mode the broker has nothing to acknowledge.
+
+    A mode that outlives its channel shows by numbers of publishes: where there are none, a settlement is answered.
+    """
     channel = fact.channel
     if channel.confirm or channel.adopted or channel.transactional:
         return
-    former = channel.previous
-    if former is not None and former.confirm:
+    former, settled = channel.previous, channel.last_settlement
+    confirms = fact.number > 0 and (channel.plain > 0 or settled is None)
+    if former is not None and former.confirm and confirms:
         notes.find("ERR-007", fact.event, "no confirms: the reopened channel is not in confirm mode",
                    f"{fact.event.method} {fact.number}", channel.opened)
-    elif channel.last_settlement is not None:
-        notes.find("ACK-015", fact.event, f"silence: {channel.last_settlement} is not answered",
-                   f"{fact.event.method} {fact.number}", channel.last_settlement.seq)
+    elif settled is not None:
+        notes.find("ACK-015", fact.event, f"silence: {settled} is not answered",
+                   f"{fact.event.method} {fact.number}", settled.seq)
     else:
         notes.find("CNF-023", fact.event, "no confirms: the channel is not in confirm mode",
                    f"{fact.event.method} {fact.number}")

@@ -27,6 +27,10 @@ RULES = {
 """How a channel ended, and the rule by which it returned what it held."""
 
 
+ORDERED = frozenset({"AUTO-001", "AUTO-004"})
+"""Rules about ends that name the order of return, or that all is as after a close. Of the others RQ-003 gives it."""
+
+
 def end_of(channel: Channel) -> str:
     """How it ended. What it held may come back before its client reads the broker's close."""
     failing = channel.doom is not None or channel.mistake is not None
@@ -78,7 +82,7 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
         notes.exercise("AUTO-012")
 
 
-@judges(Delivered, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", again=True)
+@judges(Delivered, "AUTO-001", "AUTO-004", "RQ-003", again=True)
 def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
     """Where returns are served in their order, what one consumer held comes back as it was delivered.
 
@@ -98,7 +102,8 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
             waiting is not copy and waiting.entry == RELEASED and before is not None and _returns_before(before, held)
             and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
         ):
-            rule = RULES.get(end_of(held.channel), "AUTO-001")
+            end = RULES.get(end_of(held.channel), "AUTO-001")
+            rule = end if end in ORDERED else "RQ-003"
             notes.suspect(waiting, rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
@@ -267,7 +272,8 @@ def not_too_early(fact: Silenced, notes: Notes) -> None:
 
 @judges(StillThere, "AUTO-005")
 def not_never(fact: StillThere, notes: Notes) -> None:
-    """And not for ever."""
+    """And not for ever. A broker that has said that it wants no heartbeats may stand by that, whatever its client
+    wants: some let the client decide, and no text says whether the two have agreed."""
     if fact.connection.heartbeat and not fact.connection.ended:
         notes.find("AUTO-005", fact.event, "a client that falls silent loses its connection after about two intervals "
-                   f"of {fact.connection.heartbeat} s", "it goes on")
+                   f"of {fact.connection.heartbeat} s", "it goes on", certain=fact.connection.beats is not False)

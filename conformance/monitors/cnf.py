@@ -40,6 +40,9 @@ def numbers(fact: Confirmed, notes: Notes) -> None:
         notes.exercise("CNF-006")
         if not fact.resolved:
             _again(fact, notes)
+        elif channel.repeating:
+            notes.find("CNF-004", fact.event, f"nothing for {channel.repeating}: it is resolved",
+                       f"it was confirmed again, and not for each of its queues, before {fact.event.method} {number}")
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
@@ -66,13 +69,16 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
 def _again(fact: Confirmed, notes: Notes) -> None:
     """It resolves nothing: all that it speaks of was resolved before.
 
-    One confirm for each of several queues says that the first came when not all of them had the message.
+    One confirm for each of several queues says that the first came when not all of them had the message. With each that
+    is fewer it is too early to tell; and who has repeated others says nothing of queues.
     """
     channel, number = fact.channel, fact.number
     before = "basic.nack" if number in channel.refused else "basic.ack"
     if _restarted(channel, number):
         rule = "CNF-003"
-    elif not fact.multiple and before == fact.event.method and channel.spread.get(number):
+    elif not fact.multiple and before == fact.event.method and channel.spread.get(number) and not channel.twice:
+        if channel.spread[number] > 1:
+            return
         rule = "CNF-010"
     elif fact.multiple:
         rule = "CNF-006"
@@ -190,7 +196,8 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
     late, all_told = channel.overtaking + 1, channel.overtaking + channel.orderly + 1
     if late >= FEW and late * SHARE > all_told:
         notes.find("CNF-015", event, f"confirms in the order of the publishes, in most cases: {publication} is not the "
-                   "first of its kind that is unresolved", f"{late} of {all_told} overtake another", publication.seq)
+                   "first of its kind that is unresolved", f"{late} of {all_told} overtake another", publication.seq,
+                   certain=False)
 
 
 @judges(Unanswered, "CNF-001", "CNF-004", "CNF-008", "CNF-009", "CNF-017", "CNF-018", "CNF-020", "CNF-022", "CNF-026",

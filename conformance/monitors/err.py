@@ -26,6 +26,9 @@ from conformance.monitors.table import judges
 PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
+FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001", "ACK-019": "ACK-009"}
+"""Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
+names 406 and the channel: of a second settlement, and of tag 0."""
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
@@ -36,7 +39,8 @@ def refused(fact: Refused, notes: Notes) -> None:
     settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
     notes.exercise(doom.rule)
     if code != PRECONDITION_FAILED:
-        notes.find(doom.rule, event, f"channel.close 406 for {settlement}", closing(event.args), settlement.seq)
+        rule, allowed = of_form(doom.rule), f"channel.close 406 for {settlement}"
+        notes.find(rule, event, allowed, closing(event.args), settlement.seq)
     _form(settlement, event, notes)
     if doom.answered:
         late = doom.answered[0]
@@ -44,6 +48,11 @@ def refused(fact: Refused, notes: Notes) -> None:
                    f"{late.method} was sent later and answered first", settlement.seq, late.seq)
     elif fact.channel.late:
         notes.exercise("ERR-011")
+
+
+def of_form(rule: str) -> str:
+    """The rule that a refusal in the wrong form breaks, where this one asks for the refusal."""
+    return FORMS.get(rule, rule)
 
 
 def _form(settlement: Settlement, event: Event, notes: Notes) -> None:
@@ -214,7 +223,7 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
     if _by_another(fact, doom.settlement.method_id):
         return
     seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
-    for rule in dict.fromkeys((doom.rule, "ERR-004")):
+    for rule in dict.fromkeys((of_form(doom.rule), "ERR-004")):
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}; the connection lives",
                    f"connection: {seen}", doom.seq)
 
@@ -265,7 +274,8 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
-        notes.find(fate.of_refused(suspect), event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
+        rule = fate.of_refused(suspect, failed=code == INTERNAL_ERROR)
+        notes.find(rule, event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
                    certain=named or (code == INTERNAL_ERROR and alone))
 
 

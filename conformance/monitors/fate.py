@@ -117,7 +117,7 @@ def of_absent(copy: Copy) -> str:
     if copy.entry == RETURNED and settlement is not None:
         doom = settlement.channel.doom
         if doom is not None and doom.settlement.tag == settlement.tag and not doom.settlement.multiple:
-            return "ERR-001"
+            return ENDED if settlement.channel.close_seen else "ERR-001"
         return "ACK-011" if settlement.multiple else "ACK-012"
     return of_released(copy)[0]
 
@@ -209,8 +209,10 @@ def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlem
     return None
 
 
-def of_refused(settlement: Settlement) -> str:
-    """The rule by which the broker had to accept this settlement."""
+def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
+    """The rule by which the broker had to accept this settlement.
+
+    `failed`: it did not take the tag for unknown, but could not cope. Then it has not forgotten what was cancelled."""
     ack = settlement.method == "basic.ack"
     if settlement.everything and not any(not delivery.shaky for delivery in settlement.covered):
         return "ACK-007" if ack else "ACK-008"
@@ -220,7 +222,7 @@ def of_refused(settlement: Settlement) -> str:
         return "TX-002"
     if settlement.deleted:
         return "ACK-017"
-    if settlement.cancelled:
+    if settlement.cancelled and not failed:
         return "ACK-016"
     if settlement.multiple:
         return _of_refused_multiple(settlement) if ack else "ACK-011"

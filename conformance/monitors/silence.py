@@ -104,11 +104,18 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     witness = copy.published, copy.entered, consumer.since
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
-        certain = told if rule == "QOS-004" else rule not in BESIDE or not slots.meddled(fact.channel, consumer)
+        certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         if rule in COMING:
             notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
         else:
             notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+
+
+def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
+    """May something else explain it as well: a limit that was changed meanwhile, or deliveries of its siblings?"""
+    if rule == "QOS-015":
+        return slots.filled_by_siblings(channel, consumer)
+    return rule in BESIDE and slots.meddled(channel, consumer)
 
 
 def _back_by_time_alone(copy: Copy) -> bool:

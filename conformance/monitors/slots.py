@@ -202,6 +202,12 @@ def _of_strangers(channel: Channel, window: Window, limit: int) -> str:
     return "QOS-020" if 0 < old >= limit - window.held else ""
 
 
+def filled_by_siblings(channel: Channel, consumer: Consumer) -> bool:
+    """Would what the channel's consumers hold together fill this one's own limit, gets or no gets?"""
+    together = sum(other.window.held for other in channel.consumers.values())
+    return 0 < consumer.limit <= together and not channel.shared.count
+
+
 def _of_unlimited(channel: Channel, consumer: Consumer) -> str:
     if consumer.limited_at:
         return "QOS-005"

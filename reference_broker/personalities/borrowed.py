@@ -20,6 +20,11 @@ from reference_broker.personalities.kinds import Trait, Truth, patterns
 UNKNOWN_TAG = "ERR-001 ERR-003 ACK-009 ACK-010 ACK-011 ACK-014 MODE-006 TX-001 TAG-007 TAG-009 TMO-016"
 """Rules that say what settling an unknown tag brings, each for tags of its own kind."""
 LOST = "RQ-011 AUTO-010"
+QUORUM_LINE = "RQ-003 AUTO-004"
+"""RQ-003 asks for the order of return where the queue is a quorum queue, whose line is the same decision; AUTO-004 says
+that an error returns deliveries as a close does, and AUTO-001 that this is in the order of RQ-001 and RQ-003."""
+INTERNAL = "ERR-012"
+"""An end with 541 for lawful use. Where another rule speaks about that close, ERR-012 leaves it to that rule."""
 
 MAY: Mapping[str, str] = {
     # tags
@@ -49,7 +54,7 @@ MAY: Mapping[str, str] = {
     "settle.multiple-refuses-gaps": "ACK-002 ACK-011 QOS-012 QOS-019",
     "settle.answers-ack": "CNF-0* TAG-002 TAG-010",
     "settle.cancel-requeues": "MODE-001 RQ-011 QOS-019 QOS-020 ACK-001",
-    "settle.deleted-queue-crashes": "CAN-012",
+    "settle.deleted-queue-crashes": f"{INTERNAL} CAN-012",
     # errors
     # accepts every tag up to the last: that an old one, or an automatic one, is unknown is said by others as well
     "errors.double-ack-accepted": "ACK-010 TX-001 TMO-016 TAG-008 MODE-006 RQ-014",
@@ -65,9 +70,9 @@ MAY: Mapping[str, str] = {
     "errors.not-implemented-is-soft": "QOS-023 QOS-025",
     "errors.consumer-tag-reusable": "CAN-018",
     # the order of what returns, and whether it does
-    "requeue.at-tail": "RQ-002 RQ-005 RQ-014 AUTO-001 ERR-005",
-    "requeue.at-head": "RQ-005 RQ-014 AUTO-001 ERR-005",
-    "requeue.batch-reversed": "RQ-005 RQ-014 AUTO-001 ERR-005",
+    "requeue.at-tail": f"{QUORUM_LINE} RQ-002 RQ-005 RQ-014 AUTO-001 ERR-005",
+    "requeue.at-head": f"{QUORUM_LINE} RQ-005 RQ-014 AUTO-001 ERR-005",
+    "requeue.batch-reversed": f"{QUORUM_LINE} RQ-005 RQ-014 AUTO-001 ERR-005",
     "requeue.flag-never": "AUTO-001 AUTO-012 RQ-014 ERR-005 TMO-006",
     "requeue.recover-does-nothing": "RQ-002 RQ-008 RQ-011 RQ-015 TAG-008 QOS-018 QOS-019",
     "requeue.recover-skips-gets": "",
@@ -91,11 +96,13 @@ MAY: Mapping[str, str] = {
     "cancel.unknown-tag-refused": "",
     "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008",
     "cancel.nowait-answered": "",
-    "cancel.client-answer-crashes": "",
+    "cancel.client-answer-crashes": INTERNAL,
     "cancel.second-replaces-first": "ERR-009",
     "cancel.delivers-before-consume-ok": "",
     # ends
-    "ends.close-returns-nothing": f"{LOST} ACK-001 ACK-002 ACK-016 ACK-018 ACK-019 AUTO-006 AUTO-009 AUTO-012 RQ-008",
+    # what a settlement left alone is seen by its return: it may have been taken by a settlement elsewhere (ACK-004)
+    "ends.close-returns-nothing": f"{LOST} ACK-001 ACK-002 ACK-004 ACK-016 ACK-018 ACK-019 AUTO-006 AUTO-009 "
+                                 "AUTO-012 RQ-008",
     "ends.loss-returns-nothing": f"{LOST} AUTO-005 AUTO-009 AUTO-012",
     "ends.error-returns-nothing": f"{LOST} ERR-005 AUTO-012",
     "ends.one-channel-only": f"{LOST} AUTO-012",

@@ -94,6 +94,7 @@ def _(earlier: Any, self: Connection, error: AmqpException, offender: tuple[int,
     self.finish()
 
 
+# ERR-012 forbids 541 for lawful use, and leaves a close that another rule speaks about to that rule: either word.
 def crash() -> ConnectionException:
     return ConnectionException(ReplyCode.INTERNAL_ERROR)
 
@@ -119,13 +120,13 @@ def everything(channel: Channel, method: m.BasicAck | m.BasicNack) -> bool:
 
 changes(
     TRAITS, "crash.settle-everything", "to settle everything (tag 0, multiple) closes the connection with 541",
-    breaks="ACK-006 ACK-007 ACK-008", may="ACK-004 ACK-011 ACK-014", hides="ACK-004 ACK-011 ACK-014",
+    breaks="ACK-006 ACK-007 ACK-008", may="ACK-004 ACK-011 ACK-014 ERR-012", hides="ACK-004 ACK-011 ACK-014",
     about="crash nack",
 )(crashing(m.BasicAck, m.BasicNack, when=everything))
 # ACK-006 to ACK-008 say "never an error", and not on which channels; who does not try transactions has missed little.
 changes(
     TRAITS, "crash.settle-everything-in-transaction", "to settle everything in a transaction is answered with 541",
-    may="ACK-006 ACK-007 ACK-008 ACK-011 TX-001 TX-002 TX-003", hides="TX-* QOS-026 AUTO-006",
+    may="ACK-006 ACK-007 ACK-008 ACK-011 TX-001 TX-002 TX-003 ERR-012", hides="TX-* QOS-026 AUTO-006",
     about="crash transactions",
 )(crashing(m.BasicAck, m.BasicNack, when=lambda channel, method: (
     channel.transaction is not None and everything(channel, method))))
@@ -134,7 +135,7 @@ changes(
 changes(
     TRAITS, "crash.reject", "basic.reject closes the connection with 541", breaks="ACK-012 ACK-019",
     may="ACK-009 ACK-013 ACK-017 MODE-005 MODE-006 ERR-001 ERR-002 ERR-003 ERR-004 RQ-* QOS-010 QOS-018 QOS-019 "
-        "TAG-009 TMO-*",
+        "TAG-009 TMO-* ERR-012",
     hides="RQ-* MODE-005 QOS-018 ACK-009", about="crash",
 )(crashing(m.BasicReject, when=lambda channel, method: True))
 

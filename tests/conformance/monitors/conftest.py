@@ -124,6 +124,7 @@ RECEIVED: dict[str, Maker] = {
     "qos-ok": lambda c, w: m.BasicQosOk(c), "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
+    "tune": lambda c, w: m.ConnectionTune(c, heartbeat=int(w.pairs["heartbeat"])),
     "start": lambda c, w: m.ConnectionStart(c, 0, 9, _announced(w)),
     "recover-ok": lambda c, w: m.BasicRecoverOk(c), "get-empty": lambda c, w: m.BasicGetEmpty(c),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
