@@ -33,7 +33,8 @@ CODES = {BROKEN: GATE_CLOSED, ELSE: GATE_OPEN, UNCLEAR: HARNESS_ERROR}
 
 
 class StageWire:
-    """The verbs that a player needs, on a stage."""
+    """The verbs that a player needs, on a stage. What the story declares belongs to the stage, so that the drain at its
+    end shows what was still there."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage, self._seen = stage, 0
@@ -53,6 +54,8 @@ class StageWire:
         self._queues |= {row.get("queue", "") for row in rows if row["method"] == "queue.declare"}
         self._exchanges |= {row.get("exchange", "") for row in rows if row["method"] == "exchange.declare"}
         connection = self._stage.connections[name]
+        declared = (row.get("queue", "") for row in rows if row["method"] == "queue.declare" and not row.get("passive"))
+        self._stage.belongings.queues |= dict.fromkeys(filter(None, declared), connection)
         if connection.alive:
             connection.holding = True
             answered = {row["channel"] for row in rows if row["method"] == "channel.close-ok"}
