@@ -47,7 +47,7 @@ def test_what_cannot_be_deleted_stays(stage: Stage) -> None:
 
 def test_a_sweep_removes_what_is_left(stage: Stage) -> None:
     queue = stage.queue()
-    stage.belongings.sweep(stage.target, 5)
+    stage.belongings.sweep(stage.guard, stage.target, 5)
     assert list(stage.belongings.queues) == []
     channel = stage.channel()
     channel.declare(queue, passive=True)

@@ -36,9 +36,11 @@ def test_a_right_broker_is_explained(target: Target, queue_type: str, scheduler:
 
 
 def test_returns_that_are_kept_for_one_client_have_no_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody else is given never comes out either: that it is lost is said before where it should have been."""
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 1.0)
     with ReferenceBroker(mutants=("returning.to-former-only",)) as broker:
-        assert "RQ-005" in run(Target.parse(broker.url), "classic", "lockstep", 15, deadline=0.2).broken
+        broken = run(Target.parse(broker.url), "classic", "lockstep", 15, deadline=0.2).broken
+        assert broken.keys() & {"RQ-005", "ACK-012"}
 
 
 @pytest.mark.parametrize("queue_type", ["classic", "quorum"])
