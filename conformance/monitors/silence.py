@@ -66,13 +66,12 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
 
 
 def _speaks_of(method: str, channel: Channel | None) -> bool:
-    """Does the rule speak of this case: a number used before, closes that cross, a limit that is reached?"""
+    """Does the rule speak of this case: a number used before, a limit that is reached? A channel's close
+    that is not answered is nobody else's, crossing or not."""
     if channel is None:
-        return method not in ("channel.open", "channel.close", "connection.close", "basic.get")
+        return method not in ("channel.open", "connection.close", "basic.get")
     if method == "channel.open":
         return channel.previous is not None
-    if method == "channel.close":
-        return channel.close_seen > 0
     if method == "basic.get":
         return channel.shared.full() or any(consumer.full() for consumer in channel.consumers.values())
     return True

@@ -147,3 +147,7 @@ def close_before_one_who_waits(client):
     client.send(m.ChannelClose(1, 200))
     other.read()
     client.log += other.log
+
+
+def nothing_to_purge(client):
+    client.send(m.QueueDeclare(1, queue="empty"), m.QueuePurge(1, queue="empty"), FLOW)
