@@ -88,10 +88,10 @@ def test_each_way_to_lose_something_leaves_something(lawful: list[Trace], mutila
 
 
 def test_what_comes_after_the_proof_may_be_missing(wrong: list[Trace]) -> None:
-    for trace in wrong:
-        first = min((one for one in trace.live.findings if one.certain), key=lambda one: one.at, default=None)
-        if first is None:
-            continue
+    proven = [trace for trace in wrong if any(one.certain for one in trace.live.findings)]
+    assert len(proven) > len(wrong) / 2, "most wrong brokers are found for certain"
+    for trace in proven:
+        first = min((one for one in trace.live.findings if one.certain), key=lambda one: one.at)
         place = next(at for at, event in enumerate(trace.events) if event.seq == first.at) + 1
         for rest in (mutilation.left, mutilation.gapped, mutilation.sieved):
             after = rest(trace.events[place:], random.Random(place)) if trace.events[place:] else []
