@@ -40,7 +40,7 @@ from conformance.model.facts import (
     Numbered,
     Overlooked,
 )
-from conformance.model.records import GONE, OUT, VOID, WAITING, Copy
+from conformance.model.records import GONE, OUT, VOID, WAITING, Copy, Delivery
 
 WINDOWS = "QOS-"
 """Rules of this family are about windows, whoever's message it is."""
@@ -81,6 +81,8 @@ def _misplaced(copy: Copy) -> None:
     held = copy.holder
     if copy.place == OUT and held is not None:
         held.shaky = True
+        if endings.orphaned(held):
+            _forget_cancelled(held)
     elif copy.place == GONE and held is not None and held.settlement is not None:
         for other in held.settlement.covered:
             if other.copy.holder is other and other.copy.place in (GONE, WAITING):
@@ -89,6 +91,14 @@ def _misplaced(copy: Copy) -> None:
         for voided in copy.publisher.voided:
             _lose_sight(voided)
     _lose_sight(copy)
+
+
+def _forget_cancelled(held: Delivery) -> None:
+    """What was delivered to a cancelled consumer may have gone back with its cancel, all of it."""
+    for other in held.channel.unacked.values():
+        if other.consumer is held.consumer:
+            other.shaky = True
+            other.copy.queue.unsettle(other.copy, shaky=True)
 
 
 def _lose_sight(copy: Copy) -> None:

@@ -105,13 +105,19 @@ def suspect(channel: Channel, event: Event) -> Settlement | None:
         return None
     text, ids = str(event.args.get("reply_text", "")), ids_of(event)
     named = NAMED_TAG.search(text)
-    if ids not in SETTLES and named is None and (ids != (0, 0) or channel.sent or "timed out" in text):
+    nameless = ids not in SETTLES and named is None
+    if nameless and (ids != (0, 0) or channel.sent or "timed out" in text or _bereft(channel)):
         return None
     fitting = [
         one for one in unproven
         if (ids not in SETTLES or one.method_id == ids[1]) and (named is None or one.tag == int(named[1]))
     ]
     return (fitting or list(unproven))[-1]
+
+
+def _bereft(channel: Channel) -> bool:
+    """Has a consumer of the channel lost its queue? Then a close that names no method may be about that."""
+    return any(consumer.source.deleted for consumer in channel.consumers.values())
 
 
 def close_connection(model: Model, connection: Connection, event: Event, cause: str = "connection error") -> Facts:

@@ -136,7 +136,7 @@ def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
 
 def _counts(channel: Channel) -> bool:
     """Does the client still count deliveries on this channel as its own?"""
-    return channel.state == OPEN
+    return channel.state == OPEN and not channel.connection.closing
 
 
 def _delivered(

@@ -21,7 +21,7 @@ LOSERS = 8
 def release(channel: Channel, at: int) -> None:
     """The client has sent what ends the channel, or learned that it has ended."""
     for delivery in channel.unacked.values():
-        delivery.orphan = _orphaned(delivery)
+        delivery.orphan = orphaned(delivery)
         if len(delivery.copy.queue.losers) < LOSERS:
             delivery.copy.queue.losers.add(channel.connection.name)
     channel.live_queues = frozenset(
@@ -51,8 +51,8 @@ def release(channel: Channel, at: int) -> None:
     _doubt_unconfirmed(channel)
 
 
-def _orphaned(delivery: Delivery) -> bool:
-    """Was its consumer cancelled?"""
+def orphaned(delivery: Delivery) -> bool:
+    """Was its consumer cancelled, or has the client asked for that?"""
     consumer = delivery.consumer
     return consumer is not None and (
         consumer.state == CANCELLING or delivery.channel.consumers.get(consumer.tag) is not consumer

@@ -83,7 +83,7 @@ class Copy:
     def unproven_return(self) -> bool:
         """May the end of the channel have returned it, instead of what was sent before?"""
         settlement = self.settlement
-        return settlement is not None and not settlement.accepted and not settlement.channel.alive()
+        return settlement is not None and not settlement.channel.alive()
 
     def older_than(self, other: Copy) -> bool:
         """Was this certainly put into the queue before the other: by the same channel, or confirmed before?"""

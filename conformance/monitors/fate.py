@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from conformance.model.endings import orphaned
 from conformance.model.records import (
     DEAD,
     PUBLISHED,
@@ -86,7 +87,7 @@ def of_doubled(copy: Copy) -> str:
         return "TX-002"
     if by_namesake(held):
         return "MODE-001"
-    if held.consumer is not None and channel.consumers.get(held.consumer.tag) is not held.consumer:
+    if orphaned(held):
         return "ACK-016"
     if copy.settlement is not None and copy.settlement.multiple and copy.settlement.requeue:
         return "RQ-014" if copy.entry == RECOVERED else "ACK-011"
@@ -167,6 +168,8 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     held = copy.holder
     if held is None:
         return ("RQ-011",)
+    if held.settlement is not None and held.channel.transactional:
+        return ("AUTO-006",)
     channel, rules = held.channel, ["TX-002"] if held.restored else []
     if by_namesake(held):
         return ("RQ-011",)

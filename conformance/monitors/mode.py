@@ -48,8 +48,10 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
 def void_stays_void(fact: Delivered, notes: Notes) -> None:
     """What was published on a channel after a mistake is never delivered."""
     if fact.copy.place == VOID:
+        publisher = fact.copy.publisher
         notes.find("ERR-006", fact.event, f"{fact.copy.id} was published after a mistake that closes its channel: "
-                   "it is discarded", f"{fact.copy.id} is delivered", fact.copy.published)
+                   "it is discarded", f"{fact.copy.id} is delivered", fact.copy.published,
+                   certain=publisher is not None and publisher.close_seen > 0)
 
 
 @judges(FoundEmpty, "MODE-001", "ERR-006", "RQ-011")

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from conformance.events import Event
 from conformance.model import Fact, Model
-from conformance.model.records import Copy
+from conformance.model.channels import Channel
+from conformance.model.records import RECOVERED, RETURNED, Copy
 from conformance.monitors.standing import doubt
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
@@ -15,8 +16,9 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
-Suspicion = tuple[str, int, str, str, tuple[int, ...]]
-"""A rule, when it was contradicted, and how, if a certain message was in its queue then."""
+Suspicion = tuple[str, int, str, str, tuple[int, ...], Channel | None]
+"""A rule, when it was contradicted, and how, if a certain message was in its queue then; and the channel that is
+believed to have given it back before it ended."""
 UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
@@ -112,14 +114,15 @@ class Notes:
             return
         self.find(rule, event, allowed, observed, *witness, certain=False)
         if certain:
-            self._suspicions[copy] = [*before, (rule, event.seq, allowed, observed, witness)]
+            self._suspicions[copy] = [*before, (rule, event.seq, allowed, observed, witness, _given_back_by(copy))]
             if len(self._suspicions) > SUSPICIONS:
                 del self._suspicions[next(iter(self._suspicions))]
 
     def seen(self, copy: Copy, event: Event) -> None:
-        """The message is there. What it contradicts was contradicted then."""
-        for rule, at, allowed, observed, witness in self._suspicions.pop(copy, ()):
-            self.find(rule, event, allowed, observed, *witness, at=at)
+        """The message is there. What it contradicts was contradicted then, unless it may have come back since."""
+        for rule, at, allowed, observed, witness, giver in self._suspicions.pop(copy, ()):
+            if giver is None or giver.alive():
+                self.find(rule, event, allowed, observed, *witness, at=at)
 
     def lost(self, copy: Copy) -> None:
         """It is not."""
@@ -151,3 +154,10 @@ class Notes:
         if reason:
             self.judgement.doubts.setdefault(rule, Counter())[reason] = 1
         return bool(reason)
+
+
+def _given_back_by(copy: Copy) -> Channel | None:
+    """The living channel whose settlement is believed to have returned this. If it has not, the channel's end will."""
+    held = copy.holder
+    returned = copy.entry in (RETURNED, RECOVERED) and held is not None and held.channel.alive()
+    return held.channel if held is not None and returned else None

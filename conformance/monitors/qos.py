@@ -40,7 +40,7 @@ ALL = 0
 def own_limit(fact: Delivered, notes: Notes) -> None:
     """No consumer has more outstanding than its limit."""
     consumer, channel = fact.delivery.consumer, fact.channel
-    if consumer is None or not _limited(channel, consumer):
+    if consumer is None or not _limited(channel, consumer) or _twice(fact):
         return
     limit, held = consumer.limit, consumer.window.held
     if held + 1 == limit and _more_waits(fact):
@@ -63,7 +63,7 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
     """A channel's consumers together have no more outstanding than its limit."""
     consumer, channel = fact.delivery.consumer, fact.channel
     shared = channel.shared
-    if consumer is None or consumer.no_ack or not shared.bound or channel.vague:
+    if consumer is None or consumer.no_ack or not shared.bound or channel.vague or _twice(fact):
         return
     if shared.held + 1 == shared.count == shared.bound and _more_waits(fact):
         notes.expect(channel.opened, ALL, fact.event.seq, slots.borne_out_together(channel))
@@ -91,6 +91,12 @@ def held_until_a_settlement(fact: Accepted, notes: Notes) -> None:
 def held_until_the_end(fact: ChannelClosed, notes: Notes) -> None:
     """The same, by close-ok."""
     notes.bear_out(fact.channel.opened, fact.channel.close_sent)
+
+
+def _twice(fact: Delivered) -> bool:
+    """Does the channel hold this very message already? To a broker that thinks it is back, that takes no slot."""
+    copy = fact.copy
+    return copy.place == OUT and copy.holder is not None and copy.holder.channel is fact.channel
 
 
 def _limited(channel: Channel, consumer: Consumer) -> bool:

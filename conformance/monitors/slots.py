@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from conformance.model import windows
-from conformance.model.channels import Channel, Consumer
+from conformance.model import endings, windows
+from conformance.model.channels import LIVE, Channel, Consumer
 from conformance.model.records import PUBLISHED, Copy, Delivery, Settlement
 from conformance.model.windows import Window
 
@@ -36,11 +36,10 @@ def gets(channel: Channel) -> int:
 
 
 def orphans(channel: Channel) -> list[Delivery]:
-    """Outstanding deliveries of consumers that have been cancelled."""
-    if len(channel.consumers) == channel.joined:
+    """Outstanding deliveries of consumers that have been cancelled, or are to be."""
+    if len(channel.consumers) == channel.joined and all(one.state == LIVE for one in channel.consumers.values()):
         return []
-    living = {id(consumer) for consumer in channel.consumers.values()}
-    return [one for one in windows.held_by(channel) if one.consumer is not None and id(one.consumer) not in living]
+    return [one for one in windows.held_by(channel) if endings.orphaned(one)]
 
 
 def siblings(channel: Channel, consumer: Consumer) -> list[Consumer]:
@@ -128,8 +127,10 @@ def _stranger(channel: Channel, window: Window) -> str:
 
 
 def of_shared_overrun(channel: Channel) -> str:
-    """A channel has more outstanding than its limit."""
+    """A channel has more outstanding than its limit; not so to a broker that forgets what cancelled consumers hold."""
     shared = channel.shared
+    if shared.held - len(orphans(channel)) < shared.bound:
+        return "QOS-020"
     if shared.cleared:
         return "QOS-008"
     if channel.uncommitted:
@@ -138,8 +139,6 @@ def of_shared_overrun(channel: Channel) -> str:
         return "QOS-011"
     if _stranger(channel, shared) == "QOS-015":
         return "QOS-015"
-    if orphans(channel):
-        return "QOS-020"
     return "QOS-007" if any(consumer.limit for consumer in channel.consumers.values()) else "QOS-006"
 
 
@@ -178,7 +177,7 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
         return "QOS-008"
     if consumer.limit and siblings(channel, consumer):
         return "QOS-007" if shared.count else "QOS-003"
-    if rivalled(consumer):
+    if rivalled(consumer) and (consumer.limit or shared.count or not window.held):
         return "QOS-027"
     return "QOS-002" if consumer.limit or shared.count else _of_unlimited(channel, consumer)
 

@@ -92,7 +92,7 @@ MAY: Mapping[str, str] = {
     "cancel.notifies-everybody": "",
     "cancel.unannounced": "",
     "cancel.notifies-twice": "CAN-008",
-    "cancel.closes-the-deaf": "CAN-011",
+    "cancel.closes-the-deaf": f"{INTERNAL} CAN-011",
     "cancel.unknown-tag-refused": "",
     "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008",
     "cancel.nowait-answered": "",
