@@ -83,16 +83,15 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
     target, connection = welcome(target)
     try:
         properties = connection.server_properties
-        match = profiles.match(properties)
-        deadline = calibrate.deadline(connection, (profile or match.profile).timing_slack)
+        match = profiles.chosen(profile, properties)
+        deadline = calibrate.deadline(connection, match.profile.timing_slack)
     finally:
         connection.close()
     found = tuple(probes.Inquiry(target, deadline).answers())
-    known = profile is not None or match.kind != profiles.TEXTS
-    fitting = probes.adapted(profile or match.profile, found, known=known)
+    fitting = probes.adapted(match.profile, found, known=match.kind != profiles.TEXTS)
     return BrokerUnderTest(
         target, name or introduced(properties, target), properties, connection.tuned, fitting, deadline, found=found,
-        how=match.how if profile is None else "",
+        how=match.how,
     )
 
 

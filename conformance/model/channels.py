@@ -220,6 +220,8 @@ class Channel:
     singles: int = 0
     last_multiple: Settlement | None = None
     last_settlement: Settlement | None = None
+    gave_back: int = 0
+    """When the client last returned deliveries, or had them recovered."""
     modes: set[bool] = field(default_factory=set)
     released: list[Copy] = field(default_factory=list)
     came_back: int = 0

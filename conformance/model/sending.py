@@ -275,6 +275,7 @@ def _recover_all(channel: Channel, event: Event) -> None:
         event.seq, event.method, event.method_id, 0, True, True, channel, covered=everything,
     )
     races.begin(channel, recover)
+    channel.gave_back = event.seq
     for delivery in everything:
         settling.release(delivery, recover)
         windows.given_back(delivery, recover, event.seq)

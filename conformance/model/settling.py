@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from conformance.events import Event
 from conformance.model import endings, memory, races, timeouts, windows
-from conformance.model.channels import CANCELLING, DOOMED, Channel
+from conformance.model.channels import DOOMED, Channel
 from conformance.model.records import (
     EITHER,
     GONE,
@@ -38,7 +38,7 @@ def settlement_of(event: Event, channel: Channel) -> Settlement:
     elif settlement.covered:
         settlement.early = next(iter(channel.unacked)) != tag
     for delivery in settlement.covered:
-        delivery.orphan = _orphaned(delivery)
+        delivery.orphan = endings.orphaned(delivery)
         settlement.cancelled = settlement.cancelled or delivery.orphan
         settlement.deleted = settlement.deleted or delivery.copy.queue.deleted > 0
     return settlement
@@ -99,17 +99,10 @@ def _gap(settlement: Settlement, channel: Channel) -> bool:
     return covered[-1].tag - channel.first_tag + 1 > len(covered)
 
 
-def _orphaned(delivery: Delivery) -> bool:
-    """Was its consumer cancelled?"""
-    if delivery.consumer_tag is None:
-        return False
-    consumer = delivery.channel.consumers.get(delivery.consumer_tag)
-    return consumer is not delivery.consumer or consumer is None or consumer.state == CANCELLING
-
-
 def apply(settlement: Settlement, channel: Channel) -> None:
     """What the client knows after sending it."""
     channel.last_settlement = settlement
+    channel.gave_back = settlement.seq if settlement.requeue else channel.gave_back
     if settlement.refusal == EITHER:
         endings.blur(channel)
         channel.unproven.append(settlement)

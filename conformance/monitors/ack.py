@@ -57,10 +57,10 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
         notes.exercise("ACK-014")
         notes.report("ACK-014", "refused")
         return
-    certain = fact.channel.doom is None or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
+    plain = fact.channel.doom is None or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
     notes.find(fate.of_refused(suspect), fact.event, f"{suspect} is accepted: {_why(suspect)}",
                closing(fact.event.args), suspect.seq, *(delivery.seq for delivery in suspect.covered[-3:]),
-               certain=certain)
+               certain=plain and fate.one_cause(suspect))
 
 
 def _why(settlement: Settlement) -> str:

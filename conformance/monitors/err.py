@@ -276,7 +276,7 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
         seen = closing(event.args) if event.kind == METHOD else "ended"
         rule = fate.of_refused(suspect, failed=code == INTERNAL_ERROR)
         notes.find(rule, event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
-                   certain=named or (code == INTERNAL_ERROR and alone))
+                   certain=(named or (code == INTERNAL_ERROR and alone)) and fate.one_cause(suspect))
 
 
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")

@@ -91,7 +91,7 @@ def of_doubled(copy: Copy) -> str:
         return "ACK-016"
     if copy.settlement is not None and copy.settlement.multiple and copy.settlement.requeue:
         return "RQ-014" if copy.entry == RECOVERED else "ACK-011"
-    if _by_other_channel(held, requeue=True) is not None:
+    if by_other_channel(held, requeue=True) is not None:
         return "ACK-004"
     single = channel.last_single
     if single is not None and single.requeue and single.seq > held.seq:
@@ -155,7 +155,7 @@ def lost_by_end(copy: Copy) -> bool:
         return True
     channel = held.channel
     doom, single, multiple = channel.doom, channel.highest_single, channel.last_multiple
-    if rule not in _OF_REACH or _by_other_channel(held) is not None:
+    if rule not in _OF_REACH or by_other_channel(held) is not None:
         return False
     return not (
         (doom is not None and held in doom.settlement.covered) or (single is not None and single.tag > held.tag)
@@ -178,7 +178,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     highest = channel.highest_single
     if highest is not None and highest.tag > held.tag:
         rules.append("ACK-019" if highest.method == "basic.reject" else "ACK-001")
-    if _by_other_channel(held) is not None:
+    if by_other_channel(held) is not None:
         rules.append("ACK-004")
     multiple = channel.last_multiple
     if multiple is not None and multiple.seq > held.seq:
@@ -200,7 +200,7 @@ def by_namesake(held: Delivery) -> bool:
     return False
 
 
-def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlement | None:
+def by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlement | None:
     """A multiple settlement on another channel of the connection, sent while this delivery was out."""
     for other in held.channel.connection.channels.values():
         multiple = other.last_multiple
@@ -215,7 +215,8 @@ def _by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlem
 def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
     """The rule by which the broker had to accept this settlement.
 
-    `failed`: it did not take the tag for unknown, but could not cope. Then it has not forgotten what was cancelled."""
+    `failed`: it did not take the tag for unknown, but could not cope. Then it has forgotten neither what was cancelled
+    nor what another channel's settlement named."""
     ack = settlement.method == "basic.ack"
     if settlement.everything and not any(not delivery.shaky for delivery in settlement.covered):
         return "ACK-007" if ack else "ACK-008"
@@ -229,9 +230,15 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
         return "ACK-016"
     if settlement.multiple:
         return _of_refused_multiple(settlement) if ack else "ACK-011"
-    if any(_by_other_channel(delivery) is not None for delivery in settlement.covered):
+    if any(by_other_channel(delivery) is not None for delivery in settlement.covered) and not failed:
         return "ACK-004"
     return "MODE-003" if len(settlement.channel.modes) > 1 else "ACK-013"
+
+
+def one_cause(settlement: Settlement) -> bool:
+    """Is there no more than one thing about it that a broker may take amiss?"""
+    ended = settlement.cancelled or settlement.deleted
+    return sum((settlement.gap, ended, any(one.restored for one in settlement.covered))) < 2
 
 
 def _of_refused_multiple(settlement: Settlement) -> str:

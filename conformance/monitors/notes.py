@@ -121,7 +121,7 @@ class Notes:
     def seen(self, copy: Copy, event: Event) -> None:
         """The message is there. What it contradicts was contradicted then, unless it may have come back since."""
         for rule, at, allowed, observed, witness, giver in self._suspicions.pop(copy, ()):
-            if giver is None or giver.alive():
+            if giver is None or (giver.alive() and giver.gave_back <= at):
                 self.find(rule, event, allowed, observed, *witness, at=at)
 
     def lost(self, copy: Copy) -> None:

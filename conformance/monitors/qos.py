@@ -55,7 +55,8 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
                    f"at most {limit} deliveries outstanding to {consumer.tag}",
                    f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
                    consumer.limited_at, consumer.taker.start, *_shown(channel, consumer),
-                   certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer))
+                   certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
+                   and not slots.reached_from_elsewhere(channel))
 
 
 @judges(Delivered, "QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-015", "QOS-019", "QOS-020", "QOS-026")
@@ -72,7 +73,8 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
         notes.find(slots.of_shared_overrun(channel), fact.event,
                    f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
                    f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
-                   shared.since, shared.cleared, *_shown(channel, None))
+                   shared.since, shared.cleared, *_shown(channel, None),
+                   certain=not slots.reached_from_elsewhere(channel))
 
 
 @judges(Answered)

@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance.model.facts import Delivered, FoundEmpty
 from conformance.model.records import DEAD, RECOVERED, RETURNED, WAITING, Copy
+from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -63,6 +64,8 @@ def counters(fact: Delivered, notes: Notes) -> None:
     if queue.kind != "quorum" or copy.place != WAITING or copy.shaky or copy.ambiguous:
         return
     if copy.miscounted or copy.unproven_return() or queue.unseen(copy):
+        return
+    if copy.holder is not None and fate.by_other_channel(copy.holder) is not None:
         return
     told, reading = _told(fact), notes.profile.choices.get("delivery_counters", "always")
     when = "a redelivery" if copy.returns else "the first delivery"

@@ -12,6 +12,7 @@ from conformance.model import endings, windows
 from conformance.model.channels import LIVE, Channel, Consumer
 from conformance.model.records import PUBLISHED, Copy, Delivery, Settlement
 from conformance.model.windows import Window
+from conformance.monitors import fate
 
 SEVERAL = 32
 """So many consumers of a queue are looked at."""
@@ -45,6 +46,11 @@ def orphans(channel: Channel) -> list[Delivery]:
 def siblings(channel: Channel, consumer: Consumer) -> list[Consumer]:
     """The other consumers of the channel that have deliveries outstanding."""
     return [other for other in channel.consumers.values() if other is not consumer and other.window.held > 0]
+
+
+def reached_from_elsewhere(channel: Channel) -> bool:
+    """May a multiple settlement of another channel have taken what this one holds, if it reached so far (ACK-004)?"""
+    return any(fate.by_other_channel(one) is not None for one in windows.held_by(channel))
 
 
 def limited_elsewhere(channel: Channel) -> list[Channel]:

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 OURS = "amqp-conformance reference"
+_WRITTEN_ABOUT = frozenset({OURS, "rabbitmq"})
 _FOLDER = Path(__file__).parent
 EXACT, NEAREST, TEXTS = "exact", "nearest", "texts"
 DOCUMENTED = "documented"
@@ -115,19 +116,30 @@ def match(server_properties: Mapping[str, Any]) -> Match:
     return Match(exact, EXACT, how)
 
 
+def chosen(wanted: Profile | None, server_properties: Mapping[str, Any]) -> Match:
+    """The profile that was asked for, or the matching one. Whoever asks for the texts alone means what they promise of
+    any broker: what only RabbitMQ's guides describe, queue types and time-outs, is assumed of no other product."""
+    product = str(server_properties.get("product") or "")
+    if wanted is None:
+        return match(server_properties)
+    if wanted == load(DOCUMENTED) and product.lower() not in _WRITTEN_ABOUT:
+        return _by_texts(product, str(server_properties.get("version") or ""), False, "is held to")
+    return Match(wanted, EXACT, "")
+
+
 def detect(server_properties: Mapping[str, Any]) -> Profile:
     """The profile alone."""
     return match(server_properties).profile
 
 
-def _by_texts(product: str, version: str, known: bool) -> Match:
+def _by_texts(product: str, version: str, known: bool, done: str = "is not known; examined by") -> Match:
     documented = load(DOCUMENTED)
     if product == OURS:
         return Match(documented, EXACT, "")
     if known:
         how = f"{product} tells no version; examined by the texts alone"
     else:
-        how = f"{f'{product} {version}'.strip() or 'a broker without a name'} is not known; examined by the texts alone"
+        how = f"{f'{product} {version}'.strip() or 'a broker without a name'} {done} the texts alone"
     choices = {**documented.choices, "consumer_timeout": "none"}
     return Match(replace(documented, queue_types=("classic",), choices=choices), TEXTS, how)
 

@@ -31,7 +31,7 @@ MAY: Mapping[str, str] = {
     "tags.start-at-zero": "TAG-006 TAG-007 ERR-007 ACK-009",
     "tags.counter-survives-reopen": "TAG-001 ERR-007",
     "tags.gap-after-auto-ack": "",
-    "tags.old-tags-stay-known": "RQ-014 RQ-011",
+    "tags.old-tags-stay-known": "RQ-014 RQ-011 MODE-006 TX-001",
     "tags.read-as-signed": "",
     "tags.large-is-syntax-error": "ERR-002 ERR-004",
     # modes

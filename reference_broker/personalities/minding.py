@@ -23,7 +23,7 @@ TRAITS: list[Trait] = []
 # (QOS-001, QOS-005), and replaces one set with global (QOS-006 to QOS-008). One consumer takes the slots of another.
 @changes(TRAITS, "prefetch.one-window", "all consumers of a channel share one window, whichever basic.qos sets it",
          breaks="QOS-003 QOS-004 QOS-007 QOS-008 QOS-020",
-         may="QOS-001 QOS-002 QOS-005 QOS-006 QOS-011 QOS-013 QOS-022 QOS-027 CAN-011", about="prefetch slots")
+         may="QOS-001 QOS-002 QOS-005 QOS-006 QOS-011 QOS-013 QOS-015 QOS-022 QOS-027 CAN-011", about="prefetch slots")
 def _(parts: Parts) -> None:
     def qos(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
         method.global_ = True
