@@ -222,7 +222,7 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
         return "ACK-007" if ack else "ACK-008"
     if any(delivery.stale for delivery in settlement.covered):
         return "TMO-015"
-    if any(delivery.restored for delivery in settlement.covered):
+    if _restored(settlement):
         return "TX-002"
     if settlement.deleted:
         return "ACK-017"
@@ -238,7 +238,12 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
 def one_cause(settlement: Settlement) -> bool:
     """Is there no more than one thing about it that a broker may take amiss?"""
     ended = settlement.cancelled or settlement.deleted
-    return sum((settlement.gap, ended, any(one.restored for one in settlement.covered))) < 2
+    return sum((settlement.gap, settlement.everything, ended, _restored(settlement))) < 2
+
+
+def _restored(settlement: Settlement) -> bool:
+    """Had a rollback made outstanding again what it covers?"""
+    return any(0 < delivery.restored < settlement.seq for delivery in settlement.covered)
 
 
 def _of_refused_multiple(settlement: Settlement) -> str:

@@ -85,7 +85,7 @@ MAY: Mapping[str, str] = {
     "prefetch.size-accepted": "ERR-009",
     "prefetch.get-obeys": "",
     "prefetch.same-count-unanswered": "",
-    "slots.return-frees-nothing": "QOS-010 QOS-012 QOS-019 RQ-007 RQ-015",
+    "slots.return-frees-nothing": "RQ-014 QOS-002 QOS-010 QOS-012 QOS-019 RQ-007 RQ-015",
     "slots.one-slot-per-frame": "QOS-013 QOS-019",
     "slots.slots-in-order": "QOS-012 QOS-013 QOS-018 QOS-019",
     # notices and cancels
