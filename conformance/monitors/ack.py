@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.model.channels import Channel
 from conformance.model.closing import NAMED_TAG
 from conformance.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
 from conformance.model.records import DEAD, EITHER, RELEASED, RETURNED, WAITING, Settlement
@@ -95,10 +96,16 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
                    f"{fact.event.method} {fact.number}", channel.opened)
     elif settled is not None:
         notes.find("ACK-015", fact.event, f"silence: {settled} is not answered",
-                   f"{fact.event.method} {fact.number}", settled.seq)
+                   f"{fact.event.method} {fact.number}", settled.seq, certain=not _confirmed_elsewhere(channel))
     else:
         notes.find("CNF-023", fact.event, "no confirms: the channel is not in confirm mode",
                    f"{fact.event.method} {fact.number}")
+
+
+def _confirmed_elsewhere(channel: Channel) -> bool:
+    """May it be a confirm of what this channel published, as another one of the connection asked for?"""
+    others = channel.connection.channels.values()
+    return channel.plain > 0 and any(other.confirm for other in others if other is not channel)
 
 
 @judges(Unrequested, "ACK-015", "RQ-014")

@@ -203,17 +203,19 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
 @judges(Unanswered, "CNF-001", "CNF-004", "CNF-008", "CNF-009", "CNF-017", "CNF-018", "CNF-020", "CNF-022", "CNF-026",
         "CNF-027")
 def missing(fact: Unanswered, notes: Notes) -> None:
-    """Publishes in confirm mode that were neither confirmed nor refused."""
+    """Publishes in confirm mode that were neither confirmed nor refused. To a broker that starts anew with a repeated
+    select, they have other numbers (CNF-003): then their silence is not certain."""
     channel = fact.channel
     if fact.obligation.kind != CONFIRM or channel is None:
         return
     lost = list(islice(channel.unconfirmed.values(), NEAR))
+    again = any(select.published for select in channel.selects[1:])
     rules = dict.fromkeys(["CNF-004", *(rule for publication in lost for rule in _of_missing(publication, channel))])
     for rule in rules:
         about = [one for one in lost if rule == "CNF-004" or rule in {*_of_missing(one, channel)}]
         names = ", ".join(map(str, about[:5])) + (", …" if len(about) > 5 else "")
         notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
-                   *(one.seq for one in about[:5]))
+                   *(one.seq for one in about[:5]), certain=not again)
 
 
 def _of_missing(publication: Publication, channel: Channel) -> Iterator[str]:

@@ -274,9 +274,10 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
-        rule = fate.of_refused(suspect, failed=code == INTERNAL_ERROR)
+        failed = code == INTERNAL_ERROR
+        rule = fate.of_refused(suspect, failed=failed)
         notes.find(rule, event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
-                   certain=(named or (code == INTERNAL_ERROR and alone)) and fate.one_cause(suspect))
+                   certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed))
 
 
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")

@@ -235,9 +235,9 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
     return "MODE-003" if len(settlement.channel.modes) > 1 else "ACK-013"
 
 
-def one_cause(settlement: Settlement) -> bool:
-    """Is there no more than one thing about it that a broker may take amiss?"""
-    ended = settlement.cancelled or settlement.deleted
+def one_cause(settlement: Settlement, *, failed: bool = False) -> bool:
+    """Is there no more than one thing about it that a broker may take amiss? `failed`: as for `of_refused`."""
+    ended = (settlement.cancelled and not failed) or settlement.deleted
     return sum((settlement.gap, settlement.everything, ended, _restored(settlement))) < 2
 
 

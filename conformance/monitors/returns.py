@@ -100,7 +100,8 @@ def limit_ends_returns(fact: Delivered, notes: Notes) -> None:
     if copy.spent and not copy.shaky and copy.place != WAITING:
         held = copy.holder
         notes.find("RQ-013", fact.event, f"{copy.id} is gone: {_count(copy)}, with a limit of {queue.limit}",
-                   f"{copy.id} is delivered again", copy.published, copy.entered, held.seq if held else 0)
+                   f"{copy.id} is delivered again", copy.published, copy.entered, held.seq if held else 0,
+                   certain=held is None or not held.orphan)
     elif queue.limit is not None and copy.returns >= queue.limit > 0 and copy.place == WAITING:
         notes.exercise("RQ-013")
 

@@ -13,6 +13,8 @@ from conformance.monitors.table import judges
 
 BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-018", "QOS-019", "QOS-020"})
 """What a limit that was changed under a running consumer can be taken for; see QOS-004."""
+WOKEN = frozenset({"RQ-007", "RQ-014", "RQ-015", "QOS-018"})
+"""What a queue that serves nobody after the end of a channel can be taken for."""
 REPLIES = {
     "channel.open": "ERR-007", "channel.close": "ERR-008", "connection.close": "ERR-008", "basic.qos": "QOS-024",
     "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
@@ -111,9 +113,12 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
 
 
 def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
-    """May something else explain it as well: a limit that was changed meanwhile, or deliveries of its siblings?"""
+    """May something else explain it as well: a limit that was changed meanwhile, deliveries of its siblings, or the end
+    of a channel that woke nobody (AUTO-012)?"""
     if rule == "QOS-015":
         return slots.filled_by_siblings(channel, consumer)
+    if rule in WOKEN and any(copy.entry == RELEASED for copy in consumer.source.waiting()):
+        return True
     return rule in BESIDE and slots.meddled(channel, consumer)
 
 

@@ -91,4 +91,4 @@ def confirms_apart_from_deliveries(fact: Confirmed, notes: Notes) -> None:
         if number > channel.published and not channel.adopted:
             notes.find("TAG-010", fact.event, f"confirms up to {channel.published}, the publishes so far",
                        f"{fact.event.method} with tag {number}, on a channel whose deliveries have reached "
-                       f"tag {channel.last_tag}")
+                       f"tag {channel.last_tag}", certain=not channel.plain)

@@ -49,7 +49,7 @@ MAY: Mapping[str, str] = {
     "settle.nack-ignores-multiple": "ACK-003 ACK-006 ACK-008 ACK-010 ACK-018 MODE-005 RQ-002 RQ-011 QOS-012 QOS-013 "
                                     "ERR-001 ERR-005",
     "settle.reject-never-requeues": "RQ-0* ACK-019 QOS-018 AUTO-010",
-    "settle.reject-always-requeues": "RQ-011 ACK-019",
+    "settle.reject-always-requeues": "RQ-011 RQ-012 RQ-013 ACK-019",
     "settle.stale-multiple-accepted": "ERR-001 ERR-002 ERR-003 ERR-005 ACK-011 TAG-009 TX-001",
     "settle.multiple-refuses-gaps": "ACK-002 ACK-011 QOS-012 QOS-019",
     "settle.answers-ack": "CNF-0* TAG-002 TAG-010",
@@ -86,8 +86,8 @@ MAY: Mapping[str, str] = {
     "prefetch.get-obeys": "",
     "prefetch.same-count-unanswered": "",
     "slots.return-frees-nothing": "RQ-014 QOS-002 QOS-010 QOS-012 QOS-019 RQ-007 RQ-015",
-    "slots.one-slot-per-frame": "QOS-013 QOS-019",
-    "slots.slots-in-order": "QOS-012 QOS-013 QOS-018 QOS-019",
+    "slots.one-slot-per-frame": "QOS-005 QOS-013 QOS-019",
+    "slots.slots-in-order": "RQ-007 QOS-012 QOS-013 QOS-018 QOS-019",
     # notices and cancels
     "cancel.notifies-everybody": "",
     "cancel.unannounced": "",
@@ -107,7 +107,7 @@ MAY: Mapping[str, str] = {
     "ends.error-returns-nothing": f"{LOST} ERR-005 AUTO-012",
     "ends.one-channel-only": f"{LOST} AUTO-012",
     "ends.silence-unnoticed": "",
-    "ends.provisional-is-final": "RQ-011",
+    "ends.provisional-is-final": "RQ-011 TX-002",
     "ends.nobody-is-woken": "RQ-015 QOS-002",
     # confirms
     "confirms.second-select-restarts": "CNF-004 CNF-006",

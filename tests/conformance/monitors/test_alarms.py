@@ -553,7 +553,8 @@ def test_what_might_have_been_refused_and_was_taken_is_settled(play) -> None:
     assert play(RECOVERED.format("")).broken == ["ACK-008"]
     held = RECOVERED.replace("1 > reject 2", "").replace("1 > recover requeue", "").replace("1 < recover-ok", "")
     held = held.replace("1 < deliver c1 2 m1 q redelivered", "").split("#")[0] + "\n" + held.split("{}")[1]
-    assert play(held).broken == ["ACK-016"]
+    assert play(held).broken == [], "either what was cancelled is forgotten, or 0 is taken for a tag"
+    assert play(held.replace("nack 0 multiple", "nack 1").replace("tag 0", "tag 1")).broken == ["ACK-016"]
 
 
 WIDENED = """
@@ -762,8 +763,9 @@ def test_who_fails_at_a_settlement_has_not_forgotten_what_was_cancelled(play) ->
         history = f"{ORPHANS} 1 > {settled} \n"
         assert play(f"{history} 0 < kicked 541 60 {ids} INTERNAL_ERROR").broken == [about]
         unknown = f"60 {ids} PRECONDITION_FAILED - unknown delivery tag {settled.split()[1]}"
-        assert play(f"{history} 1 < closed 406 {unknown}").broken == ["ACK-016"]
-        assert play(f"{history} 0 < kicked 406 {unknown}").broken == ["ACK-016"]
+        certain = [] if "multiple" in settled else ["ACK-016"]  # tag 0 itself may be what it does not know
+        assert play(f"{history} 1 < closed 406 {unknown}").broken == certain
+        assert play(f"{history} 0 < kicked 406 {unknown}").broken == certain
 
 
 HELD_TWO = """
