@@ -147,10 +147,12 @@ def play(stranger: Personality, wishes: Wishes) -> Run:
 
 
 def how(code: int | None, results: bool, breaks_down: bool) -> How:
-    """`code` is None for a run that was killed. Only a broker that breaks down may be given up."""
+    """`code` is None for a run that was killed. Only a broker that breaks down may be given up, with or without
+    anything to say of it before."""
     if code is None:
         return "hung"
-    return "judged" if results and (code not in GIVEN_UP or breaks_down) else "aborted"
+    given_up = code in GIVEN_UP
+    return "judged" if (given_up and breaks_down) or (results and not given_up) else "aborted"
 
 
 class BrokerFailed(Exception):

@@ -1,0 +1,172 @@
+"""What has two explanations is held against neither rule, and what has one is held against that one alone.
+
+Each history is what a broker with a single fault shows. `about` are the rules that it may be accused of; next to it
+stands the same without the second explanation, which is an accusation, so that no excuse reaches further.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.tables import Play
+
+CROSSING = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > qos 1
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    b:1 > open
+    b:1 < open-ok
+    b:1 > consume q c2
+    b:1 < consume-ok c2
+    1 > ack 1
+    0 > {}
+    1 < deliver c1 2 m2 q       # under way when the client said goodbye
+    {}
+    b:1 < deliver c2 1 m2 q redelivered
+"""
+
+
+def test_what_crosses_the_end_of_a_connection_goes_back(play: Play) -> None:
+    """MODE-001: a slow broker sends its last delivery after the client's connection.close, and returns it with it."""
+    assert play(CROSSING.format("bye", "0 < bye-ok")).broken == []
+    still = CROSSING.replace("0 > {}", "1 > flow").replace("{}", "1 < flow-ok")
+    assert play(still).broken == ["MODE-001"]
+
+
+ORDER = ("RQ-001", "RQ-002", "RQ-005")
+NOT_RETURNED = """
+    @queue q
+    @stock q m1 m2
+    @hold 1 q m1 m2
+    1 > nack 2 multiple requeue
+    @barrier 1
+    @open 2
+    2 > get q
+    2 < get-ok 1 m2 q redelivered
+    {}
+    2 > get q
+    2 < get-ok 2 m1 q redelivered
+"""
+
+
+def test_a_nack_is_believed_to_return_while_nothing_else_may_have(play: Play) -> None:
+    """RQ-001: who takes a multiple nack for a single one returns the rest with the channel: in order, but later."""
+    assert play(NOT_RETURNED.format("")).broken == [*ORDER]
+    for later in ("@close 1", "1 > recover requeue \n 1 < recover-ok", "1 > nack 0 multiple requeue \n @barrier 1"):
+        broken = play(NOT_RETURNED.format(later)).broken
+        assert not {*ORDER} & {*broken}, later
+
+
+CANCELLED = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > qos {} global
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > cancel c1
+    1 < cancel-ok c1
+    @consume 1 q c2
+    1 < deliver c2 2 {}
+"""
+
+
+@pytest.mark.parametrize(("comes", "about"), [
+    ("m1 q redelivered", {"ACK-016", "AUTO-008"}), ("m2 q", {"QOS-020"}),
+])
+def test_a_cancel_that_returns_is_no_wrong_limit(play: Play, comes: str, about: set[str]) -> None:
+    """QOS-006: to a broker that returns with a cancel what the consumer held, the slots are free."""
+    assert {*play(CANCELLED.format(1, comes)).broken} == about
+
+
+ELSEWHERE = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > qos 1
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    @open 2
+    2 > ack 0 {}
+    @barrier 2
+    1 < deliver c1 2 m2 q
+"""
+
+
+def test_a_settlement_elsewhere_may_have_freed_the_slot(play: Play) -> None:
+    """QOS-001: a multiple that crosses channels frees slots where nobody settled anything."""
+    assert play(ELSEWHERE.format("multiple")).broken == []
+    assert play(ELSEWHERE.replace("2 > ack 0 {}", "")).broken == ["QOS-001"]
+
+
+PROVISIONAL = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > select
+    1 < select-ok
+    1 > get q
+    1 < get-ok 1 m1 q
+    1 > get q
+    1 < get-ok 2 m2 q
+    1 > ack 1
+    1 > ack 2
+    @close 1
+    @open 2
+    2 > get q
+    2 < get-empty
+    - deadline drain q
+"""
+
+
+def test_what_was_settled_provisionally_is_lost_by_the_transaction(play: Play) -> None:
+    """ACK-001: neither settlement has reached too far, if both were taken for final."""
+    broken = play(PROVISIONAL).broken
+    assert "AUTO-006" in broken
+    assert not {"ACK-001", "ACK-002", "TX-002"} & {*broken}
+
+
+AGAIN = """
+    @queue q
+    @confirming 1
+    1 > publish q m1
+    1 < ack 1
+    {}
+    1 > publish q m2
+    1 > publish q m3
+    1 < ack {}
+    - deadline confirms
+"""
+
+
+def test_a_repeated_select_may_have_changed_the_numbers(play: Play) -> None:
+    """CNF-020: who counts anew after a second select has confirmed 2 publishes, and the client waits for the third."""
+    assert play(AGAIN.format("1 > confirm \n 1 < confirm-ok", "2 multiple")).broken == []
+    assert {"CNF-004", "CNF-020"} <= {*play(AGAIN.format("", "2 multiple")).broken}
+
+
+REFUSED = """
+    @queue q
+    @stock q m1 m2 m3
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    1 < deliver c1 3 m3 q
+    {}
+    1 > ack 3 multiple
+    1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 3
+"""
+GAP, CANCEL = "1 > ack 2", "1 > cancel c1 \n 1 < cancel-ok c1"
+
+
+def test_a_refusal_with_two_reasons_names_none(play: Play) -> None:
+    """ACK-016: a multiple over a gap, after a cancel: which of the two has the broker taken amiss?"""
+    assert play(REFUSED.format(GAP)).broken == ["ACK-005"]
+    assert play(REFUSED.format(CANCEL)).broken == ["ACK-016"]
+    assert play(REFUSED.format(f"{GAP} \n {CANCEL}")).broken == []
