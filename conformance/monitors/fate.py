@@ -230,6 +230,8 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
         return "ACK-016"
     if settlement.multiple:
         return _of_refused_multiple(settlement) if ack else "ACK-011"
+    if failed and settlement.method == "basic.reject":
+        return "ACK-019"
     if any(by_other_channel(delivery) is not None for delivery in settlement.covered) and not failed:
         return "ACK-004"
     return "MODE-003" if len(settlement.channel.modes) > 1 else "ACK-013"

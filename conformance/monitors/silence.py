@@ -59,7 +59,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
     rule = "ERR-004" if harmed else named or REPLIES.get(method, "ERR-004")
-    certain = harmed or (method in REPLIES and _speaks_of(method, channel))
+    certain = (harmed and method != "basic.get") or (method in REPLIES and _speaks_of(method, channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0

@@ -125,7 +125,7 @@ MAY: Mapping[str, str] = {
     "routes.failed-publish-refused": "",
     # transactions
     "transactions.rollback-requeues": "",
-    "transactions.publishes-early": "",
+    "transactions.publishes-early": INTERNAL,
     "transactions.ends-without-begin": "",
     "transactions.commit-confirms": "",
     "transactions.wrong-ack-at-commit": "ERR-001 ERR-002 ERR-011 ACK-010",
