@@ -114,6 +114,7 @@ def _open(connection: Connection, event: Event) -> None:
     if former is not None:
         channel.former_tag = max(former.last_tag, former.former_tag)
         channel.former_published = former.former_published + former.published
+        channel.former_confirm = former.former_confirm or former.confirm
     connection.channels[event.channel] = channel
     requests.request(channel, event)
 

@@ -60,7 +60,7 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
     if tag >= SIGNED_LIMIT:
         return "TAG-009"
     if settlement.multiple:
-        return "ACK-011" if settlement.method == "basic.nack" else "ACK-010"
+        return "ACK-010"
     known = channel.deliveries.get(tag)
     if known is None and tag <= channel.forgotten:
         return EITHER

@@ -89,9 +89,8 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
     channel = fact.channel
     if channel.confirm or channel.adopted or channel.transactional:
         return
-    former, settled = channel.previous, channel.last_settlement
-    confirms = fact.number > 0 and (channel.plain > 0 or settled is None)
-    if former is not None and former.confirm and confirms:
+    settled = channel.last_settlement
+    if channel.former_confirm and fact.number > 0 and (channel.plain > 0 or settled is None):
         notes.find("ERR-007", fact.event, "no confirms: the reopened channel is not in confirm mode",
                    f"{fact.event.method} {fact.number}", channel.opened)
     elif settled is not None:

@@ -25,7 +25,7 @@ COMING = frozenset({"AUTO-012", "RQ-007", "RQ-014", "RQ-015", "TMO-006", "TMO-01
 """Rules that say of a message that it comes: they are broken as well if it is lost."""
 
 
-@judges(Unanswered, "ACK-009", "ACK-010", "ACK-011", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
+@judges(Unanswered, "ACK-009", "ACK-010", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
         "TAG-007", "TAG-008", "TAG-009")
 def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its channel."""

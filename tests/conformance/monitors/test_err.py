@@ -139,6 +139,14 @@ def test_a_reopened_channel_is_fresh(play) -> None:
     assert play(begin + "1 > publish q m1 \n 1 < deliver c1 1 m1 q").broken[:1] == ["ERR-007"]
 
 
+def test_a_mode_may_outlive_several_lives_of_a_channel(play) -> None:
+    """ERR-007: GarageMQ confirmed on the third life of a number what only the first had asked for."""
+    begin = "@queue q \n @open 1 \n 1 > confirm \n 1 < confirm-ok \n @close 1 \n @open 1 \n @close 1 \n @open 1 \n"
+    assert play(begin + "1 > publish q m1 \n 1 < ack 1").broken == ["ERR-007"]
+    never = "@queue q \n @open 1 \n @close 1 \n @open 1 \n @close 1 \n @open 1 \n"
+    assert play(never + "1 > publish q m1 \n 1 < ack 1").broken == ["CNF-023"]
+
+
 LIVES_ON = (" \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + "1 > ack 9 \n" + REFUSED
             + "1 > closed-ok \n @open 1 \n")
 
