@@ -17,7 +17,7 @@ MUTANTS: list[Mutant] = []
     MUTANTS,
     "settle.nack-multiple-accepts-stale",
     "nack with multiple of a tag that is not outstanding settles what is outstanding below it",
-    "ACK-011",
+    "ACK-010",
 )
 def _(parts: Parts) -> None:
     def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
