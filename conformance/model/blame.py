@@ -14,6 +14,8 @@ channel, a consumer, a queue, a message, and of nothing beyond. The marks are th
     a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of
                          another channel that it names will not be answered again
     a mistake let pass   what the channel held may have been settled by it
+    a life that goes on  nothing is claimed any more about what this channel does, nor any other life of its number
+    no confirm           the publish may have had no effect
     a wrong number       nothing is claimed about the confirms of the channel any more; where one came again, about
                          those of the publishes so far
 
@@ -26,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from conformance.model import endings, windows
+from conformance.model import endings, owed, windows
 from conformance.model.channels import NEVER, Channel
 from conformance.model.closing import ids_of
 from conformance.model.facts import (
@@ -39,11 +41,15 @@ from conformance.model.facts import (
     Missing,
     Numbered,
     Overlooked,
+    Stray,
+    Unanswered,
 )
 from conformance.model.records import GONE, OUT, VOID, WAITING, Copy, Delivery
 
 WINDOWS = "QOS-"
 """Rules of this family are about windows, whoever's message it is."""
+FRESH = "ERR-007"
+"""A channel that is opened again has nothing of its former lives."""
 RESOLVED_ONCE = "CNF-004"
 FOR_EACH_QUEUE = "CNF-010"
 """A confirm that comes once for each queue of its publish leaves the numbers of the others as they are."""
@@ -120,6 +126,9 @@ def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
 
 def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
     channel = fact.channel
+    if FRESH in rules:
+        endings.haunt(channel)
+        return
     channel.twice = channel.twice or RESOLVED_ONCE in rules
     if fact.number == 0 or fact.number > channel.published:
         channel.forgiven = NEVER
@@ -128,6 +137,19 @@ def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
     else:
         return
     channel.unconfirmed.clear()
+
+
+def _stray(fact: Stray, rules: Collection[str]) -> None:
+    if FRESH in rules:
+        endings.haunt(fact.channel)
+
+
+def _unanswered(fact: Unanswered, rules: Collection[str]) -> None:
+    """What is never confirmed may be in no queue."""
+    if fact.obligation.kind == owed.CONFIRM and fact.channel is not None:
+        for publication in fact.channel.unconfirmed.values():
+            for copy in publication.copies:
+                _lose_sight(copy)
 
 
 def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
@@ -142,5 +164,6 @@ def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
 
 _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
     Delivered: _delivered, First: _delivered, Missing: _missing, Accepted: _let_pass, Overlooked: _let_pass,
-    ClosedUnasked: _closed, Confirmed: _confirmed, Numbered: _numbered,
+    ClosedUnasked: _closed, Confirmed: _confirmed, Numbered: _numbered, Unanswered: _unanswered,
+    Stray: _stray,
 }

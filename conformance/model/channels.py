@@ -124,6 +124,10 @@ class Channel:
     """How many publishes all its former lives have numbered."""
     former_confirm: bool = False
     """Any of them was in confirm mode."""
+    haunted: bool = False
+    """What any of them did is seen to live on in this one."""
+    ghosts: frozenset[str] = frozenset()
+    """The consumers of those lives."""
     last_tag: int = 0
     last_was_get: bool = False
     fetched: bool = False
@@ -314,6 +318,14 @@ class Channel:
     def await_proof(self, copy: Copy, seq: int) -> None:
         """The channel has sent what brings this message into its queue; a later answer may prove that it did."""
         memory.sent(self, copy, seq)
+
+    def over(self, since: int) -> bool:
+        """Did its client know of its end when it sent this?"""
+        return any(0 < end < since for end in (self.closed_with, self.close_seen, self.connection.ended))
+
+    def of_before(self, consumer: str) -> bool:
+        """Had a former life of the number a consumer of this tag?"""
+        return consumer in self.ghosts or (self.previous is not None and consumer in self.previous.consumers)
 
     def alive(self) -> bool:
         return self.state in (OPEN, OPENING)

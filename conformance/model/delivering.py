@@ -41,8 +41,10 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         consumer = _adopted(model, channel, event)
     if consumer is None:
         yield Stray(event, channel, tag)
-        if channel.previous is None or tag not in channel.previous.consumers:
+        if not channel.of_before(tag):
             yield from _number(channel, event, get=False)
+        elif channel.haunted:
+            _numbered(channel, event, get=False)
         channel.strays.add(event.delivery_tag or 0)
         _shake(model, channel, event)
         return

@@ -127,6 +127,13 @@ def blur(channel: Channel) -> None:
         delivery.copy.queue.unsettle(delivery.copy, shaky=True)
 
 
+def haunt(channel: Channel) -> None:
+    """Former lives of its number live on in it, with all that they were told: nobody knows what it does any more."""
+    channel.haunted, channel.forgiven = True, NEVER
+    channel.unconfirmed.clear()
+    blur(channel)
+
+
 def overlook(channel: Channel) -> None:
     """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
     channel.doom, channel.mistake, channel.vague = None, None, True
@@ -139,6 +146,8 @@ def overlook(channel: Channel) -> None:
 
 def clear(channel: Channel, at: int) -> None:
     """An answer shows that the channel lives. What it held remains uncertain, what it does is not."""
+    if channel.haunted:
+        return
     channel.vague = False
     for consumer in channel.consumers.values():
         if consumer.state != CANCELLING:

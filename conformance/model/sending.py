@@ -115,6 +115,9 @@ def _open(connection: Connection, event: Event) -> None:
         channel.former_tag = max(former.last_tag, former.former_tag)
         channel.former_published = former.former_published + former.published
         channel.former_confirm = former.former_confirm or former.confirm
+        if former.haunted:
+            channel.ghosts = former.ghosts.union(former.consumers)
+            endings.haunt(channel)
     connection.channels[event.channel] = channel
     requests.request(channel, event)
 

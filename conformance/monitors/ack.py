@@ -87,7 +87,7 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
     A mode that outlives its channel shows by numbers of publishes: where there are none, a settlement is answered.
     """
     channel = fact.channel
-    if channel.confirm or channel.adopted or channel.transactional:
+    if channel.confirm or channel.adopted or channel.transactional or channel.haunted:
         return
     settled = channel.last_settlement
     if channel.former_confirm and fact.number > 0 and (channel.plain > 0 or settled is None):

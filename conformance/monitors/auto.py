@@ -25,10 +25,10 @@ RULES = {
     "heartbeat": "AUTO-005",
 }
 """How a channel ended, and the rule by which it returned what it held."""
-
-
 ORDERED = frozenset({"AUTO-001", "AUTO-004"})
 """Rules about ends that name the order of return, or that all is as after a close. Of the others RQ-003 gives it."""
+COMPLETE = "AUTO-010"
+"""The rule of an end that returns some of what it should. One that has returned nothing breaks its own rule alone."""
 
 
 def end_of(channel: Channel) -> str:
@@ -128,7 +128,7 @@ def lost(fact: Missing, notes: Notes) -> None:
             continue  # a settlement of a stale delivery took it, before the end could return it
         certain = _by_its_end(copy)
         for rule in _of_lost(copy):
-            by_rule.setdefault((rule, certain), []).append(copy)
+            by_rule.setdefault((rule, certain and not (rule == COMPLETE and fate.lost_by_end(copy))), []).append(copy)
     for (rule, certain), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         notes.find(rule, fact.event, f"{names} in {fact.queue.name}: the channel that had it has ended",
@@ -159,7 +159,7 @@ def _of_lost(copy: Copy) -> tuple[str, ...]:
     if copy.entry == RELEASED and held is not None and held.settlement is not None and held.channel.transactional:
         return ("AUTO-006",)
     if copy.entry == RELEASED and copy.holder is not None:
-        return (*(rule for rule in of_end(copy.holder) if rule != "AUTO-008"), "AUTO-010")
+        return (*(rule for rule in of_end(copy.holder) if rule != "AUTO-008"), COMPLETE)
     if copy.entry == RELEASED or _ahead(copy):
         return ("AUTO-009",)
     return ()

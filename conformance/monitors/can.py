@@ -218,11 +218,10 @@ def _refused(request: Request, fact: ClosedUnasked | ConnectionFailed, notes: No
 def to_nobody(fact: Stray, notes: Notes) -> None:
     """A delivery to a consumer that has ended, or that has not been confirmed."""
     channel, tag = fact.channel, fact.consumer_tag
-    former = channel.previous
     if channel.vague or channel.connection.doom:
         return
     ended = channel.ended.get(tag)
-    if ended is None and former is not None and tag in former.consumers:
+    if ended is None and channel.of_before(tag):
         return
     if ended is None and channel.requests.get(("basic.consume", "")):
         notes.find("CAN-015", fact.event, "consume-ok before the first delivery", f"a delivery to {tag}")

@@ -6,7 +6,7 @@ that was resolved before, breaks the rule of that and, where the numbers fit, th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from conformance.model import confirming
@@ -17,8 +17,13 @@ from conformance.model.records import GONE, OUT, Publication
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+Kinds = dict[str, tuple[str, ...]]
 FEW, SHARE = 10, 10
 """So many confirms of a channel may overtake others, and one in so many."""
+EVERY = "CNF-004"
+"""The rule that no publish is left without an answer, whatever it is like."""
+SIZES = "empty", "large"
+"""The rule about sizes is about both, and neither bears out the other."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
 
@@ -210,34 +215,46 @@ def missing(fact: Unanswered, notes: Notes) -> None:
         return
     lost = list(islice(channel.unconfirmed.values(), NEAR))
     again = any(select.published for select in channel.selects[1:])
-    rules = dict.fromkeys(["CNF-004", *(rule for publication in lost for rule in _of_missing(publication, channel))])
-    for rule in rules:
-        about = [one for one in lost if rule == "CNF-004" or rule in {*_of_missing(one, channel)}]
-        names = ", ".join(map(str, about[:5])) + (", …" if len(about) > 5 else "")
+    names = ", ".join(map(str, lost[:5])) + (", …" if len(lost) > 5 else "")
+    for rule, certain in _of_missing([_kinds(one, channel) for one in lost], notes.judgement.exercised):
         notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
-                   *(one.seq for one in about[:5]), certain=not again)
+                   *(one.seq for one in lost[:5]), certain=certain and not again)
 
 
-def _of_missing(publication: Publication, channel: Channel) -> Iterator[str]:
-    """The rules that say in so many words that this publish is to be answered."""
-    if publication.frames != 1:
-        yield "CNF-026"
+def _of_missing(lost: Sequence[Kinds], exercised: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
+    """The rules that publishes of these kinds break together by their silence, and whether that is certain.
+
+    What all of them have in common is the cause, unless others like that were answered: so publishes of other kinds may
+    well have all their answers. Of several likely causes none is certain; and without any it may be any publish.
+    """
+    common = [kind for kind in lost[0] if all(kind in kinds for kinds in lost)]
+    likely = [kind for kind in common if kind in SIZES or lost[0][kind][0] not in exercised]
+    if not likely:
+        yield EVERY, True
+    for kind in common:
+        for rule in lost[0][kind]:
+            yield rule, likely == [kind]
+
+
+def _kinds(publication: Publication, channel: Channel) -> Kinds:
+    """What is special about a publish, and the rules that say in so many words that such a one is answered."""
+    found: Kinds = {} if publication.frames == 1 else {SIZES[publication.frames > 0]: ("CNF-026",)}
     if publication.returned or (publication.mandatory and publication.routed is False):
-        yield "CNF-009"
+        found["returned"] = ("CNF-009",)
     elif publication.routed is False:
-        yield "CNF-008"
+        found["unroutable"] = ("CNF-008",)
     if publication.pipelined:
-        yield "CNF-022"
-        if not channel.selects[0].waits and not channel.accepted:
-            yield "CNF-001"
+        unasked = not channel.selects[0].waits and not channel.accepted
+        found["pipelined"] = ("CNF-022", "CNF-001") if unasked else ("CNF-022",)
     if any(copy.place == OUT for copy in publication.copies):
-        yield "CNF-018"
+        found["delivered"] = ("CNF-018",)
     if _left_first(publication):
-        yield "CNF-017"
+        found["gone"] = ("CNF-017",)
     if publication.number == channel.published and len(channel.unconfirmed) == 1 and channel.accepted:
-        yield "CNF-020"
+        found["last"] = ("CNF-020",)
     if _settled_meanwhile(publication, channel):
-        yield "CNF-027"
+        found["settled"] = ("CNF-027",)
+    return found
 
 
 @judges(Answered, "CNF-001", "CNF-023", "CNF-024")

@@ -143,8 +143,8 @@ def opened_again(fact: Opened, notes: Notes) -> None:
 @judges(Stray, "ERR-007")
 def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
     """The consumers of a closed channel do not live on in the next."""
-    channel, former = fact.channel, fact.channel.previous
-    if channel.vague or channel.connection.doom or former is None or fact.consumer_tag not in former.consumers:
+    channel = fact.channel
+    if channel.vague or channel.connection.doom or not channel.of_before(fact.consumer_tag):
         return
     if fact.consumer_tag in channel.ended:
         return

@@ -107,9 +107,12 @@ def of_absent(copy: Copy) -> str:
     settlement, publication, held = copy.settlement, copy.publication, copy.holder
     if held is not None and held.endangered is not None:
         return "TMO-021"
+    spent = copy.queue.limit is not None and copy.returns >= copy.queue.limit > 0
+    if spent and copy.entry == RETURNED_LATE:
+        return "TMO-006"
     if copy.stale_settlement is not None:
         return "TMO-015"
-    if copy.queue.limit is not None and copy.returns >= copy.queue.limit > 0:
+    if spent:
         return "RQ-013"
     if copy.entry == PUBLISHED and copy.confirmed and publication is not None and len(publication.copies) > 1:
         return "CNF-010"
@@ -134,12 +137,13 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
 
     What was held when its channel ended may have been lost by what was done on the channel before, or by the end. It
     was the end where that has returned nothing, and another message of the channel is missing that only it explains.
+    Then the rule about such an end is broken (AUTO), and whether messages are lost in any other way is not known.
     """
     empty = {id(copy.holder.channel) for copy in copies if copy.holder is not None and lost_by_end(copy)}
     for copy in copies:
         rule = of_absent(copy)
         if copy.holder is not None and id(copy.holder.channel) in empty and copy.entry == RELEASED:
-            yield copy, ENDED, True
+            yield copy, ENDED, by_namesake(copy.holder)
             if rule == "ERR-005":
                 yield copy, rule, False
         else:
@@ -206,7 +210,7 @@ def by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settleme
         multiple = other.last_multiple
         if (
             other is not held.channel and multiple is not None and multiple.seq > held.seq
-            and (requeue is None or multiple.requeue == requeue)
+            and (requeue is None or multiple.requeue == requeue) and not held.channel.over(multiple.seq)
         ):
             return multiple
     return None

@@ -27,6 +27,8 @@ def explained(fact: Delivered, notes: Notes) -> None:
     notes.exercise("RQ-005")
     if not fact.explained:
         copy, waiting = fact.copy, _in_front(fact)
+        if waiting and _of_one_owner(waiting[0], copy):
+            return
         names = ", ".join(one.id for one in waiting) or "another"
         allowed = f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} " \
                   "cannot be"
@@ -36,6 +38,12 @@ def explained(fact: Delivered, notes: Notes) -> None:
             notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness)
         else:
             notes.find("RQ-005", fact.event, allowed, seen, *witness)
+
+
+def _of_one_owner(waiting: Copy, copy: Copy) -> bool:
+    """Has one channel returned both? Then nobody has competed, and their order is for the rules about returns."""
+    first, second = waiting.holder, copy.holder
+    return first is not None and second is not None and first.channel is second.channel
 
 
 def _in_front(fact: Delivered) -> list[Copy]:

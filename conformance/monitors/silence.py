@@ -21,8 +21,6 @@ REPLIES = {
     "basic.get": "QOS-014", "tx.commit": "TX-003", "tx.rollback": "TX-002",
 }
 """The rule that a missing answer comes nearest to."""
-COMING = frozenset({"AUTO-012", "RQ-007", "RQ-014", "RQ-015", "TMO-006", "TMO-012"})
-"""Rules that say of a message that it comes: they are broken as well if it is lost."""
 
 
 @judges(Unanswered, "ACK-009", "ACK-010", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
@@ -106,10 +104,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
-        if rule in COMING:
-            notes.find(rule, fact.event, allowed, _starved(fact.channel, consumer), *witness)
-        else:
-            notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+        notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
 
 
 def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:

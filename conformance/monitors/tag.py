@@ -11,10 +11,10 @@ from conformance.monitors.table import judges
 def first_tag(fact: Numbered, notes: Notes) -> None:
     """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
 
-    One that goes on where the former life ended says which of these is the fault.
+    One that goes on from the former life says which of these is the fault.
     """
     channel = fact.channel
-    if channel.last_tag:
+    if channel.last_tag or channel.haunted:
         return
     rules = ["TAG-001"]
     if any(other.last_tag for other in channel.connection.channels.values() if other is not channel):
@@ -24,7 +24,7 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
     if fact.tag == 1:
         notes.exercise(*rules)
     else:
-        for rule in ("TAG-007",) if fact.tag == channel.former_tag + 1 else rules:
+        for rule in ("TAG-007",) if 0 < channel.former_tag < fact.tag else rules:
             notes.find(rule, fact.event, "delivery tag 1 on a channel that had no delivery yet",
                        f"{fact.event.method} with tag {fact.tag}", channel.opened)
 

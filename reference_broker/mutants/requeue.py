@@ -123,6 +123,7 @@ def _(self: Queue, message: Message) -> bool:
     "requeue.stuck",
     "a requeued message is offered to no consumer until a new one arrives",
     "RQ-007",
+    "ACK-012",
 )
 def _(parts: Parts) -> None:
     def put_back(self: Queue, entry: Entry) -> None:

@@ -91,8 +91,8 @@ def test_what_comes_after_the_proof_may_be_missing(wrong: list[Trace]) -> None:
     proven = [trace for trace in wrong if any(one.certain for one in trace.live.findings)]
     assert len(proven) > len(wrong) / 2, "most wrong brokers are found for certain"
     for trace in proven:
-        first = min((one for one in trace.live.findings if one.certain), key=lambda one: one.at)
-        place = next(at for at, event in enumerate(trace.events) if event.seq == first.at) + 1
+        first = min((one for one in trace.live.findings if one.certain), key=lambda one: max(one.witness))
+        place = next(at for at, event in enumerate(trace.events) if event.seq == max(first.witness)) + 1
         for rest in (mutilation.left, mutilation.gapped, mutilation.sieved):
             after = rest(trace.events[place:], random.Random(place)) if trace.events[place:] else []
             assert first.rule in accused(judge([*trace.events[:place], *_later(after, first.at)], PROFILE))

@@ -369,7 +369,9 @@ def test_a_consumer_that_is_not_revived_does_not_take_its_message_along(play) ->
     timed_out = HELD_FOR_A_SECOND.format("", "cancel c1 no_wait")
     returned = timed_out + "1 > nack 1 requeue \n - deadline replies"
     assert play(returned + "\n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1").broken == ["TMO-012"]
-    assert play(timed_out + "1 > ack 1 \n - deadline replies").broken == ["TMO-012", "TMO-006"]
+    acked = timed_out + "1 > ack 1 \n - deadline replies \n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q {}"
+    assert play(acked.format("m1")).broken == ["TMO-012", "TMO-006"]
+    assert play(acked.format("") + "\n - deadline drain q").broken == ["TMO-015"]
 
 
 IMMEDIATE = """

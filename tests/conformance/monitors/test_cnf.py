@@ -95,7 +95,7 @@ BROKEN = [
     ("CNF-019", GONE + f"1 < closed 404 60 40 {TEXT} \n 1 < ack 1"),
     ("CNF-019", GONE + "- deadline replies"),
     ("CNF-019", Q + "1 > publish q m1 expiration=soon \n 1 < ack 1"),
-    ("CNF-020", Q + "1 > publish q m1 \n 1 < ack 1 \n 1 > publish q m2 \n - deadline replies"),
+    ("CNF-020", Q + "1 > publish q m1 \n 1 > publish q m2 \n 1 < ack 1 \n - deadline replies"),
     ("CNF-021", BURST + "1 < ack 2 multiple \n 1 < nack 3 requeue \n @drain q m1 m2 m3"),
     ("CNF-022", "@queue q \n @open 1 \n 1 > confirm \n 1 > publish q m1 \n 1 < confirm-ok \n - deadline replies"),
     ("CNF-023", Q + "@open 2 \n 2 > publish q m1 \n 2 < ack 1"),

@@ -104,7 +104,7 @@ BROKEN = {
     "TMO-009": SOUND["TMO-009"].replace("1 > ack 1\n@barrier 1", "@open 2\n2 > get p\n2 < get-ok 1 n1 p redelivered"),
     "TMO-010": TWO_HELD + "- wait 9\n- deadline timeouts",
     "TMO-011": TIMED_OUT + "1 < deliver c1 2 m1 q redelivered",
-    "TMO-012": TIMED_OUT + "1 > ack 1\n- deadline replies",
+    "TMO-012": TIMED_OUT + "1 > ack 1\n- deadline replies\n1 > cancel c1\n1 < cancel-ok c1\n@drain q m1",
     "TMO-013": TIMED_OUT + "1 > agreed c1\n0 < kicked 503 60 31 unimplemented method",
     "TMO-015": TIMED_OUT + "1 > ack 1\n1 < closed 406 60 80 unknown delivery tag 1",
     "TMO-016": TIMED_OUT + "1 > ack 1\n@barrier 1\n1 > ack 1\n@barrier 1\n- deadline replies",
