@@ -313,5 +313,9 @@ class Channel:
         """The channel has sent what brings this message into its queue; a later answer may prove that it did."""
         memory.sent(self, copy, seq)
 
+    def over(self, since: int) -> bool:
+        """Did its client know of its end when it sent this?"""
+        return any(0 < end < since for end in (self.closed_with, self.close_seen, self.connection.ended))
+
     def alive(self) -> bool:
         return self.state in (OPEN, OPENING)

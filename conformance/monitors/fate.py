@@ -192,6 +192,28 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     return (*rules, "RQ-011")
 
 
+def left_alone(copy: Copy) -> tuple[str, ...]:
+    """The rules that a message bears out which comes back when its channel has ended: those by which something that was
+    done before, and that would have taken it for good if it had reached so far, has not."""
+    held = copy.holder
+    if held is None or (held.settlement is not None and held.channel.transactional) or by_namesake(held):
+        return ()
+    channel, rules = held.channel, ["TX-002", "RQ-011"] if held.restored else ["RQ-011"]
+    doom, highest, multiple = channel.doom, channel.highest_single, channel.last_multiple
+    if doom is not None and not (held in doom.settlement.covered and doom.settlement.requeue):
+        rules.append("ERR-005")
+    if highest is not None and highest.tag > held.tag and not highest.requeue:
+        rules.append("ACK-019" if highest.method == "basic.reject" else "ACK-001")
+    elsewhere = by_other_channel(held, requeue=False)
+    if elsewhere is not None and (elsewhere.tag == 0 or elsewhere.tag >= held.tag):
+        rules.append("ACK-004")
+    if multiple is not None and multiple.seq > held.seq and not multiple.requeue:
+        rules.append("ACK-002" if multiple.method == "basic.ack" else "ACK-011")
+    if len(channel.modes) > 1:
+        rules.append("MODE-003")
+    return tuple(rules)
+
+
 def by_namesake(held: Delivery) -> bool:
     """Was a delivery settled meanwhile that came from a deleted queue of the same name?"""
     for last in (held.channel.last_single, held.channel.last_multiple):

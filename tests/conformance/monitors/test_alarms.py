@@ -506,10 +506,22 @@ def test_where_everybody_is_told_the_channel_goes_on_all_the_same(play) -> None:
 
 def test_settlements_alone_say_nothing_of_provisional_ones(play) -> None:
     """AUTO-006: on a broker that never answers tx.select it was held by plain acknowledgements."""
-    plain = "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > ack 1 \n @close 1 \n @drain q"
-    assert play(plain).exercised["AUTO-006"] == 0
-    assert play(plain.replace("@hold", "@open 1 \n 1 > select \n 1 < select-ok \n @hold").replace(
-        "@close", "1 > commit \n 1 < commit-ok \n @close")).exercised["AUTO-006"] == 1
+    plain = """
+        @queue q
+        @stock q m1 m2
+        {}
+        @hold 1 q m1
+        1 > ack 1
+        {}
+        @hold 1 q m2
+        1 > ack 2
+        @close 1
+        @drain q {}
+    """
+    assert play(plain.format("@open 1", "@barrier 1", "")).exercised["AUTO-006"] == 0
+    begin = "@open 1 \n 1 > select \n 1 < select-ok"
+    assert play(plain.format(begin, "1 > commit \n 1 < commit-ok", "m2")).exercised["AUTO-006"] == 1
+    assert play(plain.format(begin, "@barrier 1", "m1 m2")).exercised["AUTO-006"] == 0, "nothing was final before"
 
 
 def test_both_limits_are_in_force_in_either_order(play) -> None:
