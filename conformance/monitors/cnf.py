@@ -21,6 +21,8 @@ FEW, SHARE = 10, 10
 """So many confirms of a channel may overtake others, and one in so many."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
+OWN_COUNT, OWN_MODE = "each channel has its own count", "a channel without the mode has no confirms"
+PER_CHANNEL = OWN_COUNT, OWN_MODE
 
 
 @judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-010", "CNF-019", "CNF-023",
@@ -100,17 +102,21 @@ def _restarted(channel: Channel, number: int) -> bool:
 @judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-020", "CNF-022", "CNF-023", "CNF-026", "CNF-001",
         "CNF-017", "CNF-027")
 def resolutions(fact: Confirmed, notes: Notes) -> None:
-    """Each publish that is resolved bears out the rules that speak of its kind."""
+    """Each publish that is resolved bears out the rules that speak of its kind; that it was resolved once, what comes
+    after it."""
     channel = fact.channel
     if not fact.resolved:
         return
-    beside = _publishes_beside(channel)
+    if _confirms_beside(channel):
+        notes.show("CNF-023", OWN_COUNT, PER_CHANNEL)
     for publication in fact.resolved:
         if channel.numbered and publication.number == channel.numbered + 1:
             notes.find("CNF-002", fact.event, f"number 1 for {publication.message}, the first publish after the select",
                        f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
                        publication.seq)
-        notes.exercise("CNF-004", *beside, *_borne_out(publication, channel))
+        notes.exercise(*_borne_out(publication, channel))
+    if (channel.accepted or channel.refused) and not channel.twice:
+        notes.exercise("CNF-004")
     if channel.refused and channel.accepted:
         notes.exercise("CNF-005")
     for publication in fact.resolved:
@@ -120,12 +126,9 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
             notes.report("CNF-017", fact.event.method)
 
 
-def _publishes_beside(channel: Channel) -> tuple[str, ...]:
-    """Do other channels of the connection publish, too?"""
-    for other in channel.connection.channels.values():
-        if other is not channel and (other.published or other.plain):
-            return ("CNF-023",)
-    return ()
+def _confirms_beside(channel: Channel) -> bool:
+    """Do other channels of the connection publish in confirm mode, too?"""
+    return any(other.published for other in channel.connection.channels.values() if other is not channel)
 
 
 def _borne_out(publication: Publication, channel: Channel) -> list[str]:
@@ -248,7 +251,7 @@ def answers(fact: Answered, notes: Notes) -> None:
         notes.exercise("CNF-001")
     elif channel.plain and not channel.confirm and not channel.transactional:
         if any(other.confirm for other in channel.connection.channels.values()):
-            notes.exercise("CNF-023")
+            notes.show("CNF-023", OWN_MODE, PER_CHANNEL)
     elif fact.request.committed:
         notes.exercise("CNF-024")
 

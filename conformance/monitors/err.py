@@ -28,15 +28,15 @@ from conformance.monitors.table import judges
 PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
-FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001", "ACK-019": "ACK-009"}
+FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001"}
 """Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
-names 406 and the channel: of a second settlement, and of tag 0."""
+names 406 and the channel, of a second settlement."""
 
 USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
 OF_REOPENING = USABLE, UNLIMITED
 
 
-@judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011", "ACK-019",
+@judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-011",
         "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009", "TX-001")
 def refused(fact: Refused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""

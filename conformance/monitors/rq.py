@@ -22,7 +22,7 @@ RECOVERS = {(60, 100): "basic.recover-async", (60, 110): "basic.recover"}
 INTERNAL_ERROR = 541
 
 GOT, CONSUMED, SPENT = "a get's delivery comes again", "a consumer's delivery comes again", "the old tag is spent"
-OF_RECOVER = GOT, CONSUMED, SPENT
+OF_RECOVER = GOT, CONSUMED, SPENT, *RECOVERS.values()
 
 
 @judges(Delivered, "RQ-008", "RQ-009")
@@ -52,6 +52,8 @@ def returns_come_again(fact: Delivered, notes: Notes) -> None:
         return
     if copy.entry == RECOVERED and copy.holder is not None and copy.holder.channel.alive():
         notes.show("RQ-014", GOT if copy.holder.consumer is None else CONSUMED, OF_RECOVER)
+        if copy.settlement is not None:
+            notes.show("RQ-014", copy.settlement.method, OF_RECOVER)
     elif copy.entry == RETURNED and copy.holder is not None:
         consumer = fact.delivery.consumer
         if consumer is not None and copy.holder.consumer is consumer and not fact.queue.crowded(fact.taker):

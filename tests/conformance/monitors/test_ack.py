@@ -61,7 +61,7 @@ SOUND = {
     "ACK-016": CANCELLED + "1 > ack 2 multiple \n @barrier 1",
     "ACK-017": DELETED + "@barrier 1",
     "ACK-018": U4 + "1 > ack 1 \n @close 1 \n @drain q m2 m3 m4",
-    "ACK-019": U4 + f"1 > reject 3 \n @barrier 1 \n 1 > reject 0 requeue \n 1 < closed 406 60 90 {TEXT} 0",
+    "ACK-019": U4 + "1 > reject 3 \n @barrier 1 \n @close 1 \n @drain q m1 m2 m4",
 }
 BROKEN = {
     "ACK-001": U4 + "1 > ack 4 \n @close 1 \n @drain q m3 \n - deadline drain q",
@@ -85,6 +85,14 @@ BROKEN = {
     "ACK-018": U4 + "1 > ack 1 \n @close 1 \n @drain q m1",
     "ACK-019": U4 + "1 > reject 3 \n @barrier 1 \n @close 1 \n @drain q m4 \n - deadline drain q",
 }
+
+
+@pytest.mark.parametrize(("found", "broken"), [
+    ("get-empty", ["ACK-009"]), ("get-ok 1 m1 q redelivered", ["ACK-009", "ACK-019"]),
+])
+def test_a_reject_of_tag_0_that_is_ignored_has_settled_nothing(play, found: str, broken: list[str]) -> None:
+    history = U4 + f"@open 2 \n 1 > reject 0 requeue \n 2 > get q \n 2 < {found} \n @barrier 1 \n - deadline replies"
+    assert play(history).broken == broken
 
 
 def test_a_single_loss_names_one_rule(play) -> None:

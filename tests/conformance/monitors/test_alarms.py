@@ -719,13 +719,14 @@ ZERO = """
 
 @pytest.mark.parametrize(("history", "ids", "about"), [(SPENT, "60 80", "ERR-001"), (ZERO, "60 90", "ACK-009")])
 def test_a_refusal_in_another_form_leaves_the_tag_unknown(play, history: str, ids: str, about: str) -> None:
-    """TAG-008, ACK-019: they ask that the tag means nothing any more. That it costs the channel, others say."""
+    """TAG-008: it asks that the tag means nothing any more. That it costs the channel, ERR-001 says, and of tag 0
+    ACK-009: a reject of it that is ignored has settled nothing, so ACK-019 has nothing to say."""
     tag = history.strip()[-1]
     text = f"PRECONDITION_FAILED - unknown delivery tag {tag}"
     assert sorted(play(f"{history} 0 < kicked 406 {ids} {text}").broken) == sorted([about, "ERR-004"])
     assert play(f"{history} 1 < closed 404 {ids} {text}").broken == [about]
     assert play(f"{history} 1 < closed 406 {ids} {text}").broken == []
-    assert play(f"{history} - deadline replies").broken == ["TAG-008" if history is SPENT else "ACK-019"]
+    assert play(f"{history} - deadline replies").broken == ["TAG-008" if history is SPENT else "ACK-009"]
 
 
 RETURNED_TWICE = """

@@ -25,7 +25,8 @@ SOUND = {
     "RQ-008": ALONE + "1 > nack 1 requeue \n 1 < deliver c1 2 m1 q redelivered",
     "RQ-009": EIGHT,
     "RQ-011": EIGHT + "1 > ack 0 multiple \n @barrier 1 \n @close 1 \n @drain q m6 m7 m8",
-    "RQ-014": RECOVERED + "1 > get q \n 1 < get-ok 5 m1 q redelivered \n 1 > ack 1 \n"
+    "RQ-014": RECOVERED + "1 > recover-async requeue \n @barrier 1 \n 1 < deliver c1 5 m3 r redelivered \n"
+              "1 > get q \n 1 < get-ok 6 m1 q redelivered \n 1 > ack 1 \n"
               "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
 }
 BROKEN = {
