@@ -14,6 +14,7 @@ channel, a consumer, a queue, a message, and of nothing beyond. The marks are th
     a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of
                          another channel that it names will not be answered again
     a mistake let pass   what the channel held may have been settled by it
+    a delivery to nobody who was thought to have ended is there, takes messages of its queue, and has slots
     a wrong number       nothing is claimed about the confirms of the channel any more; where one came again, about
                          those of the publishes so far
 
@@ -39,6 +40,7 @@ from conformance.model.facts import (
     Missing,
     Numbered,
     Overlooked,
+    Stray,
 )
 from conformance.model.records import GONE, OUT, VOID, WAITING, Copy, Delivery
 
@@ -130,6 +132,14 @@ def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
     channel.unconfirmed.clear()
 
 
+def _stray(fact: Stray, rules: Collection[str]) -> None:
+    channel = fact.channel
+    windows.forget(channel)
+    ended = channel.ended.get(fact.consumer_tag)
+    if ended is not None:
+        ended.source.haunt(fact.event.seq)
+
+
 def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
     """Where another channel's mistake was the cause, that has been answered, be it in the wrong place."""
     if fact.suspect is not None:
@@ -142,5 +152,5 @@ def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
 
 _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
     Delivered: _delivered, First: _delivered, Missing: _missing, Accepted: _let_pass, Overlooked: _let_pass,
-    ClosedUnasked: _closed, Confirmed: _confirmed, Numbered: _numbered,
+    ClosedUnasked: _closed, Confirmed: _confirmed, Numbered: _numbered, Stray: _stray,
 }

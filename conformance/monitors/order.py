@@ -90,10 +90,12 @@ def _in_its_turn(fact: Delivered, notes: Notes) -> None:
         notes.exercise("RQ-002")
     if READY in parts and queue.order != "tail":
         notes.exercise("RQ-004")
+    if queue.order == "tail":
+        notes.exercise(*(["RQ-003"] if LATER in parts else []))
+        return
     rule, all_parts = ("RQ-001", TO_ITS_PLACE) if queue.order == "original" else ("RQ-003", IN_ORDER_OF_RETURN)
-    for part in all_parts if queue.order != "tail" else ():
-        if part in parts:
-            notes.show(rule, part, all_parts)
+    for part in parts.intersection(all_parts):
+        notes.show(rule, part, all_parts)
 
 
 def _overtaken(fact: Delivered, waiting: Copy) -> Iterator[str]:

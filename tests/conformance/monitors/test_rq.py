@@ -13,8 +13,9 @@ QUORUM = EIGHT.replace("@queue q", "@queue q quorum")
 RETURNED = "1 > nack 4 requeue \n 1 > nack 2 requeue \n 1 > reject 5 requeue \n"
 BATCH = "1 > nack 4 multiple requeue \n"
 ALONE = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
-RECOVERED = "@queue q \n @queue r \n @stock q m1 m2 \n @stock r m3 \n @hold 1 q m1 m2 \n @consume 1 r c1 \n" \
-            "1 < deliver c1 3 m3 r \n 1 > recover requeue \n 1 < recover-ok \n 1 < deliver c1 4 m3 r redelivered \n"
+RECOVERED = "@queue q \n @queue r \n @stock q m1 m2 \n @stock r m3 \n @hold 1 q m1 m2 \n 1 > qos 1 \n 1 < qos-ok \n" \
+            "@consume 1 r c1 \n 1 < deliver c1 3 m3 r \n 1 > recover requeue \n 1 < recover-ok \n" \
+            "1 < deliver c1 4 m3 r redelivered \n"
 SOUND = {
     "RQ-001": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6 m7 m8",
     "RQ-002": EIGHT + BATCH + "@hold 1 q m1 m2 m3 m4 m6",
