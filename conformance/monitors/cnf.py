@@ -207,18 +207,20 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
         "CNF-027")
 def missing(fact: Unanswered, notes: Notes) -> None:
     """Publishes in confirm mode that were neither confirmed nor refused. To a broker that starts anew with a repeated
-    select, they have other numbers (CNF-003): then their silence is not certain."""
+    select, they have other numbers (CNF-003), and to one that begins with 0 (CNF-002) the last has been confirmed: then
+    it is not certain that something was left out."""
     channel = fact.channel
     if fact.obligation.kind != CONFIRM or channel is None:
         return
     lost = list(islice(channel.unconfirmed.values(), NEAR))
     again = any(select.published for select in channel.selects[1:])
+    shifted = channel.accepted > 0 and not channel.counted and [one.number for one in lost] == [channel.published]
     rules = dict.fromkeys(["CNF-004", *(rule for publication in lost for rule in _of_missing(publication, channel))])
     for rule in rules:
         about = [one for one in lost if rule == "CNF-004" or rule in {*_of_missing(one, channel)}]
         names = ", ".join(map(str, about[:5])) + (", …" if len(about) > 5 else "")
         notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
-                   *(one.seq for one in about[:5]), certain=not again)
+                   *(one.seq for one in about[:5]), certain=not (again or (shifted and rule != "CNF-004")))
 
 
 def _of_missing(publication: Publication, channel: Channel) -> Iterator[str]:

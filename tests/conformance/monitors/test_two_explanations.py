@@ -259,3 +259,21 @@ def test_who_was_only_told_that_it_has_ended_has_slots(play: Play) -> None:
     silent = play(PHANTOM.format("")).broken
     assert silent
     assert "CAN-009" not in silent
+
+
+SHIFTED = """
+    @queue q
+    @confirming 1
+    1 > publish q m1
+    1 > publish q m2
+    1 > publish q m3
+    1 < ack {}
+    1 < ack 2
+    - deadline confirms
+"""
+
+
+def test_who_counts_from_0_has_confirmed_the_last(play: Play) -> None:
+    """CNF-020: 1 with multiple may mean the second publish, and 1 alone, before any other, the first."""
+    assert play(SHIFTED.format("1 multiple")).broken == ["CNF-004"]
+    assert play(SHIFTED.format("1")).broken == ["CNF-004", "CNF-020"]
