@@ -16,6 +16,7 @@ channel, a consumer, a queue, a message, and of nothing beyond. The marks are th
     a mistake let pass   what the channel held may have been settled by it
     a life that goes on  nothing is claimed any more about what this channel does, nor any other life of its number
     no confirm           the publish may have had no effect
+    a delivery to nobody who was thought to have ended is there, takes messages of its queue, and has slots
     a wrong number       nothing is claimed about the confirms of the channel any more; where one came again, about
                          those of the publishes so far
 
@@ -140,8 +141,14 @@ def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
 
 
 def _stray(fact: Stray, rules: Collection[str]) -> None:
+    channel = fact.channel
     if FRESH in rules:
-        endings.haunt(fact.channel)
+        endings.haunt(channel)
+        return
+    windows.forget(channel)
+    ended = channel.ended.get(fact.consumer_tag)
+    if ended is not None:
+        ended.source.haunt(fact.event.seq)
 
 
 def _unanswered(fact: Unanswered, rules: Collection[str]) -> None:

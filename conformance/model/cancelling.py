@@ -162,7 +162,8 @@ def end(channel: Channel, consumer: Consumer, how: str, at: int) -> None:
     memory.consumer_ended(channel, ended)
     channel.bereaved = channel.bereaved or how == NOTIFIED
     channel.unrested.append(ended)
-    consumer.source.left[how] = at
+    if not consumer.full():
+        consumer.source.left[how] = at
 
 
 def notified(channel: Channel, event: Event) -> Iterator[Fact]:

@@ -168,6 +168,9 @@ class Channel:
     """Numbers that were refused."""
     accepted: int = 0
     """How many publishes were confirmed."""
+    counted: bool = False
+    """A confirm has shown that the broker numbers publishes as the client does: it named the latest there was, or 1
+    before any other."""
     overtaking: int = 0
     """How many of them were confirmed before an earlier one of their kind, and how many were not."""
     orderly: int = 0

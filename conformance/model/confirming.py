@@ -29,6 +29,8 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
     number, multiple = event.delivery_tag or 0, bool(event.multiple)
     resolved = _covered(channel, number, multiple=multiple)
     yield Confirmed(event, channel, number, multiple, resolved)
+    first = not (multiple or channel.accepted or channel.refused)
+    channel.counted = channel.counted or number == channel.published or (first and number == 1)
     if number in channel.spread:
         channel.spread[number] -= 1
         channel.repeating = number if channel.spread[number] > 0 else 0

@@ -95,7 +95,7 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     yield FoundEmpty(event, channel, queue, taker, request.seq)
     if taker is not None:
         queue.end(taker, event.seq, blind=False)
-    queue.settled.clear()
+    queue.stayed_away(request.seq)
     queue.voided.clear()
 
 

@@ -43,6 +43,9 @@ def release(channel: Channel, at: int) -> None:
             channel.released.append(copy)
     channel.unacked.clear()
     channel.uncommitted.clear()
+    for ended in channel.ended.values():
+        if ended.source.left.get(ended.how) == ended.at:
+            del ended.source.left[ended.how]
     greedy = any(not one.requeue and (one.racing or one.refusal == EITHER) for one in channel.unproven)
     for queue, taker in takers(channel):
         queue.lose(taker)

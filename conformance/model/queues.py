@@ -51,7 +51,8 @@ MARGIN = 3
 STRANGERS = 4096
 """So many messages are remembered of a queue that others may use; nothing is claimed of them."""
 RECENT = 128
-"""So many of the latest settled deliveries are remembered until a get-empty shows that they stayed away."""
+"""So many of the latest settled deliveries are remembered until a get-empty after the end of their channel shows that
+they stayed away."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -108,7 +109,7 @@ class Queue:
     held: int = 0
     """How many messages are OUT."""
     left: dict[str, int] = field(default_factory=dict)
-    """When a consumer of it last ended in each way, while its channel lived."""
+    """When a consumer of it that had room last ended in each way, where its channel lives on."""
     losers: set[str] = field(default_factory=set)
     """Connections of which a channel has ended that held messages of it."""
     sweepers: dict[int, None] = field(default_factory=dict)
@@ -326,6 +327,13 @@ class Queue:
         self.held += place == OUT
         copy.shaky = copy.ambiguous
         copy.doubtful = copy.ambiguous or copy.fleeting
+
+    def stayed_away(self, since: int) -> None:
+        """It was found empty. What could have come back by then is not waited for any longer."""
+        for _ in range(len(self.settled)):
+            delivery = self.settled.popleft()
+            if not (delivery.copy.spent or delivery.channel.over(since)):
+                self.settled.append(delivery)
 
     def forget(self) -> None:
         """Anybody may use it now, and nobody knows of what kind it is."""

@@ -54,7 +54,7 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
     if tag == 0:
         if settlement.multiple:
             return ""
-        return "ACK-019" if settlement.method == "basic.reject" else "ACK-009"
+        return "ACK-009"
     if channel.adopted or tag in channel.strays or races.may_be_under_way(channel, tag):
         return EITHER
     if tag >= SIGNED_LIMIT:

@@ -10,6 +10,9 @@ from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+SINGLES = "basic.nack returns", "basic.nack removes", "basic.reject returns", "basic.reject removes"
+ACKS, OTHERS = "basic.ack", "basic.nack or basic.reject"
+
 
 @judges(Accepted, "ACK-005", "ACK-006", "ACK-007", "ACK-008", "ACK-011", "ACK-013", "ACK-014", "ACK-015", "ACK-016",
         "ACK-017")
@@ -23,7 +26,8 @@ def accepted(fact: Accepted, notes: Notes) -> None:
         notes.find(settlement.refusal, fact.event, f"channel.close 406 for {settlement}",
                    f"{fact.event.method}: it was accepted", settlement.seq)
     else:
-        notes.exercise("ACK-015", *_borne_out(settlement))
+        notes.show("ACK-015", ACKS if settlement.method == ACKS else OTHERS, (ACKS, OTHERS))
+        notes.exercise(*_borne_out(settlement))
 
 
 def _borne_out(settlement: Settlement) -> list[str]:
@@ -40,7 +44,7 @@ def _borne_out(settlement: Settlement) -> list[str]:
         rules.append("ACK-013")
     if settlement.racing:
         rules.append("ACK-014")
-    if settlement.cancelled:
+    if settlement.cancelled and not settlement.deleted:
         rules.append("ACK-016")
     if settlement.deleted:
         rules.append("ACK-017")
@@ -125,9 +129,19 @@ def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     copy = fact.copy
     if copy.shaky or copy.place != WAITING:
         return
+    settlement = copy.settlement
     if copy.entry == RELEASED and copy.holder is not None:
-        notes.exercise(*set(fate.of_released(copy)))
-    elif copy.entry == RETURNED and copy.settlement is not None:
-        notes.exercise("ACK-011" if copy.settlement.multiple else "ACK-012")
-    elif copy.entry == DEAD:
+        notes.exercise(*set(fate.left_alone(copy)))
+    elif copy.entry == RETURNED and settlement is not None and not copy.unproven_return():
+        if not settlement.multiple:
+            single_took_effect(settlement, notes)
+        elif copy.holder is not None and copy.holder.tag != settlement.tag:
+            notes.exercise("ACK-011")
+    elif copy.entry == DEAD and settlement is not None and settlement.method == "basic.reject":
         notes.exercise("MODE-005")
+
+
+def single_took_effect(settlement: Settlement, notes: Notes) -> None:
+    """A single nack or reject has done to its message what it says. Both have to, in both ways."""
+    effect = "returns" if settlement.requeue else "removes"
+    notes.show("ACK-012", f"{settlement.method} {effect}", SINGLES)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from itertools import islice
 
+from conformance.model.cancelling import CANCELLED
 from conformance.model.channels import Channel
 from conformance.model.facts import Delivered, FoundEmpty, Missing, Silenced, StillThere
+from conformance.model.queues import Queue
 from conformance.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Copy, Delivery
 from conformance.monitors import fate
 from conformance.monitors.notes import Notes
-from conformance.monitors.rq import WINDOW
+from conformance.monitors.order import WINDOW
 from conformance.monitors.table import judges
 from conformance.profiles import AS_DELIVERED
 
@@ -29,6 +31,13 @@ ORDERED = frozenset({"AUTO-001", "AUTO-004"})
 """Rules about ends that name the order of return, or that all is as after a close. Of the others RQ-003 gives it."""
 COMPLETE = "AUTO-010"
 """The rule of an end that returns some of what it should. One that has returned nothing breaks its own rule alone."""
+
+
+BACK, STAYED = "goes back with the channel", "stays until then"
+SETTLED = "stays settled"
+IN_PARTS = {"AUTO-006": (SETTLED, BACK), "AUTO-008": (STAYED, BACK)}
+"""Rules that say of an end that it returns some deliveries, and of others that it does not; or that it does so, and
+nothing before it."""
 
 
 def end_of(channel: Channel) -> str:
@@ -53,7 +62,11 @@ def comes_back(fact: Delivered, notes: Notes) -> None:
     """Here it is again."""
     copy = fact.copy
     if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None and not copy.shaky:
-        notes.exercise(*of_end(copy.holder))
+        for rule in of_end(copy.holder):
+            if rule in IN_PARTS:
+                notes.show(rule, BACK, IN_PARTS[rule])
+            else:
+                notes.exercise(rule)
         if copy.holder.channel.discarding or not copy.holder.channel.end:
             notes.report("AUTO-004", "back before the client's close-ok")
 
@@ -205,18 +218,32 @@ def _undone(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
                    held.seq, held.settlement.seq)
 
 
-@judges(FoundEmpty, "AUTO-006", "AUTO-007", "AUTO-010")
+@judges(FoundEmpty, "AUTO-006", "AUTO-007", "AUTO-008", "AUTO-010")
 def nothing_more(fact: FoundEmpty, notes: Notes) -> None:
     """An empty queue agrees with what was settled, and with all having come back."""
     queue = fact.queue
     for delivery in queue.settled:
-        if delivery.channel.end:
-            if delivery.no_ack:
+        if delivery.channel.over(fact.since):
+            if delivery.no_ack and delivery.consumer is not None:
                 notes.exercise("AUTO-007")
-            elif delivery.channel.transactional:
-                notes.exercise("AUTO-006")
+            elif delivery.channel.transactional and not delivery.no_ack:
+                notes.show("AUTO-006", SETTLED, IN_PARTS["AUTO-006"])
+    if queue.held and _outlived(queue, fact.since):
+        notes.show("AUTO-008", STAYED, IN_PARTS["AUTO-008"])
     if queue.declared and len(queue.losers) > 1 and not (queue.held or queue.fresh or queue.returned):
         notes.exercise("AUTO-010")
+
+
+def _outlived(queue: Queue, since: int) -> bool:
+    """Does a channel hold a message of it for a consumer that had been cancelled when this was sent?"""
+    for copy in queue.copies.values():
+        held = copy.holder
+        if copy.place != OUT or copy.shaky or held is None or held.consumer is None:
+            continue
+        ended = held.channel.ended.get(held.consumer.tag)
+        if ended is not None and ended.how == CANCELLED and held.seq < ended.at < since:
+            return True
+    return False
 
 
 # -- how soon
@@ -228,7 +255,8 @@ def back_by_close_ok(fact: Delivered, notes: Notes) -> None:
     copy = fact.copy
     by_get = fact.delivery.consumer is None
     if copy.entry == RELEASED and copy.place == WAITING and by_get and _answered(copy, fact.since):
-        notes.exercise("AUTO-011")
+        if copy.holder is not None and copy.holder.channel.end == "close":
+            notes.exercise("AUTO-011")
         notes.report("AUTO-011", f"{_kind(copy)}: back by close-ok")
 
 

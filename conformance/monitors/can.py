@@ -25,6 +25,7 @@ from conformance.model.facts import (
 )
 from conformance.model.owed import HARD_CLOSE, NOTICE
 from conformance.model.records import HardDoom, Request
+from conformance.monitors import fate
 from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -290,7 +291,7 @@ def not_settleable(fact: ClosedUnasked, notes: Notes) -> None:
     if suspect is not None and suspect.deleted and not suspect.refusal:
         notes.report("CAN-012", "refused")
         notes.find("CAN-012", fact.event, f"{suspect} is accepted, though the queue is gone",
-                   closing(fact.event.args), suspect.seq)
+                   closing(fact.event.args), suspect.seq, certain=fate.one_cause(suspect))
 
 
 def _lost_with_queue(channel: Channel, consumer: Consumer | None) -> bool:

@@ -26,6 +26,8 @@ SIZES = "empty", "large"
 """The rule about sizes is about both, and neither bears out the other."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
+OWN_COUNT, OWN_MODE = "each channel has its own count", "a channel without the mode has no confirms"
+PER_CHANNEL = OWN_COUNT, OWN_MODE
 
 
 @judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-010", "CNF-019", "CNF-023",
@@ -105,17 +107,21 @@ def _restarted(channel: Channel, number: int) -> bool:
 @judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-020", "CNF-022", "CNF-023", "CNF-026", "CNF-001",
         "CNF-017", "CNF-027")
 def resolutions(fact: Confirmed, notes: Notes) -> None:
-    """Each publish that is resolved bears out the rules that speak of its kind."""
+    """Each publish that is resolved bears out the rules that speak of its kind; that it was resolved once, what comes
+    after it."""
     channel = fact.channel
     if not fact.resolved:
         return
-    beside = _publishes_beside(channel)
+    if _confirms_beside(channel):
+        notes.show("CNF-023", OWN_COUNT, PER_CHANNEL)
     for publication in fact.resolved:
         if channel.numbered and publication.number == channel.numbered + 1:
             notes.find("CNF-002", fact.event, f"number 1 for {publication.message}, the first publish after the select",
                        f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
                        publication.seq)
-        notes.exercise("CNF-004", *beside, *_borne_out(publication, channel))
+        notes.exercise(*_borne_out(publication, channel))
+    if (channel.accepted or channel.refused) and not channel.twice:
+        notes.exercise("CNF-004")
     if channel.refused and channel.accepted:
         notes.exercise("CNF-005")
     for publication in fact.resolved:
@@ -125,12 +131,9 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
             notes.report("CNF-017", fact.event.method)
 
 
-def _publishes_beside(channel: Channel) -> tuple[str, ...]:
-    """Do other channels of the connection publish, too?"""
-    for other in channel.connection.channels.values():
-        if other is not channel and (other.published or other.plain):
-            return ("CNF-023",)
-    return ()
+def _confirms_beside(channel: Channel) -> bool:
+    """Do other channels of the connection publish in confirm mode, too?"""
+    return any(other.published for other in channel.connection.channels.values() if other is not channel)
 
 
 def _borne_out(publication: Publication, channel: Channel) -> list[str]:
@@ -209,14 +212,19 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
         "CNF-027")
 def missing(fact: Unanswered, notes: Notes) -> None:
     """Publishes in confirm mode that were neither confirmed nor refused. To a broker that starts anew with a repeated
-    select, they have other numbers (CNF-003): then their silence is not certain."""
+    select, they have other numbers (CNF-003), and to one that begins with 0 (CNF-002) the last has been confirmed: then
+    it is not certain that something was left out."""
     channel = fact.channel
     if fact.obligation.kind != CONFIRM or channel is None:
         return
     lost = list(islice(channel.unconfirmed.values(), NEAR))
     again = any(select.published for select in channel.selects[1:])
     names = ", ".join(map(str, lost[:5])) + (", …" if len(lost) > 5 else "")
-    for rule, certain in _of_missing([_kinds(one, channel) for one in lost], notes.judgement.exercised):
+    shifted = channel.accepted > 0 and not channel.counted and [one.number for one in lost] == [channel.published]
+    broken = dict(_of_missing([_kinds(one, channel) for one in lost], notes.judgement.exercised))
+    if shifted:
+        broken = {**dict.fromkeys(broken, False), EVERY: True}
+    for rule, certain in broken.items():
         notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
                    *(one.seq for one in lost[:5]), certain=certain and not again)
 
@@ -265,7 +273,7 @@ def answers(fact: Answered, notes: Notes) -> None:
         notes.exercise("CNF-001")
     elif channel.plain and not channel.confirm and not channel.transactional:
         if any(other.confirm for other in channel.connection.channels.values()):
-            notes.exercise("CNF-023")
+            notes.show("CNF-023", OWN_MODE, PER_CHANNEL)
     elif fact.request.committed:
         notes.exercise("CNF-024")
 

@@ -12,6 +12,7 @@ from conformance.model.facts import (
     ChannelInsteadOfConnection,
     ClosedUnasked,
     ConnectionFailed,
+    Delivered,
     Opened,
     Refused,
     Stray,
@@ -21,23 +22,30 @@ from conformance.model.settling import SIGNED_LIMIT
 from conformance.monitors import fate
 from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
+from conformance.monitors.rq import OF_RECOVER, SPENT
 from conformance.monitors.table import judges
 
 PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
-FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001", "ACK-019": "ACK-009"}
+FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001"}
 """Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
-names 406 and the channel: of a second settlement, and of tag 0."""
+names 406 and the channel, of a second settlement."""
+
+USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
+OF_REOPENING = USABLE, UNLIMITED
 
 
-@judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "ACK-019",
-        "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009", "TX-001")
+@judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "MODE-006",
+        "RQ-014", "TAG-007", "TAG-008", "TAG-009", "TX-001")
 def refused(fact: Refused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
     doom, event = fact.doom, fact.event
     settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
-    notes.exercise(doom.rule)
+    if doom.rule == "RQ-014":
+        notes.show(doom.rule, SPENT, OF_RECOVER)
+    else:
+        notes.exercise(doom.rule)
     if code != PRECONDITION_FAILED:
         rule, allowed = of_form(doom.rule), f"channel.close 406 for {settlement}"
         notes.find(rule, event, allowed, closing(event.args), settlement.seq)
@@ -134,10 +142,20 @@ def opened_again(fact: Opened, notes: Notes) -> None:
     former = fact.previous
     if former is None:
         return
-    notes.exercise("ERR-007")
+    notes.show("ERR-007", USABLE, OF_REOPENING)
     if former.doom is not None and former.close_seen:
         for _ in former.late:
             notes.exercise("ERR-006")
+
+
+@judges(Delivered, "ERR-007")
+def no_limit_from_before(fact: Delivered, notes: Notes) -> None:
+    """A consumer without a limit gets more than the former life of the number would have let through."""
+    former, consumer = fact.channel.previous, fact.delivery.consumer
+    if former is None or consumer is None or consumer.no_ack or consumer.limit or fact.channel.shared.count:
+        return
+    if 0 < former.prefetch <= consumer.window.held:
+        notes.show("ERR-007", UNLIMITED, OF_REOPENING)
 
 
 @judges(Stray, "ERR-007")

@@ -42,8 +42,15 @@ def of_settled(delivery: Delivery) -> tuple[str, ...]:
     if _buffered(settlement, delivery):
         return ("ACK-018",)
     rules = _of_settlement(settlement, delivery)
-    closed = settlement.channel.closed_with
-    return (*rules, "ACK-018") if closed and not 0 < settlement.accepted < closed else rules
+    return (*rules, "ACK-018") if _sent_before_a_close(settlement) else rules
+
+
+def _sent_before_a_close(settlement: Settlement) -> bool:
+    """Did its client close the channel before it could know that it was accepted, and was not refused anything? What
+    may have been refused is back for that, and the refusal may yet be read."""
+    channel = settlement.channel
+    closed, answered = channel.closed_with, channel.close_answered > 0 or not settlement.gap
+    return closed > 0 and answered and not 0 < settlement.accepted < closed and not channel.close_seen
 
 
 def _of_settlement(settlement: Settlement, delivery: Delivery) -> tuple[str, ...]:
@@ -128,6 +135,8 @@ def of_absent(copy: Copy) -> str:
 
 _OF_REACH = frozenset({"ACK-001", "ACK-002", "ACK-011", "ACK-019", "ERR-005"})
 """Rules by which a settlement may take no more than it reaches."""
+_BESIDE_ENDS = frozenset({"MODE-003", "RQ-013", "TX-002"})
+"""Rules by which what a channel holds is seen by its return alone, whatever was settled on the channel."""
 ENDED = "RQ-011"
 """The rule where nothing that was done on a channel explains what became of a message, but its end."""
 
@@ -147,7 +156,14 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
             if rule == "ERR-005":
                 yield copy, rule, False
         else:
-            yield copy, rule, True
+            yield copy, rule, not _end_explains(copy, rule)
+
+
+def _end_explains(copy: Copy, rule: str) -> bool:
+    """Does a rule about something else speak of a message that the end of its channel may as well have lost, because
+    that has returned nothing at all?"""
+    held = copy.holder
+    return rule in _BESIDE_ENDS and copy.entry == RELEASED and held is not None and not held.channel.came_back
 
 
 def lost_by_end(copy: Copy) -> bool:
@@ -194,6 +210,28 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     if channel.doom is not None:
         rules.append("ERR-005")
     return (*rules, "RQ-011")
+
+
+def left_alone(copy: Copy) -> tuple[str, ...]:
+    """The rules that a message bears out which comes back when its channel has ended: those by which something that was
+    done before, and that would have taken it for good if it had reached so far, has not."""
+    held = copy.holder
+    if held is None or (held.settlement is not None and held.channel.transactional) or by_namesake(held):
+        return ()
+    channel, rules = held.channel, ["TX-002", "RQ-011"] if held.restored else ["RQ-011"]
+    doom, highest, multiple = channel.doom, channel.highest_single, channel.last_multiple
+    if doom is not None and not (held in doom.settlement.covered and doom.settlement.requeue):
+        rules.append("ERR-005")
+    if highest is not None and highest.tag > held.tag and not highest.requeue:
+        rules.append("ACK-019" if highest.method == "basic.reject" else "ACK-001")
+    elsewhere = by_other_channel(held, requeue=False)
+    if elsewhere is not None and (elsewhere.tag == 0 or elsewhere.tag >= held.tag):
+        rules.append("ACK-004")
+    if multiple is not None and multiple.seq > held.seq and not multiple.requeue:
+        rules.append("ACK-002" if multiple.method == "basic.ack" else "ACK-011")
+    if len(channel.modes) > 1:
+        rules.append("MODE-003")
+    return tuple(rules)
 
 
 def by_namesake(held: Delivery) -> bool:

@@ -18,6 +18,7 @@ from conformance.monitors import (
     cnf,
     err,
     mode,
+    order,
     qos,
     returns,
     routes,
@@ -34,7 +35,7 @@ from conformance.monitors.table import BY_FACT
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
-FAMILIES = (tag, mode, ack, err, rq, returns, qos, cnf, routes, auto, can, tx, tmo, stale, silence, unasked)
+FAMILIES = (tag, mode, ack, err, rq, order, returns, qos, cnf, routes, auto, can, tx, tmo, stale, silence, unasked)
 """Importing them enters their functions into the table."""
 
 

@@ -8,10 +8,15 @@ rule.
 from __future__ import annotations
 
 from conformance.model.facts import Accepted, Delivered, FoundEmpty
-from conformance.model.records import GONE, OUT, VOID
+from conformance.model.records import GONE, OUT, VOID, Delivery
 from conformance.monitors import fate
+from conformance.monitors.ack import single_took_effect
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
+
+BY_GET, BY_CONSUMER = "got", "consumed"
+BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
+"""Rules about deliveries of gets and to consumers alike."""
 
 
 @judges(Delivered, "MODE-002", "MODE-003", "MODE-004", "MODE-005", "ACK-002", "ACK-003", "ACK-006", "ACK-011",
@@ -61,12 +66,24 @@ def nothing_there(fact: FoundEmpty, notes: Notes) -> None:
     if queue.held:
         notes.exercise("MODE-001")
     for delivery in queue.settled:
-        if not delivery.copy.spent:
-            notes.exercise(*fate.of_settled(delivery))
+        if delivery.channel.over(fact.since) and not delivery.copy.spent:
+            _stayed_away(delivery, notes)
     for _ in queue.voided:
         notes.exercise("ERR-006")
     if queue.declared and not (queue.held or queue.fresh or queue.returned):
         notes.exercise("RQ-011")
+
+
+def _stayed_away(delivery: Delivery, notes: Notes) -> None:
+    """Nothing has brought it back, not even the end of its channel."""
+    settlement = delivery.settlement
+    for rule in fate.of_settled(delivery):
+        if rule in BOTH_WAYS:
+            notes.show(rule, BY_GET if delivery.consumer is None else BY_CONSUMER, (BY_GET, BY_CONSUMER))
+        elif rule == "ACK-012" and settlement is not None:
+            single_took_effect(settlement, notes)
+        elif rule != "MODE-005" or (settlement is not None and settlement.method == "basic.reject"):
+            notes.exercise(rule)
 
 
 @judges(Accepted, "MODE-003")

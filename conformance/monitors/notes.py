@@ -31,8 +31,8 @@ class Notes:
     """What has been found and counted so far."""
 
     __slots__ = (
-        "_exercised", "_expected", "_fact", "_model", "_said", "_suspicions", "accused", "fresh", "judgement",
-        "profile",
+        "_exercised", "_expected", "_fact", "_model", "_said", "_shown", "_suspicions", "accused", "fresh",
+        "judgement", "profile",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -44,6 +44,7 @@ class Notes:
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
         self._said: dict[str, int] = {}
+        self._shown: dict[str, dict[str, int]] = {}
         self._suspicions: dict[Copy, list[Suspicion]] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
@@ -58,6 +59,17 @@ class Notes:
         for rule in rules:
             if sure or not self._doubted(rule, finding=False):
                 exercised[rule] = exercised.get(rule, 0) + 1
+
+    def show(self, rule: str, part: str, parts: tuple[str, ...]) -> None:
+        """One part of what the rule claims was seen to be right. All of its parts exercise it once, one alone never:
+        a broker that gets only this one right would show the same."""
+        if self._fact is not None and self._doubted(rule, finding=False):
+            return
+        shown = self._shown.setdefault(rule, dict.fromkeys(parts, 0))
+        least = min(shown.values())
+        shown[part] += 1
+        if min(shown.values()) > least:
+            self._exercised[rule] = self._exercised.get(rule, 0) + 1
 
     def expect(self, channel: int, owner: int, at: int, rules: Iterable[str]) -> None:
         """These rules are borne out on the channel if their owner does not contradict that before the channel answers

@@ -66,7 +66,8 @@ def by_route(fact: Confirmed, notes: Notes) -> None:
         elif publication.full is not None:
             rule = "CNF-011" if len(publication.copies) == 1 else "CNF-012"
             notes.find(rule, fact.event, f"basic.nack for {publication}: {publication.full.name} is full and rejects",
-                       f"basic.ack {fact.number}", publication.seq)
+                       f"basic.ack {fact.number}", publication.seq,
+                       certain=fact.channel.counted or fact.number == fact.channel.published)
 
 
 def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:

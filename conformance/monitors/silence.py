@@ -26,13 +26,18 @@ REPLIES = {
 @judges(Unanswered, "ACK-009", "ACK-010", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
         "TAG-007", "TAG-008", "TAG-009")
 def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
-    """A mistake of the client that should have closed its channel."""
+    """A mistake of the client that should have closed its channel. A reject of tag 0 that does not, and after which the
+    channel's messages are seen elsewhere, has settled more than one delivery."""
     doom = fact.doom
     if fact.obligation.kind != CLOSE or doom is None:
         return
     answered = ", ".join(request.method for request in doom.answered)
     observed = f"later methods were answered ({answered})" if answered else "no channel.close comes"
-    rules = (doom.rule, "ACK-010") if doom.rule == "TAG-009" and doom.settlement.multiple else (doom.rule,)
+    rules, wrong = [doom.rule], doom.settlement
+    if doom.rule == "TAG-009" and wrong.multiple:
+        rules.append("ACK-010")
+    if (wrong.method, wrong.tag) == ("basic.reject", 0) and wrong.channel.came_back:
+        rules.append("ACK-019")
     for rule in rules:
         notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
 

@@ -260,8 +260,11 @@ def borne_out_together(channel: Channel) -> list[str]:
 
 
 def _of_refill(channel: Channel, window: Window) -> list[str]:
+    """That the oldest delivery frees its slot is true of a broker as well where no other one does."""
     freed = window.freed
     if freed is None or not freed.full:
         return []
     mixed = len(window.ways) >= MIXED or any(one.orphan for one in freed.settlement.covered)
-    return [of_settlement(freed.settlement, channel), *(["QOS-019"] if mixed else [])]
+    rule = of_settlement(freed.settlement, channel)
+    named = [] if rule == "QOS-010" and not freed.settlement.early else [rule]
+    return [*named, *(["QOS-019"] if mixed else [])]

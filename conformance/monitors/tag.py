@@ -31,7 +31,8 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
 
 @judges(Numbered, "TAG-002", "TAG-003", "TAG-004", "TAG-005")
 def rising_tags(fact: Numbered, notes: Notes) -> None:
-    """Never 0; always higher than all before, over consumers and gets alike; without gaps."""
+    """Never 0; always higher than all before, over consumers and gets alike; without gaps, also after deliveries that
+    need no acknowledgement."""
     tag, last = fact.tag, fact.channel.last_tag
     if tag == 0:
         notes.find("TAG-002", fact.event, "delivery tags from 1", f"{fact.event.method} with tag 0")
@@ -49,18 +50,19 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
         return
     notes.exercise("TAG-003", *mixed)
     if tag == last + 1:
-        notes.exercise("TAG-004")
+        if True in fact.channel.modes:
+            notes.exercise("TAG-004")
     else:
         notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")
 
 
 @judges(Delivered, "TAG-008", again=True)
 def new_tag_for_a_redelivery(fact: Delivered, notes: Notes) -> None:
-    """A message that was returned comes again under another tag."""
+    """A message that was returned comes again under another tag. That its old tag is spent is shown by a refusal alone,
+    which exercises the rule."""
     before = fact.copy.holder
     if before is None or before.channel is not fact.channel:
         return
-    notes.exercise("TAG-008")
     if before.tag == fact.delivery.tag:
         notes.find("TAG-008", fact.event, f"another tag than {before.tag}, under which {fact.copy.id} came before",
                    f"{fact.event.method} of {fact.copy.id} with tag {before.tag} again", before.seq)
@@ -73,7 +75,8 @@ def deliveries_apart_from_confirms(fact: Numbered, notes: Notes) -> None:
     if not channel.confirm or not channel.published or channel.adopted:
         return
     expected = channel.last_tag + 1
-    notes.exercise("TAG-010")
+    if channel.confirms_since:
+        notes.exercise("TAG-010")
     if channel.confirms_since and fact.tag == expected + channel.confirms_since:
         notes.find("TAG-010", fact.event, f"tag {expected}: publishes do not count",
                    f"tag {fact.tag} after {channel.confirms_since} publishes", certain=True not in channel.modes)

@@ -298,9 +298,12 @@ def test_settling_and_closing_in_one_write(stage: Stage, count: int) -> None:
 
 @rule("ACK-019")
 def test_a_reject_settles_one(stage: Stage) -> None:
-    """U = {1,2,3,4}: reject(3) takes only 3, and reject(0) is not a way to take all."""
-    channel, _ = holding(stage, 4)
+    """U = {1,2,3,4}: reject(3) takes only 3, and reject(0) is not a way to return all: another channel looks."""
+    channel, queue = holding(stage, 4)
     channel.reject(3, requeue=False)
+    looking = stage.channel()
     stage.barrier(channel)
-    channel.reject(0, requeue=False)
+    with stage.batch():
+        channel.reject(0)
+        looking.get(queue)
     stage.quiesce()

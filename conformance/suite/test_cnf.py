@@ -148,12 +148,11 @@ def test_transactions_and_confirms_exclude_each_other(stage: Stage) -> None:
 
 @rule("CNF-020")
 def test_the_last_publish_is_confirmed_too(stage: Stage) -> None:
-    """A burst, and one alone; then the client falls silent."""
+    """Two one by one, a burst, and one alone; then the client falls silent."""
     channel, queue = confirming(stage), stage.queue()
-    channel.publish(queue, 3)
-    stage.confirmed(channel)
-    channel.publish(queue)
-    stage.confirmed(channel)
+    for count in (1, 1, 3, 1):
+        channel.publish(queue, count)
+        stage.confirmed(channel)
 
 
 @rule("CNF-022")

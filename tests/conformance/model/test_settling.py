@@ -29,7 +29,7 @@ def content(message: str):
 @pytest.mark.parametrize(("settle", "rule"), [
     (m.BasicAck(1, 2), "ERR-001"), (m.BasicReject(1, 2, True), "ERR-001"), (m.BasicAck(1, 5), "ERR-002"),
     (m.BasicAck(2, 3), "ERR-003"), (m.BasicAck(1, 4), "MODE-006"), (m.BasicAck(1, 0), "ACK-009"),
-    (m.BasicReject(1, 0), "ACK-019"), (m.BasicAck(1, 2, True), "ACK-010"), (m.BasicAck(1, 9, True), "ACK-010"),
+    (m.BasicReject(1, 0), "ACK-009"), (m.BasicAck(1, 2, True), "ACK-010"), (m.BasicAck(1, 9, True), "ACK-010"),
     (m.BasicNack(1, 2, True, True), "ACK-010"), (m.BasicAck(1, 2**63), "TAG-009"),
     (m.BasicNack(1, 2**64 - 1, True, True), "TAG-009"),
 ])

@@ -34,8 +34,9 @@ DELETED = """
 SOUND = {
     "ACK-001": U4 + "1 > ack 4 \n @close 1 \n @drain q m1 m2 m3",
     "ACK-002": U4 + "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m4",
-    "ACK-003": "@queue q \n @queue r \n @stock q m1 \n @stock r m2 \n @hold 1 q m1 \n @hold 1 r m2 \n"
-               "1 > ack 2 multiple \n @barrier 1 \n @close 1 \n @drain q \n @drain r",
+    "ACK-003": "@queue q \n @queue r \n @queue s \n @stock q m1 \n @stock r m2 \n @stock s m3 \n @hold 1 q m1 \n"
+               "@consume 1 r c1 \n 1 < deliver c1 2 m2 r \n 1 > get s \n 1 < get-ok 3 m3 s \n"
+               "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q \n @drain r",
     "ACK-004": U4 + "@stock q m5 \n @hold 2 q m5 \n 2 > ack 0 multiple \n @barrier 2 \n @close 1 \n"
                     "@drain q m1 m2 m3 m4",
     "ACK-005": U4 + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n 1 > ack 4 \n @barrier 1",
@@ -45,7 +46,8 @@ SOUND = {
     "ACK-009": U4 + f"1 > nack 0 requeue \n 1 < closed 406 60 120 {TEXT} 0",
     "ACK-010": U4 + f"1 > ack 2 \n 1 > ack 2 multiple \n 1 < closed 406 60 80 {TEXT} 2",
     "ACK-011": U4 + "1 > nack 3 multiple requeue \n @hold 1 q m1 m2 m3",
-    "ACK-012": U4 + "1 > reject 2 requeue \n @hold 1 q m2 \n 1 > nack 3 \n @barrier 1 \n @close 1 \n @drain q m1 m2 m4",
+    "ACK-012": U4 + "1 > reject 2 requeue \n 1 > nack 1 requeue \n @hold 1 q m1 m2 \n 1 > nack 3 \n 1 > reject 4 \n"
+               "@barrier 1 \n @close 1 \n @drain q m1 m2",
     "ACK-013": U4 + "1 > ack 3 \n 1 > ack 1 \n 1 > ack 4 \n 1 > ack 2 \n @barrier 1",
     "ACK-014": """
         @queue q
@@ -55,11 +57,11 @@ SOUND = {
         1 < deliver c1 1 m1 q
         @barrier 1
     """,
-    "ACK-015": U4 + "1 > ack 1 \n @barrier 1",
+    "ACK-015": U4 + "1 > ack 1 \n 1 > reject 2 \n @barrier 1",
     "ACK-016": CANCELLED + "1 > ack 2 multiple \n @barrier 1",
     "ACK-017": DELETED + "@barrier 1",
     "ACK-018": U4 + "1 > ack 1 \n @close 1 \n @drain q m2 m3 m4",
-    "ACK-019": U4 + f"1 > reject 3 \n @barrier 1 \n 1 > reject 0 requeue \n 1 < closed 406 60 90 {TEXT} 0",
+    "ACK-019": U4 + "1 > reject 3 \n @barrier 1 \n @close 1 \n @drain q m1 m2 m4",
 }
 BROKEN = {
     "ACK-001": U4 + "1 > ack 4 \n @close 1 \n @drain q m3 \n - deadline drain q",
@@ -83,6 +85,14 @@ BROKEN = {
     "ACK-018": U4 + "1 > ack 1 \n @close 1 \n @drain q m1",
     "ACK-019": U4 + "1 > reject 3 \n @barrier 1 \n @close 1 \n @drain q m4 \n - deadline drain q",
 }
+
+
+@pytest.mark.parametrize(("found", "broken"), [
+    ("get-empty", ["ACK-009"]), ("get-ok 1 m1 q redelivered", ["ACK-009", "ACK-019"]),
+])
+def test_a_reject_of_tag_0_that_is_ignored_has_settled_nothing(play, found: str, broken: list[str]) -> None:
+    history = U4 + f"@open 2 \n 1 > reject 0 requeue \n 2 > get q \n 2 < {found} \n @barrier 1 \n - deadline replies"
+    assert play(history).broken == broken
 
 
 def test_a_single_loss_names_one_rule(play) -> None:

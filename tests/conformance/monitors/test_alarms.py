@@ -508,10 +508,22 @@ def test_where_everybody_is_told_the_channel_goes_on_all_the_same(play) -> None:
 
 def test_settlements_alone_say_nothing_of_provisional_ones(play) -> None:
     """AUTO-006: on a broker that never answers tx.select it was held by plain acknowledgements."""
-    plain = "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > ack 1 \n @close 1 \n @drain q"
-    assert play(plain).exercised["AUTO-006"] == 0
-    assert play(plain.replace("@hold", "@open 1 \n 1 > select \n 1 < select-ok \n @hold").replace(
-        "@close", "1 > commit \n 1 < commit-ok \n @close")).exercised["AUTO-006"] == 1
+    plain = """
+        @queue q
+        @stock q m1 m2
+        {}
+        @hold 1 q m1
+        1 > ack 1
+        {}
+        @hold 1 q m2
+        1 > ack 2
+        @close 1
+        @drain q {}
+    """
+    assert play(plain.format("@open 1", "@barrier 1", "")).exercised["AUTO-006"] == 0
+    begin = "@open 1 \n 1 > select \n 1 < select-ok"
+    assert play(plain.format(begin, "1 > commit \n 1 < commit-ok", "m2")).exercised["AUTO-006"] == 1
+    assert play(plain.format(begin, "@barrier 1", "m1 m2")).exercised["AUTO-006"] == 0, "nothing was final before"
 
 
 def test_both_limits_are_in_force_in_either_order(play) -> None:
@@ -709,13 +721,14 @@ ZERO = """
 
 @pytest.mark.parametrize(("history", "ids", "about"), [(SPENT, "60 80", "ERR-001"), (ZERO, "60 90", "ACK-009")])
 def test_a_refusal_in_another_form_leaves_the_tag_unknown(play, history: str, ids: str, about: str) -> None:
-    """TAG-008, ACK-019: they ask that the tag means nothing any more. That it costs the channel, others say."""
+    """TAG-008: it asks that the tag means nothing any more. That it costs the channel, ERR-001 says, and of tag 0
+    ACK-009: a reject of it that is ignored has settled nothing, so ACK-019 has nothing to say."""
     tag = history.strip()[-1]
     text = f"PRECONDITION_FAILED - unknown delivery tag {tag}"
     assert sorted(play(f"{history} 0 < kicked 406 {ids} {text}").broken) == sorted([about, "ERR-004"])
     assert play(f"{history} 1 < closed 404 {ids} {text}").broken == [about]
     assert play(f"{history} 1 < closed 406 {ids} {text}").broken == []
-    assert play(f"{history} - deadline replies").broken == ["TAG-008" if history is SPENT else "ACK-019"]
+    assert play(f"{history} - deadline replies").broken == ["TAG-008" if history is SPENT else "ACK-009"]
 
 
 RETURNED_TWICE = """

@@ -21,9 +21,11 @@ SOUND = {
     "AUTO-003": HELD + REACH + "- end c aborted \n" + BACK,
     "AUTO-004": HELD + BAD + "@drain q m1 m2",
     "AUTO-005": SILENT + REACH + "- wait 4 \n - end c fin \n" + BACK,
-    "AUTO-006": TX + "@close 1 \n @drain q m1",
-    "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n @close 1 \n @drain q",
-    "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n @close 1 \n @drain q m1",
+    "AUTO-006": TX + "1 > commit \n 1 < commit-ok \n @stock q m2 \n @hold 1 q m2 \n 1 > ack 2 \n @close 1 \n"
+                "@drain q m2",
+    "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > consume q c1 no_ack \n 1 < consume-ok c1 \n"
+                "1 < deliver c1 1 m1 q \n @close 1 \n @drain q",
+    "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > get q \n 1 < get-empty \n @close 1 \n @drain q m1",
     "AUTO-009": CONSUMED + "@stock q m2 \n" + REACH + "- end c aborted \n" + BACK
                 + "o:1 > get q \n o:1 < get-ok 2 m2 q redelivered",
     "AUTO-010": "@queue q \n @stock q m1 m2 \n" + OTHER + "- end o aborted \n @open 1 \n 1 > get q \n"

@@ -206,7 +206,7 @@ def test_a_number_that_comes_again_ends_what_is_known_of_those_so_far(play) -> N
     wrong = NUMBERS + "1 < ack 2 \n 1 < ack 2 \n"
     assert play(wrong + "1 < ack 1 \n 1 < ack 1 \n - deadline replies").broken == ["CNF-004"]
     book = play(wrong + "1 > publish q m4 \n - deadline replies")
-    assert book.broken == ["CNF-004", "CNF-020"]
+    assert [one.rule for one in book.judge.judgement.findings].count("CNF-004") == 2
     assert play(wrong + "1 < ack 5").broken == ["CNF-004", "CNF-006"]
 
 

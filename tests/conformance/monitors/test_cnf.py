@@ -50,7 +50,8 @@ SOUND = {
     "CNF-020": Q + "1 > publish q m1 \n 1 < ack 1",
     "CNF-021": BURST + "1 < ack 2 multiple \n 1 < nack 3 requeue \n @drain q m1 m2",
     "CNF-022": "@queue q \n @open 1 \n 1 > confirm \n 1 > publish q m1 \n 1 < confirm-ok \n 1 < ack 1",
-    "CNF-023": Q + "@open 2 \n 2 > publish q m1 \n @barrier 2 \n 1 > publish q m2 \n 1 < ack 1",
+    "CNF-023": Q + "@open 2 \n 2 > publish q m1 \n @barrier 2 \n @confirming 3 \n 3 > publish q m3 \n 3 < ack 1 \n"
+               "1 > publish q m2 \n 1 < ack 1",
     "CNF-024": TX + "1 < commit-ok \n @barrier 1",
     "CNF-025": Q + "1 > publish q m1 mandatory \n 1 < ack 1",
     "CNF-026": Q + "1 > publish q m1 bodies=3 \n 1 > publish q m2 bodies=0 \n 1 < ack 2 multiple",

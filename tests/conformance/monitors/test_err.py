@@ -22,7 +22,8 @@ SOUND = {
     "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n"
                     "@drain q m1 m2 m3",
     "ERR-006": BAD + "1 > publish q m4 \n 1 > flow \n" + REFUSED + "1 > closed-ok \n @open 1 \n @drain q m1 m2 m3",
-    "ERR-007": BAD + REFUSED + "1 > closed-ok \n @open 1 \n @barrier 1",
+    "ERR-007": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @close 1 \n @open 1 \n"
+               "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q",
     "ERR-008": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n @open 1",
     "ERR-009": "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
     "ERR-010": "@open 1 \n 7 > ack 1 \n 0 < kicked 504 60 80 CHANNEL_ERROR",

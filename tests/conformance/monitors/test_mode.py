@@ -12,7 +12,7 @@ HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
 AUTO = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
 SOUND = {
     "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-empty",
-    "MODE-002": AUTO + "@close 1 \n @drain q m2",
+    "MODE-002": AUTO + "1 > consume q c1 no_ack \n 1 < consume-ok c1 \n 1 < deliver c1 2 m2 q \n @close 1 \n @drain q",
     "MODE-003": AUTO + "1 > get q \n 1 < get-ok 2 m2 q \n 1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q",
     "MODE-004": HELD + "1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q m1 m3",
     "MODE-005": HELD + "1 > reject 1 \n 1 > nack 2 \n @barrier 1 \n @close 1 \n @drain q m3",

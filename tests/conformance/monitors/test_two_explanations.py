@@ -170,3 +170,110 @@ def test_a_refusal_with_two_reasons_names_none(play: Play) -> None:
     assert play(REFUSED.format(GAP)).broken == ["ACK-005"]
     assert play(REFUSED.format(CANCEL)).broken == ["ACK-016"]
     assert play(REFUSED.format(f"{GAP} \n {CANCEL}")).broken == []
+
+
+def test_an_end_that_returns_nothing_has_lost_what_a_rollback_restored(play: Play) -> None:
+    """TX-002: whether the rollback or the end of the channel was wrong shows where that returns another message."""
+    history = """
+        @queue q
+        @stock q m1 m2
+        @open 1
+        1 > select
+        1 < select-ok
+        @hold 1 q m1 m2
+        1 > ack 1
+        1 > rollback
+        1 < rollback-ok
+        @close 1
+        @drain q {}
+        - deadline drain q
+    """
+    assert play(history.format("m2")).broken == ["TX-002"]
+    assert "TX-002" not in play(history.format("")).broken
+
+
+CROSSED = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2 m3
+    @open 2
+    1 > ack 2
+    1 > ack 3 multiple
+    1 > close
+    2 > get q
+    {}
+    2 < get-ok 1 m1 q redelivered
+"""
+
+
+def test_what_may_have_been_refused_is_not_lost_by_the_close(play: Play) -> None:
+    """ACK-018: who refuses to pass over a gap returns the deliveries with the channel, before that is read."""
+    assert "ACK-018" not in play(CROSSED.format("")).broken
+    assert "ACK-018" in play(CROSSED.format("1 < close-ok")).broken
+
+
+DELETED = """
+    @queue q
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    @open 2
+    2 > delete q
+    2 < delete-ok
+    1 < cancel c1 no_wait
+    1 > ack {}
+    1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag {}
+"""
+
+
+def test_tag_0_may_be_unknown_whatever_became_of_the_queue(play: Play) -> None:
+    """CAN-012: who does not know tag 0 refuses it after the deletion as well."""
+    assert "CAN-012" not in play(DELETED.format("0 multiple", 0)).broken
+    assert "CAN-012" in play(DELETED.format("1", 1)).broken
+
+
+PHANTOM = """
+    @queue q
+    @stock q m1 m2
+    @open 1
+    1 > qos 2 global
+    1 < qos-ok
+    1 > qos 1
+    1 < qos-ok
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > ack 1
+    {}
+    @consume 1 q c2
+    - deadline replies
+    @close 1
+    @drain q m2
+"""
+
+
+def test_who_was_only_told_that_it_has_ended_has_slots(play: Play) -> None:
+    """QOS-006: a cancel that is answered and not carried out leaves a consumer that takes messages and slots."""
+    assert play(PHANTOM.format("1 < deliver c1 2 m2 q")).broken == ["CAN-009"]
+    silent = play(PHANTOM.format("")).broken
+    assert silent
+    assert "CAN-009" not in silent
+
+
+SHIFTED = """
+    @queue q
+    @confirming 1
+    1 > publish q m1
+    1 > publish q m2
+    1 > publish q m3
+    1 < ack {}
+    1 < ack 2
+    - deadline confirms
+"""
+
+
+def test_who_counts_from_0_has_confirmed_the_last(play: Play) -> None:
+    """CNF-020: 1 with multiple may mean the second publish, and 1 alone, before any other, the first."""
+    assert play(SHIFTED.format("1 multiple")).broken == ["CNF-004"]
+    assert play(SHIFTED.format("1")).broken == ["CNF-020"]

@@ -22,7 +22,7 @@ BROKEN = [
     ("TX-001", BEGUN + f"1 > ack 9 \n 1 > commit \n 1 < commit-ok \n 1 < closed 404 60 80 {TEXT}"),
     ("TX-002", ROLLED_BACK + "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered"),
     ("TX-002", ROLLED_BACK + f"1 > ack 1 \n 1 < closed 406 60 80 {TEXT}"),
-    ("TX-002", ROLLED_BACK + "@close 1 \n @drain q m2 \n - deadline drain q"),
+    ("TX-002", ROLLED_BACK + "@hold 1 q m2 \n @close 1 \n @drain q m2 \n - deadline drain q"),
     ("TX-003", EMPTY + "1 > publish q m1 \n @drain q m1"),
     ("TX-003", EMPTY + "1 > publish q m1 \n 1 > rollback \n 1 < rollback-ok \n @drain q m1"),
     ("TX-003", EMPTY + "1 > publish any m2 exchange=x mandatory \n 1 > commit \n 1 < commit-ok"),
