@@ -1,5 +1,5 @@
-"""TAG-007, ACK-010, RQ-001, RQ-008, MODE-005, AUTO-004, CNF-010, CNF-026, CAN-006, CAN-014, QOS-017, TX-004 in one
-go: what a broker with many faults does, one line each.
+"""TAG-007, ACK-010, RQ-001, RQ-008, MODE-005, AUTO-004, ERR-007, CNF-010, CNF-017, CNF-026, CAN-006, CAN-014, QOS-017,
+TX-004 in one go: what a broker with many faults does, one line each.
 
     python one_broker_many_faults.py amqp://guest:guest@localhost:5672/%2F ...
 
@@ -103,6 +103,49 @@ def after_exception(connection: wire.Connection, queue: str) -> str:
     return f"{closed}; in the queue then: {content(connection, queue)}"
 
 
+def consumer_of_before(connection: wire.Connection, queue: str) -> str:
+    """Delivered to whom? A consumer, an error that closes its channel, the channel opened again, a publish."""
+    declare(connection, 1, queue)
+    connection.send(wire.consume(1, queue, "of before"))
+    connection.wait(wire.CONSUME_OK)
+    closed = answer(connection, wire.ack(1, 9))
+    connection.open(1)
+    connection.send(wire.publish(1, queue, "1"))
+    found = connection.read(1.0)
+    served = found is not None and found[1] == wire.DELIVER
+    return f"{closed}; then {'a delivery to the consumer of before' if served else 'no frame'}"
+
+
+def mode_of_before(connection: wire.Connection, queue: str) -> str:
+    """Confirm mode, the channel closed and opened again, a publish: is it confirmed?"""
+    declare(connection, 1, queue)
+    connection.send(wire.method(1, wire.CONFIRM, bytes(1)))
+    connection.wait(wire.CONFIRM_OK)
+    connection.send(wire.close(1))
+    connection.wait(wire.CHANNEL_CLOSE_OK)
+    connection.open(1)
+    connection.send(wire.publish(1, queue, "1"))
+    found = connection.read(1.0)
+    return "confirmed" if found is not None and found[1] == wire.ACK else "no frame"
+
+
+def consumed_first(connection: wire.Connection, queue: str) -> str:
+    """Five persistent messages to a queue whose consumer needs no ack: how many are confirmed?"""
+    declare(connection, 1, queue)
+    connection.open(2)
+    connection.send(wire.consume(2, queue, no_ack=True))
+    connection.wait(wire.CONSUME_OK)
+    connection.send(wire.method(1, wire.CONFIRM, bytes(1)))
+    connection.wait(wire.CONFIRM_OK)
+    connection.send(*(wire.publish(1, queue, str(number)) for number in range(5)))
+    delivered = confirmed = 0
+    while (found := connection.read(2.0)) is not None:
+        delivered += found[1] == wire.DELIVER
+        if found[1] == wire.ACK:
+            confirmed = max(confirmed, struct.unpack_from(">Q", found[2])[0])
+    return f"{delivered} delivered, the highest confirm is {confirmed}"
+
+
 def confirms(connection: wire.Connection, queue: str, routes: int, body: str) -> str:
     queues = [f"{queue}-{number}" for number in range(routes)]
     connection.send(wire.method(1, (40, 10), bytes(2) + wire.short(queue) + wire.short("fanout") + b"\x00" + bytes(4)))
@@ -178,6 +221,9 @@ CASES: dict[str, tuple[str, Case]] = {
     "RQ-008": ("a message returned and got again", flag),
     "MODE-005": ("a message rejected from a queue with a dead letter exchange", dead_letter),
     "AUTO-004": ("1 2 3 got, then an error that closes the channel", after_exception),
+    "ERR-007": ("a consumer, an error that closes its channel, opened again, a publish", consumer_of_before),
+    "ERR-007, too": ("confirm mode, the channel closed and opened again, a publish", mode_of_before),
+    "CNF-017": ("five persistent publishes to a consumer that needs no ack", consumed_first),
     "CNF-010": ("one publish, routed to two queues", two_queues),
     "CNF-026": ("one publish with an empty body", without_body),
     "CAN-006": ("cancel of a tag that nobody has", unknown_cancel),
