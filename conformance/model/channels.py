@@ -168,6 +168,8 @@ class Channel:
     """Numbers that were refused."""
     accepted: int = 0
     """How many publishes were confirmed."""
+    unheld: bool = True
+    """None of them while a consumer held its message."""
     counted: bool = False
     """A confirm has shown that the broker numbers publishes as the client does: it named the latest there was, or 1
     before any other."""

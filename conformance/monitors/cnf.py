@@ -23,7 +23,8 @@ FEW, SHARE = 10, 10
 EVERY = "CNF-004"
 """The rule that no publish is left without an answer, whatever it is like."""
 SIZES = "empty", "large"
-"""The rule about sizes is about both, and neither bears out the other."""
+APART = {*SIZES, "held"}
+"""Kinds of publishes whose rule is borne out by others as well."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
 OWN_COUNT, OWN_MODE = "each channel has its own count", "a channel without the mode has no confirms"
@@ -232,11 +233,11 @@ def missing(fact: Unanswered, notes: Notes) -> None:
 def _of_missing(lost: Sequence[Kinds], exercised: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
     """The rules that publishes of these kinds break together by their silence, and whether that is certain.
 
-    What all of them have in common is the cause, unless others like that were answered: so publishes of other kinds may
-    well have all their answers. Of several likely causes none is certain; and without any it may be any publish.
+    What all of them have in common is the cause, unless more others like that were answered: so publishes of other kinds
+    may well have all their answers. Of several likely causes none is certain; and without any it may be any publish.
     """
     common = [kind for kind in lost[0] if all(kind in kinds for kinds in lost)]
-    likely = [kind for kind in common if kind in SIZES or lost[0][kind][0] not in exercised]
+    likely = [kind for kind in common if kind in APART or exercised.get(lost[0][kind][0], 0) <= len(lost)]
     if not likely:
         yield EVERY, True
     for kind in common:
@@ -254,8 +255,8 @@ def _kinds(publication: Publication, channel: Channel) -> Kinds:
     if publication.pipelined:
         unasked = not channel.selects[0].waits and not channel.accepted
         found["pipelined"] = ("CNF-022", "CNF-001") if unasked else ("CNF-022",)
-    if any(copy.place == OUT for copy in publication.copies):
-        found["delivered"] = ("CNF-018",)
+    if channel.unheld and any(copy.place == OUT for copy in publication.copies):
+        found["held"] = ("CNF-018",)
     if _left_first(publication):
         found["gone"] = ("CNF-017",)
     if publication.number == channel.published and len(channel.unconfirmed) == 1 and channel.accepted:

@@ -146,9 +146,9 @@ AGAIN = """
 
 
 def test_a_repeated_select_may_have_changed_the_numbers(play: Play) -> None:
-    """CNF-004: who counts anew after a second select has confirmed 2 publishes, and the client waits for the third."""
+    """CNF-020: who counts anew after a second select has confirmed 2 publishes, and the client waits for the third."""
     assert play(AGAIN.format("1 > confirm \n 1 < confirm-ok", "2 multiple")).broken == []
-    assert play(AGAIN.format("", "2 multiple")).broken == ["CNF-004"]
+    assert play(AGAIN.format("", "2 multiple")).broken == ["CNF-020"]
 
 
 REFUSED = """
