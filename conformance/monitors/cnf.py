@@ -23,7 +23,7 @@ FEW, SHARE = 10, 10
 EVERY = "CNF-004"
 """The rule that no publish is left without an answer, whatever it is like."""
 SIZES = "empty", "large"
-APART = {*SIZES, "held"}
+APART = {*SIZES, "held", "settled"}
 """Kinds of publishes whose rule is borne out by others as well."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
@@ -173,6 +173,16 @@ def _settled_meanwhile(publication: Publication, channel: Channel) -> bool:
     return settlement is not None and settlement.seq > publication.seq
 
 
+def _answered_alike(publication: Publication, channel: Channel) -> bool:
+    """Was another publish answered although a delivery of its number was settled in the same way?"""
+    settlement = channel.deliveries[publication.number].settlement
+    return settlement is not None and any(
+        other.settlement is not None and number <= channel.published and number not in channel.unconfirmed
+        and (other.settlement.method, other.settlement.multiple) == (settlement.method, settlement.multiple)
+        for number, other in channel.deliveries.items()
+    )
+
+
 @judges(Confirmed, "CNF-007", "CNF-014", "CNF-015", "CNF-018")
 def freedoms(fact: Confirmed, notes: Notes) -> None:
     """What is left open is reported: grouping, order, and whether the delivery or the confirm comes first."""
@@ -233,8 +243,8 @@ def missing(fact: Unanswered, notes: Notes) -> None:
 def _of_missing(lost: Sequence[Kinds], exercised: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
     """The rules that publishes of these kinds break together by their silence, and whether that is certain.
 
-    What all of them have in common is the cause, unless more others like that were answered: so publishes of other kinds
-    may well have all their answers. Of several likely causes none is certain; and without any it may be any publish.
+    What all of them have in common is the cause, unless more others like that were answered: so publishes of other
+    kinds may well have all their answers. Of several likely causes none is certain; without any it may be any publish.
     """
     common = [kind for kind in lost[0] if all(kind in kinds for kinds in lost)]
     likely = [kind for kind in common if kind in APART or exercised.get(lost[0][kind][0], 0) <= len(lost)]
@@ -261,7 +271,7 @@ def _kinds(publication: Publication, channel: Channel) -> Kinds:
         found["gone"] = ("CNF-017",)
     if publication.number == channel.published and len(channel.unconfirmed) == 1 and channel.accepted:
         found["last"] = ("CNF-020",)
-    if _settled_meanwhile(publication, channel):
+    if _settled_meanwhile(publication, channel) and not _answered_alike(publication, channel):
         found["settled"] = ("CNF-027",)
     return found
 
