@@ -61,9 +61,11 @@ def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
         return [Cut() for _ in wanted]
     files = _files(job, asked)
     names = {run: str(job.header(run)["profile"]) for run in {one.run for one in asked.values()}}
+    upto = check.torn(job.shards(names)) if job.whole else {}
     tasks = [
         (str(number), json.dumps({"finding": asdict(one.finding), "run": one.run, "profile": names[one.run],
-                                  "path": files[number][0], "island": files[number][1], "whole": job.whole}))
+                                  "path": files[number][0], "island": files[number][1],
+                                  "upto": upto.get((one.run, one.finding.history))}))
         for number, one in asked.items() if number in files
     ]
     rows = ingest.tasks(job.spark, tasks).mapInArrow(_cut, _DDL).collect() if tasks else []
@@ -125,7 +127,7 @@ def _events(task: Mapping[str, Any], finding: Finding) -> tuple[list[Event], dic
 
 def _history(task: Mapping[str, Any], finding: Finding) -> Iterator[Placed]:
     """The events up to the finding, each with the columns that only its source knows."""
-    world = Closed() if task["whole"] else None
+    world = Closed(task["upto"]) if task["upto"] is not None else None
     for batch in check.read(task["path"], task["run"], (*Event._fields, "extra")):
         chosen = batch.filter(pc.and_(
             pc.equal(batch.column("history"), finding.history),

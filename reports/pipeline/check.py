@@ -30,7 +30,7 @@ from conformance.profiles import Profile
 from conformance.verdicts import Judgement
 from reports.pipeline import compiled
 from reports.pipeline.ingest import WORDS, to_events
-from reports.pipeline.world import Closed
+from reports.pipeline.world import NEVER, Closed, Torn
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ ARROW = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
 Row = dict[str, Any]
 _FULL = 2000
 _PLACE = "run", "history", "island"
+Place = tuple[str, str]
+_TORN = "history", "seq", "connection", "direction", "kind", "arguments"
+_WHOLE = pa.schema([("run", pa.string()), ("history", pa.string()), ("upto", pa.int64())])
 """Events that agree in these are judged together."""
 
 
@@ -66,17 +69,38 @@ def check(events: DataFrame, profile_of_run: Mapping[str, str], partitions: int 
 
 def gold(shards: DataFrame, profile_of_run: Mapping[str, str], *, whole: bool = False) -> DataFrame:
     """The same rows, from silver: `shards` names the files, one task each. Nothing is shuffled. `whole`: what was
-    captured shows all clients of its queues (`world`)."""
-    names = dict(profile_of_run)
+    captured shows all clients of its queues (`world`), up to where something is missing in any island."""
+    names, worlds = dict(profile_of_run), torn(shards) if whole else None
 
     def fold(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         profiles_by_run = _loaded(names)
         with _memory_given_back():
             for place in places:
                 for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
-                    yield from _packed(judged(read(path, run), profiles_by_run, whole=whole))
+                    yield from _packed(judged(read(path, run), profiles_by_run, worlds))
 
     return shards.mapInArrow(fold, DDL)
+
+
+def torn(shards: DataFrame) -> dict[Place, int]:
+    """Run and history, and up to which seq nothing is missing in any of its shards."""
+    rows = shards.mapInArrow(_torn, "run STRING, history STRING, upto BIGINT").collect()
+    found: dict[Place, int] = {}
+    for run, history, upto in rows:
+        found[run, history] = min(upto, found.get((run, history), NEVER))
+    return found
+
+
+def _torn(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for place in places:
+        for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
+            found: dict[str, Torn] = {}
+            for batch in read(path, run, _TORN):
+                for history, *row in zip(*(batch.column(name).to_pylist() for name in _TORN), strict=True):
+                    found.setdefault(history, Torn()).saw(*row)
+            yield pa.RecordBatch.from_pylist(
+                [{"run": run, "history": history, "upto": one.upto} for history, one in found.items()], schema=_WHOLE,
+            )
 
 
 def read(path: str, run: str, columns: Sequence[str] = Event._fields, rows: int = 4096) -> Iterator[pa.RecordBatch]:
@@ -111,16 +135,19 @@ def _packed(found: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
 
 
 def judged(
-    batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile], *, whole: bool = False,
+    batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile],
+    worlds: Mapping[Place, int] | None = None,
 ) -> Iterator[list[Row]]:
-    """The rows of each history in sorted batches; a history may span batches."""
+    """The rows of each history in sorted batches; a history may span batches. `worlds`: what was captured shows all
+    clients of its queues, as far as `torn` says."""
     stretches = (stretch for batch in batches for stretch in _stretches(batch))
     for (run, history, *_), own in groupby(stretches, key=itemgetter(0)):
         events = chain.from_iterable(to_events(_lean(stretch)) for _, stretch in own)
         if run not in profile_of_run:
             raise BadRecording(f"events of run {run!r}, which no header names")
         with _patient_collector():
-            rows = list(rows_of(run, history, fold_one(events, profile_of_run[run], whole=whole)))
+            world = Closed(worlds[run, history]) if worlds is not None else None
+            rows = list(rows_of(run, history, fold_one(events, profile_of_run[run], world)))
         if rows:
             yield rows
 
@@ -165,10 +192,9 @@ def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, ...], pa.Reco
             yield tuple(column[begin].as_py() for column in columns), batch.slice(begin, end - begin)
 
 
-def fold_one(events: Iterable[Event], profile: Profile, *, whole: bool = False) -> Judgement:
+def fold_one(events: Iterable[Event], profile: Profile, world: Closed | None = None) -> Judgement:
     """The judgement on one history, whose events come in the order of seq."""
     judge = compiled.judge()(profile)
-    world = Closed() if whole else None
     alive: set[str] = set()
     last = -1
     for event in events:

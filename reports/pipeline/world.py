@@ -6,30 +6,65 @@ declaration of each queue on, and that no policy changes what the queues do. The
 the suite. That goes no further than the word: a connection that is met in its middle, a gap, or an end that is missing
 open the world as ever. So does the first message that an exchange leads somewhere: what was bound before the capture
 began, nobody has seen, and where such a message stands among those that went straight to a queue is not followed.
+
+What is missing is announced late, when its own connection is given up. By then other connections may have shown what
+follows from it. So `Torn` reads a history once before it is judged, and the world opens behind the last event before
+each hole: of the direction that has it, or, where the end of a connection is missing, of that connection. Where nothing
+came before, that may be anywhere: a connection is told only once something of it was read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from conformance import events as ev
 from conformance.events import Event
 
+NEVER = (1 << 63) - 1
 _LED = ("queue.bind", "exchange.bind", "exchange.unbind", "queue.unbind")
 
 
-class Closed:
-    """One history, event by event, as one that shows everything as long as no exchange comes into it."""
+class Torn:
+    """Where a history, whose events come in the order of seq, is known to be whole: up to `upto`."""
 
     def __init__(self) -> None:
-        self._led = False
+        self.upto = NEVER
+        self._last: dict[tuple[str, str], int] = {}
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Torn:
+        torn = cls()
+        for event in events:
+            torn.saw(event.seq, event.connection, event.direction, event.kind, event.arguments)
+        return torn
+
+    def saw(self, seq: int, connection: str, direction: str, kind: str, arguments: str) -> None:
+        """The next event."""
+        if kind == ev.GAP:
+            self._opens(connection, json.loads(arguments)["direction"])
+        elif kind == ev.CUT:
+            self._opens(connection, ev.TO_BROKER, ev.TO_CLIENT)
+        elif direction != ev.LOCAL:
+            self._last[connection, direction] = seq
+
+    def _opens(self, connection: str, *directions: str) -> None:
+        """It is not whole behind the last event of these directions."""
+        self.upto = min(self.upto, max(self._last.get((connection, side), 0) for side in directions))
+
+
+class Closed:
+    """One history, event by event, as one that shows everything as long as no exchange comes into it, and nothing is
+    missing: `upto` is the seq of the last event before that."""
+
+    def __init__(self, upto: int = NEVER) -> None:
+        self._led, self._upto = False, upto
 
     def said(self, event: Event) -> Iterator[Event]:
         """The event as it is to be judged, behind what is to be said before it."""
         if event.kind == ev.OBSERVED and not self._led:
             event = event._replace(arguments=json.dumps({**event.args, "others": False}, sort_keys=True))
-        elif not self._led and _leads(event):
+        elif not self._led and (event.seq > self._upto or _leads(event)):
             self._led = True
             yield local(event, ev.OBSERVED, "", by="user", others=True, ordered=True)
         yield event

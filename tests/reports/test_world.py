@@ -16,7 +16,7 @@ from conformance.events import Event
 from conformance.verdicts import Judgement
 from reports.pipeline.check import fold_one
 from reports.pipeline.ingest import to_events
-from reports.pipeline.world import Closed, local
+from reports.pipeline.world import Closed, Torn, local
 
 FLAGLESS = "RQ-008"
 PROFILE = profiles.load("documented")
@@ -31,6 +31,11 @@ def captured(events: Iterable[Event]) -> list[Event]:
 
 def certain(judgement: Judgement) -> set[str]:
     return {finding.rule for finding in judgement.findings if finding.certain}
+
+
+def told_whole(events: list[Event]) -> Judgement:
+    """As `trace check --whole` judges it."""
+    return fold_one(events, PROFILE, Closed(Torn.of(events).upto))
 
 
 def unmarked(wire: Any, before: Callable[[Any], None] | None = None) -> list[Event]:
@@ -52,7 +57,7 @@ def unmarked(wire: Any, before: Callable[[Any], None] | None = None) -> list[Eve
 def test_a_doubt_becomes_a_finding(wire: Any) -> None:
     events = unmarked(wire)
     assert FLAGLESS not in certain(fold_one(events, PROFILE))
-    assert certain(fold_one(events, PROFILE, whole=True)) == {FLAGLESS}
+    assert certain(told_whole(events)) == {FLAGLESS}
 
 
 def bound(one: Any) -> None:
@@ -75,7 +80,7 @@ def lost(one: Any) -> None:
 
 @pytest.mark.parametrize("before", [bound, published, dead_lettered, lost])
 def test_what_the_word_does_not_cover_stays_in_doubt(wire: Any, before: Callable[[Any], None]) -> None:
-    assert FLAGLESS not in certain(fold_one(unmarked(wire, before), PROFILE, whole=True))
+    assert FLAGLESS not in certain(told_whole(unmarked(wire, before)))
 
 
 def test_of_messages_that_an_exchange_led_nothing_is_claimed(wire: Any) -> None:
@@ -96,7 +101,7 @@ def test_of_messages_that_an_exchange_led_nothing_is_claimed(wire: Any) -> None:
         one.carries("<", m.BasicDeliver(1, "c", number, False, *place), f"m{number}")
         one.says(">", m.BasicAck(1, number, False))
     one.ends()
-    assert certain(fold_one(captured(one.events), PROFILE, whole=True)) == set()
+    assert certain(told_whole(captured(one.events))) == set()
 
 
 @pytest.mark.parametrize("kind", ["classic", "shared", "quorum"])
@@ -105,12 +110,12 @@ def test_lawful_traffic_of_many_clients_is_accused_of_nothing(kind: str) -> None
     a part of it missing."""
     played = traffic.batches(traffic.History("h", kind, 2_000))
     events = captured(event for batch in played for event in to_events(batch))
-    told, open_ = fold_one(events, PROFILE, whole=True), fold_one(events, PROFILE)
+    told, open_ = told_whole(events), fold_one(events, PROFILE)
     assert certain(told) == certain(open_) == set()
     assert told.exercised["RQ-006"] > open_.exercised["RQ-006"]
     for begin in range(200, len(events), 557):
         rest = list(joined(events, begin))
-        assert certain(fold_one(rest, PROFILE, whole=True)) == set(), begin
+        assert certain(told_whole(rest)) == set(), begin
 
 
 def joined(events: list[Event], begin: int) -> Iterable[Event]:

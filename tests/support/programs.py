@@ -5,6 +5,8 @@ Each declares what it needs under names of its own, and leaves nothing behind.
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from uuid import uuid4
@@ -120,3 +122,42 @@ def automatic(port: int, count: int) -> None:
 
 
 ALL: Sequence[Program] = (with_pika, with_py_amqp, automatic)
+
+
+def handed_around(port: int, count: int) -> None:
+    """A queue that several connections share: returned by one and taken by another, by settlements, by a close, and by
+    a socket that is reset."""
+    parameters = pika.ConnectionParameters("127.0.0.1", port)
+    queue = f"programs-{uuid4()}"
+    keeper, worker, other = (pika.BlockingConnection(parameters) for _ in range(3))
+    publisher, giver, taker = keeper.channel(), worker.channel(), other.channel()
+    publisher.queue_declare(queue)
+    publisher.confirm_delivery()
+    for n in range(count):
+        publisher.basic_publish("", queue, b"m", pika.BasicProperties(message_id=f"{queue}-{n}"))
+    for settle in (giver.basic_nack, giver.basic_reject):
+        method, _, _ = giver.basic_get(queue)
+        settle(method.delivery_tag, requeue=True)
+        giver.basic_qos(prefetch_count=1)
+        method, _, _ = taker.basic_get(queue)
+        taker.basic_ack(method.delivery_tag)
+        taker.basic_qos(prefetch_count=1)
+    giver.basic_get(queue)
+    giver.close()
+    method, _, _ = taker.basic_get(queue)
+    taker.basic_ack(method.delivery_tag)
+    worker.channel().basic_get(queue)
+    _reset(worker)
+    while taker.basic_get(queue, auto_ack=True)[0] is not None:
+        pass
+    publisher.queue_purge(queue)
+    publisher.queue_delete(queue)
+    keeper.close()
+    other.close()
+
+
+def _reset(connection: pika.BlockingConnection) -> None:
+    """Ends it by a TCP reset."""
+    line = connection._impl._transport._sock
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    line.close()
