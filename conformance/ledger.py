@@ -144,7 +144,7 @@ def decode(text: str) -> Entry:
 def _witness(value: Mapping[str, Any]) -> Witness:
     finding = value["finding"]
     return Witness(
-        Finding(**{**finding, "witness": tuple(finding["witness"])}),
+        Finding(**{**finding, "witness": tuple(finding["witness"]), "unless": tuple(finding.get("unless", ()))}),
         tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"], tuple(value["story"]),
         value["untold"], value["absent"],
     )

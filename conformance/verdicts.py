@@ -45,7 +45,8 @@ REASONS: Mapping[str, tuple[str, str]] = {
 class Finding:
     """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.
 
-    `certain=False` makes the verdict inconclusive instead of broken: the text or a race leaves a way out.
+    `certain=False` makes the verdict inconclusive instead of broken: the text or a race leaves a way out. `unless` are
+    rules that would explain it as well: where any of them is certainly broken on the same broker, this is not certain.
     """
 
     rule: str
@@ -55,6 +56,7 @@ class Finding:
     observed: str
     witness: tuple[int, ...] = ()
     certain: bool = True
+    unless: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(slots=True)

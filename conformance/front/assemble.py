@@ -79,6 +79,21 @@ def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
     return [f"{trouble.scene}[{trouble.queue_type}]" for trouble in troubles if trouble.kind == kind]
 
 
+def _weighed(witnesses: Mapping[str, Sequence[Seen]]) -> dict[str, list[Seen]]:
+    """Findings that another broken rule explains as well are not certain."""
+    proven = {
+        rule for rule, seen in witnesses.items()
+        if any(witness.finding.certain and not witness.finding.unless for _, witness in seen)
+    }
+
+    def weigh(witness: Witness) -> Witness:
+        finding = witness.finding
+        doubted = finding.certain and not proven.isdisjoint(finding.unless)
+        return replace(witness, finding=replace(finding, certain=False)) if doubted else witness
+
+    return {rule: [(entry, weigh(witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
+
+
 class _Scope:
     """The ledger, asked rule by rule."""
 
@@ -88,7 +103,7 @@ class _Scope:
         self._frame, self._broker, self._queue_types, self._choices = frame, broker, queue_types, choices
         self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
-        self._witnesses = ledger.witnesses()
+        self._witnesses = _weighed(ledger.witnesses())
         self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
         self._targets = ledger.targets() if frame.complete else None
         self._failed = {

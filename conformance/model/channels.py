@@ -155,6 +155,8 @@ class Channel:
     """Consumers that were cancelled without answer, and may still be there."""
     risk: int = 0
     """The last request that fails the channel if its queue is deleted before; until an answer shows that it did not."""
+    afterlife: bool = False
+    """It was delivered to when both sides had said that it is closed."""
     end: str = ""
     """What ended it: close, connection.close, error, closed or aborted (the socket, by us), fin, reset, heartbeat."""
     requests: dict[tuple[str, str], deque[Request]] = field(default_factory=dict)
@@ -168,8 +170,8 @@ class Channel:
     """Numbers that were refused."""
     accepted: int = 0
     """How many publishes were confirmed."""
-    unheld: bool = True
-    """None of them while a consumer held its message."""
+    met: set[str] = field(default_factory=set)
+    """Where the messages of these were when the confirm came: WAITING, OUT, GONE."""
     counted: bool = False
     """A confirm has shown that the broker numbers publishes as the client does: it named the latest there was, or 1
     before any other."""

@@ -14,7 +14,7 @@ from conformance.events import Event
 from conformance.model import memory, proofs
 from conformance.model.channels import NEVER, Channel
 from conformance.model.facts import Confirmed, Fact, Returned
-from conformance.model.records import OUT, PUBLISHED, WAITING, Publication
+from conformance.model.records import PUBLISHED, WAITING, Publication
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
@@ -65,7 +65,7 @@ def _accept(channel: Channel, publication: Publication, at: int) -> None:
     if channel.forgiven == NEVER:
         return
     for copy in publication.copies:
-        channel.unheld = channel.unheld and copy.place != OUT
+        channel.met.add(copy.place)
         copy.confirmed = at
         copy.queue.accepted += 1
         if copy.place == WAITING and copy.entry == PUBLISHED:

@@ -77,6 +77,7 @@ def late(model: Model, channel: Channel, event: Event) -> Facts:
         yield from _HANDLERS.get(method, _reply)(model, channel, event)
         return
     if method in ("basic.deliver", "basic.get-ok"):
+        channel.afterlife = channel.afterlife or not channel.discarding
         delivering.unseen(model, channel, event)
     request = None
     if method not in ("basic.deliver", "basic.ack", "basic.nack", "basic.return"):

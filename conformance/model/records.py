@@ -167,6 +167,8 @@ class Delivery:
     """When a rollback made it outstanding again."""
     timer: Timer | None = None
     """Its clock, where it may time out."""
+    ignored: int = 0
+    """When the client settled it after a mistake, which has no effect."""
     endangered: Settlement | None = None
     """This settled a stale delivery of an earlier consumer of the same tag, while this one was out."""
 

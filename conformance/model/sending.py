@@ -113,7 +113,8 @@ def _open(connection: Connection, event: Event) -> None:
     channel = Channel(connection, event.channel, event.seq, previous=former)
     if former is not None:
         channel.former_tag = max(former.last_tag, former.former_tag)
-        channel.former_published = former.former_published + former.published
+        counted = former.published + (former.plain if former.former_confirm else 0)
+        channel.former_published = former.former_published + counted
         channel.former_confirm = former.former_confirm or former.confirm
         if former.haunted:
             channel.ghosts = former.ghosts.union(former.consumers)
@@ -174,6 +175,8 @@ def _ignored(model: Model, channel: Channel, event: Event) -> None:
     elif event.method == "channel.close":
         channel.close_sent = event.seq
         requests.request(channel, event)
+    elif event.method in SETTLING:
+        settling.ignored(channel, event)
     else:
         requests.request(channel, event, ignored=True)
 

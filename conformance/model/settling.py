@@ -137,6 +137,16 @@ def apply(settlement: Settlement, channel: Channel) -> None:
     timeouts.settled(settlement)
 
 
+def ignored(channel: Channel, event: Event) -> None:
+    """It comes after a mistake, and has no effect. A broker that carries it out loses what it names."""
+    tag, multiple = event.delivery_tag or 0, bool(event.multiple)
+    for copy in channel.released if "requeue" not in event.flags else ():
+        held = copy.holder
+        named = held is not None and (held.tag == tag or (multiple and (not tag or held.tag < tag)))
+        if held is not None and held.channel is channel and named:
+            held.ignored = held.ignored or event.seq
+
+
 def turned_out(settlement: Settlement) -> None:
     """It might have been refused, and was taken: so what it covers was outstanding, and is no longer.
 

@@ -23,7 +23,7 @@ FEW, SHARE = 10, 10
 EVERY = "CNF-004"
 """The rule that no publish is left without an answer, whatever it is like."""
 SIZES = "empty", "large"
-APART = {*SIZES, "held", "settled"}
+APART = {*SIZES, "held", "consumed", "settled"}
 """Kinds of publishes whose rule is borne out by others as well."""
 NEAR = 64
 """So many unresolved publishes are looked at."""
@@ -59,7 +59,7 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
         notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
         return
     former = channel.former_published
-    if 0 < former < number <= former + channel.published and not channel.accepted:
+    if _goes_on(channel, number):
         notes.find("ERR-007", fact.event, "numbers from 1 on a reopened channel",
                    f"{fact.event.method} {number}, after {former} publishes in former lives of its number",
                    channel.opened)
@@ -72,6 +72,15 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     for rule in ("CNF-006", *(rule for rule, count in guesses if above <= count)):
         notes.find(rule, fact.event, f"numbers up to {channel.published}, the count of complete publishes",
                    f"{fact.event.method} {number}")
+
+
+def _goes_on(channel: Channel, number: int) -> bool:
+    """Does the number go on from the former lives of the channel? Then none of those that they had has come again."""
+    former = channel.former_published
+    own = channel.published + (channel.plain if channel.former_confirm else 0)
+    return 0 < former < number <= former + own and all(
+        low in channel.unconfirmed for low in range(1, min(former, channel.published, NEAR) + 1)
+    )
 
 
 def _again(fact: Confirmed, notes: Notes) -> None:
@@ -265,10 +274,11 @@ def _kinds(publication: Publication, channel: Channel) -> Kinds:
     if publication.pipelined:
         unasked = not channel.selects[0].waits and not channel.accepted
         found["pipelined"] = ("CNF-022", "CNF-001") if unasked else ("CNF-022",)
-    if channel.unheld and any(copy.place == OUT for copy in publication.copies):
+    places = {copy.place for copy in publication.copies} - channel.met
+    if OUT in places:
         found["held"] = ("CNF-018",)
     if _left_first(publication):
-        found["gone"] = ("CNF-017",)
+        found["consumed" if GONE in places else "gone"] = ("CNF-017",)
     if publication.number == channel.published and len(channel.unconfirmed) == 1 and channel.accepted:
         found["last"] = ("CNF-020",)
     if _settled_meanwhile(publication, channel) and not _answered_alike(publication, channel):

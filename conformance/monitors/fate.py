@@ -114,6 +114,8 @@ def of_absent(copy: Copy) -> str:
     settlement, publication, held = copy.settlement, copy.publication, copy.holder
     if held is not None and held.endangered is not None:
         return "TMO-021"
+    if copy.entry == RELEASED and held is not None and held.ignored:
+        return "ERR-006"
     spent = copy.queue.limit is not None and copy.returns >= copy.queue.limit > 0
     if spent and copy.entry == RETURNED_LATE:
         return "TMO-006"

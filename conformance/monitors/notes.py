@@ -99,9 +99,10 @@ class Notes:
 
     def find(
         self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True, at: int = 0,
+        unless: tuple[str, ...] = (),
     ) -> None:
         """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
-        `witness` are further events that show it."""
+        `witness` are further events that show it, `unless` rules that explain it as well if the broker breaks them."""
         if self._fact is not None and self._doubted(rule, finding=True):
             return
         self.judgement.exercised[rule] += 1
@@ -112,7 +113,7 @@ class Notes:
         self._said[counter] = said + 1
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
-            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain)
+            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, unless)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
 

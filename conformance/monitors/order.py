@@ -73,8 +73,9 @@ def _returned(fact: Delivered, notes: Notes) -> None:
             continue
         kin = _kin(waiting, copy)
         if _precedes(fact, waiting, kin, original) and not queue.others(waiting.entered, fact.taker):
-            rules = {"RQ-002", "RQ-001"} if original and kin == "RQ-002" else {"RQ-001" if original else kin}
-            _passed_over(fact, waiting, tuple(sorted(rules)), notes)
+            as_delivered = kin == "RQ-002" and _first_of_batch(waiting, copy)
+            rules = ("RQ-001", *((kin,) if as_delivered else ())) if original else (kin,)
+            _passed_over(fact, waiting, rules, notes)
             return
     if copy.entry != RELEASED:
         _in_its_turn(fact, notes)

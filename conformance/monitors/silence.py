@@ -5,8 +5,9 @@ from __future__ import annotations
 from conformance.model.channels import Channel, Consumer
 from conformance.model.facts import Delivered, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
-from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
+from conformance.model.records import DEAD, PUBLISHED, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.monitors import fate, slots
+from conformance.monitors.auto import of_end
 from conformance.monitors.can import notified_neighbour, tag_of_former
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -113,8 +114,10 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
 
 
 def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
-    """May something else explain it as well: a limit that was changed meanwhile, deliveries of its siblings, or the end
-    of a channel that woke nobody (AUTO-012)?"""
+    """May something else explain it as well: a former life of the channel's number that has not ended, a limit that was
+    changed meanwhile, deliveries of its siblings, or the end of a channel that woke nobody (AUTO-012)?"""
+    if channel.previous is not None and channel.previous.afterlife:
+        return True
     if rule == "QOS-015":
         return slots.filled_by_siblings(channel, consumer)
     if rule in WOKEN and any(copy.entry == RELEASED for copy in consumer.source.waiting()):
@@ -162,20 +165,31 @@ def gone(fact: Missing, notes: Notes) -> None:
         notes.lost(copy)
 
 
-@judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "MODE-003",
-        "MODE-005", "RQ-011", "RQ-014")
+@judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "ERR-006",
+        "MODE-003", "MODE-005", "RQ-011", "RQ-014")
 def lost(fact: Missing, notes: Notes) -> None:
     """Messages that nobody settled, and that are nowhere."""
-    by_rule: dict[tuple[str, bool], list[Copy]] = {}
+    by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
     for copy, rule, certain in fate.of_missing(fact.copies):
-        by_rule.setdefault((rule, certain), []).append(copy)
-    for (rule, certain), copies in by_rule.items():
+        by_rule.setdefault((rule, certain, _also(copy)), []).append(copy)
+    for (rule, certain, unless), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         some = copies[:5]
         notes.find(rule, fact.event, f"{names} in {fact.queue.name}: {_history(some[0])}",
                    "a drain of the queue never brings it", *(copy.published for copy in some),
                    *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder),
-                   certain=certain)
+                   certain=certain, unless=unless)
+
+
+def _also(copy: Copy) -> tuple[str, ...]:
+    """Rules about other things that would explain the loss: of an end that has returned nothing, and of the size of a
+    publish."""
+    held, publication = copy.holder, copy.publication
+    if copy.entry == RELEASED and held is not None and not held.channel.came_back:
+        return of_end(held)
+    if copy.entry == PUBLISHED and publication is not None and publication.frames != 1:
+        return ("CNF-026",)
+    return ()
 
 
 def _history(copy: Copy) -> str:
