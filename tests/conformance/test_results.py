@@ -71,6 +71,19 @@ def test_the_document_follows_the_published_schema() -> None:
     assert ids == [name for name in CATALOGUE if name in ids]
 
 
+def test_what_another_broken_rule_explains_is_not_certain() -> None:
+    """ACK-001 loses a message as AUTO-004 does: it is broken for certain only on a broker that keeps the other."""
+    doubtful = entry("a", witnesses=(Witness(replace(finding("ACK-001"), unless=("AUTO-004",))),))
+    proof = entry("b", witnesses=(Witness(finding("AUTO-004")),))
+    hint = entry("b", witnesses=(Witness(finding("AUTO-004", certain=False)),))
+    circle = entry("b", witnesses=(Witness(replace(finding("AUTO-004"), unless=("ACK-001",))),))
+    assert verdicts(build(ledger(doubtful), FRAME))["ACK-001"] == "broken"
+    assert verdicts(build(ledger(doubtful, hint), FRAME))["ACK-001"] == "broken"
+    assert verdicts(build(ledger(doubtful, circle), FRAME))["ACK-001"] == "broken"
+    both = verdicts(build(ledger(doubtful, proof), FRAME))
+    assert (both["ACK-001"], both["AUTO-004"]) == ("inconclusive", "broken")
+
+
 def test_the_schema_refuses_what_no_run_can_say() -> None:
     document = json.loads(to_json(build(ledger(*FULL), FRAME)))
     document["rules"][0]["verdict"] = "fine"

@@ -662,12 +662,35 @@ def test_most_confirms_come_in_order(play) -> None:
     assert play(refused).broken == [], "a queue that refuses answers at once"
 
 
+def test_a_batch_comes_in_the_order_of_its_deliveries(play) -> None:
+    """RQ-002: m1 had been delivered again after m2, and a nack of both may return them so. RQ-001 says more."""
+    nacked = """
+        @queue q
+        @stock q m1 m2
+        @consume 1 q c1
+        1 < deliver c1 1 m1 q
+        1 < deliver c1 2 m2 q
+        1 > nack 1 requeue
+        1 < deliver c1 3 m1 q redelivered
+        1 > cancel c1
+        1 < cancel-ok c1
+        1 > nack 3 multiple requeue
+        @barrier 1
+        1 > get q
+        1 < get-ok 4 m2 q redelivered
+        1 > get q
+        1 < get-ok 5 m1 q redelivered
+    """
+    assert play(nacked).broken == ["RQ-001"]
+
+
 def test_numbers_that_go_on_after_a_reopen_are_one_fault(play) -> None:
     """ERR-007: GarageMQ goes on counting publishes, too; that broke CNF-006 and CNF-023."""
     begin = "@queue q \n @confirming 1 \n 1 > publish q m1 \n 1 < ack 1 \n @close 1 \n"
     begin += "1 > open \n 1 < open-ok \n 1 > confirm \n 1 < confirm-ok \n 1 > publish q m2 \n"
     assert play(begin + "1 < ack 2").broken == ["ERR-007"]
     assert play(begin + "1 < ack 1").broken == []
+    assert play(begin + "1 > publish q m3 \n 1 < ack 2 \n 1 < ack 3").broken == ["ERR-007"], "2 might have been right"
     assert play(begin + "1 < ack 3").broken == ["CNF-006"]
 
 

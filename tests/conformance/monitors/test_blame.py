@@ -328,6 +328,37 @@ def test_what_follows_from_a_life_that_goes_on_is_no_fault_of_its_own(play) -> N
     assert play(others).broken == ["ERR-007", "ERR-002"], "another channel is judged on"
 
 
+AFTER_A_MISTAKE = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2 m3
+    1 > ack 9
+    1 > {}
+    1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9
+    1 > closed-ok
+    @drain q {}
+    - deadline drain q
+"""
+
+
+def test_what_is_settled_after_a_mistake_is_lost_by_that(play) -> None:
+    """ERR-006: a broker that goes on carrying out settlements returns the rest."""
+    assert play(AFTER_A_MISTAKE.format("ack 1", "m2 m3")).broken == ["ERR-006"]
+    assert play(AFTER_A_MISTAKE.format("ack 2 multiple", "m3")).broken == ["ERR-006"]
+    assert "AUTO-004" in play(AFTER_A_MISTAKE.format("nack 1 requeue", "m2 m3")).broken, "to return it would be no loss"
+    assert play(AFTER_A_MISTAKE.format("ack 1", "m1 m2 m3")).broken == []
+
+
+def test_who_goes_on_delivering_when_all_is_closed_may_do_so_on_the_next_channel(play) -> None:
+    """QOS-002: on GarageMQ the consumer of a failed channel took what the consumer of the next one waited for."""
+    failed = "@queue q \n @consume 1 q c1 \n 1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown tag 9 \n"
+    failed += "1 > closed-ok \n {} \n @open 1 \n @consume 1 q c2 \n @stock q m2 \n - deadline replies \n"
+    failed += "1 > cancel c2 \n 1 < cancel-ok c2 \n @drain q m2"
+    assert play(failed.format("")).broken == ["QOS-002"]
+    served = "@queue q \n @stock q m1" + failed.replace("@queue q", "", 1).format("1 < deliver c1 1 m1 q")
+    assert play(served).broken == []
+
+
 REFUSALS = {
     "RQ-014": "1 > recover requeue \n 1 < kicked 540 60 110 NOT_IMPLEMENTED",
     "ACK-012": f"1 > nack 1 requeue \n 1 > nack 2 requeue \n 1 < closed 406 60 120 {UNKNOWN} 1 \n 1 > closed-ok",
