@@ -107,6 +107,8 @@ class Publication:
     size: int
     body: str
     """What stands for its body."""
+    content: str
+    """The arguments of its event, with its properties."""
     frames: int
     """How many body frames it fills."""
     copies: list[Copy] = field(default_factory=list)

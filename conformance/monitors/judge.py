@@ -16,6 +16,7 @@ from conformance.monitors import (
     auto,
     can,
     cnf,
+    content,
     err,
     mode,
     order,
@@ -35,7 +36,9 @@ from conformance.monitors.table import BY_FACT
 from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
-FAMILIES = (tag, mode, ack, err, rq, order, returns, qos, cnf, routes, auto, can, tx, tmo, stale, silence, unasked)
+FAMILIES = (
+    tag, mode, ack, err, rq, order, returns, content, qos, cnf, routes, auto, can, tx, tmo, stale, silence, unasked,
+)
 """Importing them enters their functions into the table."""
 
 

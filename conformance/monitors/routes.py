@@ -8,6 +8,7 @@ from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, Confirmed, Delivered, Returned
 from conformance.model.records import WAITING, Publication
 from conformance.monitors.ack import closing
+from conformance.monitors.content import address, changed
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -45,12 +46,10 @@ def _form(fact: Returned, publication: Publication, notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0))
     if code != NO_ROUTE:
         notes.find("CNF-009", event, f"basic.return {NO_ROUTE}", f"basic.return {code}", publication.seq)
-    elif (event.exchange or "", event.routing_key or "") != (publication.exchange, publication.routing_key):
-        notes.find("CNF-009", event, f"{publication} with its exchange and routing key",
-                   f"basic.return to {event.exchange!r}, {event.routing_key!r}", publication.seq)
-    elif (event.message, event.body_hash) != (publication.message, publication.body):
-        notes.find("CNF-009", event, f"{publication} with its content", f"basic.return with {event.body_size} octets",
-                   publication.seq)
+    elif event.message != publication.message:
+        notes.find("CNF-009", event, f"the return of {publication}", f"the return of {event.message}", publication.seq)
+    elif change := address(publication, event) or changed(publication, event):
+        notes.find("CNF-009", event, f"{publication} {change[0]}", f"basic.return {change[1]}", publication.seq)
 
 
 @judges(Confirmed, "CNF-008", "CNF-009", "CNF-011", "CNF-012", "CNF-021", "CNF-025")

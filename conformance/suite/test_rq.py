@@ -6,12 +6,18 @@ their return. Nobody loses a message by it, nobody gets one twice, and from its 
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from codec import methods as m
+from codec import values
 from conformance.stage import Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import holding, reopen, restock, stocked
+
+FRAME = 1 << 17
+"""Octets of a frame, where larger ones are allowed too."""
 
 
 def requeue_out_of_order(stage: Stage) -> None:
@@ -240,3 +246,38 @@ def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
             for tag in channel.unacked:
                 getattr(channel, how)(tag)
         stage.quiesce()
+
+
+ODD = {
+    "content_type": "application/octet-stream", "content_encoding": "gzip", "priority": 3, "correlation_id": "c-1",
+    "reply_to": "nowhere", "timestamp": 1_700_000_000, "type": "kind", "app_id": "amqp-conformance",
+    "headers": values.table({"word": "odd", "count": 3, "yes": True, "list": ["a", 1], "inner": {"key": "value"}}),
+}
+"""Properties that a broker takes as they are."""
+
+
+@rule("RQ-016")
+def test_contents_come_as_they_were_published(stage: Stage) -> None:
+    """Bodies around whole frames, of octets that differ, with properties: by get, returned, and to a consumer."""
+    queue = stage.queue()
+    exchange = stage.exchange(queue, kind="direct", key="another key")
+    publisher = stage.channel()
+    room = min(publisher.connection.tuned.frame_max or FRAME, FRAME) - 8
+    sizes = (1, room - 1, room, room + 1, 2 * room + 1)
+    for size in sizes:
+        body = Random(size).randbytes(size)
+        publisher.publish("another key", exchange=exchange, body=body, properties=ODD)
+        stage.barrier(publisher)
+    channel = stage.channel()
+    stage.fetch(channel, queue, len(sizes))
+    for tag in channel.unacked:
+        channel.reject(tag)
+    stage.fetch(channel, queue, len(sizes))
+    channel.close()
+    stage.quiesce()
+    taker = stage.channel()
+    taker.consume(queue)
+    stage.quiesce()
+    for tag in taker.unacked:
+        taker.ack(tag)
+    stage.barrier(taker)

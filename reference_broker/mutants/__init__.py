@@ -14,6 +14,7 @@ from reference_broker.mutants import (
     around,
     cancel,
     confirms,
+    contents,
     ends,
     errors,
     expiry,
@@ -36,7 +37,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, notices, cancel, ends, confirms, routes,
-    transactions, returning, timeouts, expiry,
+    transactions, returning, timeouts, expiry, contents,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

@@ -153,6 +153,8 @@ class Playbook:
         self._now = 0
         self._builders: dict[str, EventBuilder] = {}
         self._seen: set[str] = set()
+        self._led: dict[str, m.BasicPublish] = {}
+        """What an exchange leads to its queues keeps the address that it was published to."""
         self._tags: Counter[int] = Counter()
         self._confirms = itertools.count(1)
         self._fresh = itertools.count(50)
@@ -245,6 +247,10 @@ class Playbook:
             message = words.text(MESSAGE_AT[verb])
             if direction == "<":
                 self._seen.add(message)
+            elif method.exchange:
+                self._led[message] = method
+            if verb in ("deliver", "get-ok") and message in self._led:
+                method.exchange, method.routing_key = self._led[message].exchange, self._led[message].routing_key
             counts = {name: int(count) for name, count in words.pairs.items() if name.endswith("-count")}
             headers = {"headers": values.table(counts)} if counts else {}
             bodies = int(words.pairs.get("bodies", 1))

@@ -215,8 +215,8 @@ def test_a_size_may_be_obeyed(play) -> None:
 
 
 def test_a_size_that_is_accepted_is_obeyed(play) -> None:
-    start = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 0 size=1 \n 1 < qos-ok \n @consume 1 q a \n"
-    first = start + "1 < deliver a 1 m1 q \n"
-    assert play(first + "1 > ack 1 \n 1 < deliver a 2 m2 q bodies=2").broken == [], "nothing is outstanding"
-    assert play(first + "1 < deliver a 2 m2 q").broken == [], "it is no larger"
-    assert play(first + "1 < deliver a 2 m2 q bodies=2").broken == ["QOS-023"]
+    start = "@queue q \n @stock q m1 \n 1 > qos 0 size=1 \n 1 < qos-ok \n @consume 1 q a \n 1 < deliver a 1 m1 q \n"
+    small, large = (f"@open 1 \n 1 > publish q m2 bodies={size} \n" + start for size in (1, 2))
+    assert play(large + "1 > ack 1 \n 1 < deliver a 2 m2 q bodies=2").broken == [], "nothing is outstanding"
+    assert play(small + "1 < deliver a 2 m2 q").broken == [], "it is no larger"
+    assert play(large + "1 < deliver a 2 m2 q bodies=2").broken == ["QOS-023"]

@@ -48,14 +48,18 @@ RIVALS = "@queue q \n @stock q m1 m2 m3 m4 \n @hold 1 q m1 m2 \n @open 2 \n"
 COUNTED = "@queue q quorum \n @stock q m1 \n @hold 1 q m1 \n 1 > nack 1 requeue \n 1 > get q \n"
 LIMITED = "@queue q quorum x-delivery-limit=1 \n @stock q m1 \n @hold 1 q m1 \n"
 WAITING = "@consume 2 q c2 \n 1 > qos 1 \n 1 < qos-ok \n @open 3 \n @consume 3 q c3 \n"
+LONG = "@queue q \n @open 1 \n 1 > publish q m1 own-count=7 bodies=2 \n 1 > get q \n"
 SOUND |= {
     "RQ-005": RIVALS + "1 > nack 1 requeue \n @stock q m5 \n @hold 1 q m1 \n @hold 2 q m3",
     "RQ-012": COUNTED + "1 < get-ok 2 m1 q redelivered x-acquired-count=1",
     "RQ-013": LIMITED + "1 > reject 1 requeue \n @hold 1 q m1 \n 1 > reject 2 requeue \n 1 > get q \n 1 < get-empty",
     "RQ-015": "@queue q \n @stock q m1 \n @hold 1 q m1 \n" + WAITING + "1 > nack 1 requeue \n"
               "3 < deliver c3 1 m1 q redelivered",
+    "RQ-016": LONG + "1 < get-ok 1 m1 q own-count=7 bodies=2 \n 1 > nack 1 requeue \n 1 > get q \n"
+              "1 < get-ok 2 m1 q redelivered own-count=7 x-delivery-count=1 bodies=2",
 }
 BROKEN |= {
+    "RQ-016": LONG + "1 < get-ok 1 m1 q own-count=7 bodies=3",
     "RQ-005": RIVALS + "@hold 2 q m3 \n @consume 3 q c3 \n 3 < deliver c3 1 m4 q \n 1 > nack 2 requeue \n"
               "1 > get q \n 1 < get-empty \n 2 > nack 1 requeue \n 3 < deliver c3 2 m3 q redelivered",
     "RQ-012": COUNTED + "1 < get-ok 2 m1 q redelivered x-acquired-count=2",
@@ -145,3 +149,19 @@ def test_an_ack_may_make_room_before_an_earlier_return_arrives(play) -> None:
     fresh = "@stock q m4 \n 1 < deliver c1 4 m4 q"
     assert play(mixed.format("ack") + fresh).broken == [], "room by the later ack"
     assert "RQ-004" in play(mixed.format("reject") + fresh).rest().broken
+
+
+@pytest.mark.parametrize("came", [
+    "m1 r own-count=7 bodies=2", "m1 q own-count=8 bodies=2", "m1 q bodies=2", "m1 q own-count=7",
+    "m1 q own-count=7 other-count=1 bodies=2",
+])
+def test_whatever_differs_from_what_was_published_is_found(play, came: str) -> None:
+    """RQ-016: key, headers, and body; but a header of the broker's own is none of the publisher's."""
+    assert play(LONG + f"1 < get-ok 1 {came}").broken == ["RQ-016"]
+    assert play(LONG + "1 < get-ok 1 m1 q own-count=7 x-count=1 bodies=2").broken == []
+
+
+def test_of_two_messages_with_one_id_nothing_is_claimed(play) -> None:
+    """RQ-016: which of them came, nobody can tell."""
+    twice = LONG.replace("1 > get q", "1 > publish q m1 own-count=8 \n 1 > get q")
+    assert play(twice + "1 < get-ok 1 m1 q own-count=8").broken == []

@@ -1,0 +1,50 @@
+"""Wrong contents: what comes out is not what was put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import Mutant, changes
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+
+MUTANTS: list[Mutant] = []
+BLOCK = 4096
+
+
+def showing(parts: Parts, wrong: Callable[[Queue, Message], Message], *, first: bool = False) -> None:
+    """What was delivered before is shown otherwise, and on its `first` delivery too."""
+
+    def shown(self: Queue, entry: Entry) -> Message:
+        message = Queue.shown(self, entry)
+        return wrong(self, message) if entry.redelivered or first else message
+
+    parts.override("queue", shown=shown)
+
+
+@changes(MUTANTS, "contents.first-block-again", "every block of a long body is its first one", "RQ-016")
+def _(parts: Parts) -> None:
+    def repeated(_: Queue, message: Message) -> Message:
+        body = (message.body[:BLOCK] * (len(message.body) // BLOCK + 1))[: len(message.body)]
+        return Message(message.exchange, message.routing_key, message.header, body)
+
+    showing(parts, repeated, first=True)
+
+
+@changes(MUTANTS, "contents.headers-lost", "a returned message has lost its headers", "RQ-016")
+def _(parts: Parts) -> None:
+    showing(parts, lambda _, message: message.copy(message.exchange, message.routing_key, headers=None))
+
+
+@changes(MUTANTS, "contents.priority-lost", "a returned message has lost its priority", "RQ-016")
+def _(parts: Parts) -> None:
+    showing(parts, lambda _, message: message.copy(message.exchange, message.routing_key, priority=None))
+
+
+@changes(MUTANTS, "contents.queue-for-key", "a returned message comes with the name of its queue for a key", "RQ-016")
+def _(parts: Parts) -> None:
+    def readdressed(queue: Queue, message: Message) -> Message:
+        return Message(message.exchange, queue.name, message.header, message.body)
+
+    showing(parts, readdressed)

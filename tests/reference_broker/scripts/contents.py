@@ -1,0 +1,14 @@
+"""Contents: a long body, and properties of a message that is returned and got again."""
+
+import codec
+from codec import methods as m
+
+
+def long_and_wordy(client):
+    properties = {"delivery_mode": 1, "priority": 3, "headers": [("kind", "S", b"odd")]}
+    body = b"".join(b"%04d" % number for number in range(2560))
+    client.send(m.QueueBind(1, 0, "q", "amq.direct", "key"))
+    client.send(codec.content(m.BasicPublish(1, 0, "amq.direct", "key"), body, **properties))
+    client.get()
+    client.send(m.BasicNack(1, 1, False, True))
+    client.get()
