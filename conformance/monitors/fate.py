@@ -185,6 +185,12 @@ def lost_by_end(copy: Copy) -> bool:
     )
 
 
+def by_size(copy: Copy) -> tuple[str, ...]:
+    """The rule that would explain the loss of a message that no queue has shown yet, by the size of its publish."""
+    publication = copy.publication
+    return ("CNF-026",) if copy.entry == PUBLISHED and publication is not None and publication.frames != 1 else ()
+
+
 def of_released(copy: Copy) -> tuple[str, ...]:
     """The rules by which a message that was never settled goes back when its channel ends; the likeliest first."""
     held = copy.holder

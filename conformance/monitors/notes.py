@@ -23,6 +23,8 @@ UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
 """So many messages are remembered that may be lost, or may show that something else is wrong."""
+HARMLESS = frozenset({"RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "CAN-001", "CAN-004", "CNF-015"})
+"""Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256
 """So many channels are remembered that have not answered since something was expected of them."""
 
@@ -31,7 +33,7 @@ class Notes:
     """What has been found and counted so far."""
 
     __slots__ = (
-        "_exercised", "_expected", "_fact", "_model", "_said", "_shown", "_suspicions", "accused", "fresh",
+        "_exercised", "_expected", "_fact", "_first", "_model", "_said", "_shown", "_suspicions", "accused", "fresh",
         "judgement", "profile",
     )
 
@@ -43,6 +45,7 @@ class Notes:
         self.accused: list[str] = []
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
+        self._first: dict[str, int] = {}
         self._said: dict[str, int] = {}
         self._shown: dict[str, dict[str, int]] = {}
         self._suspicions: dict[Copy, list[Suspicion]] = {}
@@ -108,6 +111,7 @@ class Notes:
         self.judgement.exercised[rule] += 1
         if certain:
             self.accused.append(rule)
+            unless = (*unless, *self._earlier(rule, at or event.seq))
         counter = rule if certain else rule + UNSURE
         said = self._said.get(counter, 0)
         self._said[counter] = said + 1
@@ -116,6 +120,12 @@ class Notes:
             finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, unless)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def _earlier(self, rule: str, seq: int) -> tuple[str, ...]:
+        """Rules that this history has certainly broken before. What it shows later may follow from that."""
+        if rule not in HARMLESS:
+            self._first.setdefault(rule, seq)
+        return tuple(other for other, first in self._first.items() if first < seq and other != rule)
 
     def suspect(
         self, copy: Copy, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,

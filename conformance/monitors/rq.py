@@ -71,7 +71,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.taker):
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
-                       copy.published, copy.entered, fact.since)
+                       copy.published, copy.entered, fact.since, unless=fate.by_size(copy))
             return
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model.channels import Channel, Consumer
 from conformance.model.facts import Delivered, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
-from conformance.model.records import DEAD, PUBLISHED, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
+from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.monitors import fate, slots
 from conformance.monitors.auto import of_end
 from conformance.monitors.can import notified_neighbour, tag_of_former
@@ -184,12 +184,10 @@ def lost(fact: Missing, notes: Notes) -> None:
 def _also(copy: Copy) -> tuple[str, ...]:
     """Rules about other things that would explain the loss: of an end that has returned nothing, and of the size of a
     publish."""
-    held, publication = copy.holder, copy.publication
+    held = copy.holder
     if copy.entry == RELEASED and held is not None and not held.channel.came_back:
         return of_end(held)
-    if copy.entry == PUBLISHED and publication is not None and publication.frames != 1:
-        return ("CNF-026",)
-    return ()
+    return fate.by_size(copy)
 
 
 def _history(copy: Copy) -> str:

@@ -359,6 +359,16 @@ def test_who_goes_on_delivering_when_all_is_closed_may_do_so_on_the_next_channel
     assert play(served).broken == []
 
 
+def test_what_comes_after_a_broken_rule_may_follow_from_it(play) -> None:
+    """TAG-003, RQ-001: who has taken one wrong decision stands elsewhere. A flag that is wrong changes nothing."""
+    tags = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 \n 1 > get q \n 1 < get-ok 1 m2 q \n"
+    behind = play(tags + "1 > qos 0 size=1 \n 1 < qos-ok \n @open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
+    assert {one.rule: one.unless for one in behind.judge.judgement.findings}["ERR-002"] == ("TAG-003",)
+    flagged = play("@queue q \n @stock q m1 \n 1 > open \n 1 < open-ok \n 1 > get q \n 1 < get-ok 1 m1 q redelivered \n"
+                   "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
+    assert {one.rule: one.unless for one in flagged.judge.judgement.findings} == {"RQ-009": (), "ERR-002": ()}
+
+
 REFUSALS = {
     "RQ-014": "1 > recover requeue \n 1 < kicked 540 60 110 NOT_IMPLEMENTED",
     "ACK-012": f"1 > nack 1 requeue \n 1 > nack 2 requeue \n 1 < closed 406 60 120 {UNKNOWN} 1 \n 1 > closed-ok",
