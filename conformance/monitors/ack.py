@@ -31,15 +31,12 @@ def accepted(fact: Accepted, notes: Notes) -> None:
 
 
 def _borne_out(settlement: Settlement) -> list[str]:
-    """The rules that speak for a settlement which has just been accepted."""
+    """The rules that speak for a settlement which has just been accepted. Of those that say how far it reaches that
+    shows nothing."""
     rules = []
     ack = settlement.method == "basic.ack"
     if settlement.everything and not settlement.outstanding:
         rules.append("ACK-007" if ack else "ACK-008")
-    elif settlement.everything:
-        rules.append("ACK-006" if ack else "ACK-011")
-    elif settlement.multiple and settlement.gap:
-        rules.append("ACK-005" if ack else "ACK-011")
     elif settlement.early:
         rules.append("ACK-013")
     if settlement.racing:

@@ -132,7 +132,7 @@ def of_absent(copy: Copy) -> str:
 
 _OF_REACH = frozenset({"ACK-001", "ACK-002", "ACK-011", "ACK-019", "ERR-005"})
 """Rules by which a settlement may take no more than it reaches."""
-_BESIDE_ENDS = frozenset({"MODE-003", "RQ-013", "TX-002"})
+_BESIDE_ENDS = frozenset({"RQ-013", "TX-002"})
 """Rules by which what a channel holds is seen by its return alone, whatever was settled on the channel."""
 ENDED = "RQ-011"
 """The rule where nothing that was done on a channel explains what became of a message, but its end."""
@@ -143,6 +143,7 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
 
     What was held when its channel ended may have been lost by what was done on the channel before, or by the end. It
     was the end where that has returned nothing, and another message of the channel is missing that only it explains.
+    That a consumer's mode is not its own is seen when it is settled, or comes back: one that is lost is lost.
     """
     empty = {id(copy.holder.channel) for copy in copies if copy.holder is not None and lost_by_end(copy)}
     for copy in copies:
@@ -151,6 +152,9 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
             yield copy, ENDED, True
             if rule == "ERR-005":
                 yield copy, rule, False
+        elif rule == "MODE-003":
+            yield copy, ENDED, True
+            yield copy, rule, False
         else:
             yield copy, rule, not _end_explains(copy, rule)
 

@@ -172,7 +172,7 @@ def test_a_multiple_needs_an_outstanding_tag(stage: Stage) -> None:
 @rule("ACK-011")
 @pytest.mark.parametrize("requeue", [True, False], ids=["requeue", "discard"])
 def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> None:
-    """Up to a tag over a gap, and all by tag 0: another channel looks what is there. Then a tag that is spent."""
+    """Up to a tag over a gap, and all by tag 0: another channel looks what is there, then this one. A spent tag."""
     for tag, count in ((4, 3), (0, 5)):
         channel, queue = holding(stage, 6)
         channel.ack(2)
@@ -181,6 +181,8 @@ def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> 
         looking = stage.channel()
         stage.fetch(looking, queue, count if requeue else 0)
         looking.get(queue)
+        stage.quiesce()
+        channel.get(queue)
         stage.quiesce()
     channel, _ = holding(stage, 3)
     channel.ack(2)

@@ -39,8 +39,8 @@ SOUND = {
                "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q \n @drain r",
     "ACK-004": U4 + "@stock q m5 \n @hold 2 q m5 \n 2 > ack 0 multiple \n @barrier 2 \n @close 1 \n"
                     "@drain q m1 m2 m3 m4",
-    "ACK-005": U4 + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n 1 > ack 4 \n @barrier 1",
-    "ACK-006": U4 + "1 > ack 0 multiple \n @barrier 1 \n @drain q",
+    "ACK-005": U4 + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m4",
+    "ACK-006": U4 + "1 > ack 0 multiple \n @barrier 1 \n @close 1 \n @drain q",
     "ACK-007": "@open 1 \n 1 > ack 0 multiple \n @barrier 1",
     "ACK-008": "@open 1 \n 1 > nack 0 multiple requeue \n @barrier 1",
     "ACK-009": U4 + f"1 > nack 0 requeue \n 1 < closed 406 60 120 {TEXT} 0",
