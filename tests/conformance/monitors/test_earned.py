@@ -34,7 +34,7 @@ UNEARNED = [
     ("MODE-002", "returns automatic deliveries with the channel", "@open 1 \n" + AUTOMATIC + "@drain q"),
     ("MODE-004", "forgets with the channel what was acknowledged", TWO + "1 > ack 2 multiple \n @barrier 1 \n"
      "@drain q"),
-    ("MODE-005", "returns whatever is rejected", TWO + "1 > nack 2 multiple \n @barrier 1 \n @close 1 \n @drain q"),
+    ("MODE-005", "returns whatever is rejected", TWO + "1 > nack 1 \n 1 > nack 2 \n @barrier 1 \n @close 1 \n @drain q"),
     ("ACK-003", "leaves out what came by get", "@queue q \n @queue r \n @stock q m1 \n @stock r m2 \n"
      "@consume 1 q c1 \n"
      "1 < deliver c1 1 m1 q \n @consume 1 r c2 \n 1 < deliver c2 2 m2 r \n 1 > ack 2 multiple \n @barrier 1 \n"
@@ -54,7 +54,8 @@ UNEARNED = [
     ("ERR-007", "keeps the limit of a reopened channel", "@open 1 \n 1 > qos 1 \n 1 < qos-ok \n @close 1 \n @open 1"),
     ("AUTO-006", "makes at once final what is to be committed",
      SELECTED + "1 > commit \n 1 < commit-ok \n @close 1 \n @drain q"),
-    ("AUTO-007", "returns automatic deliveries with the channel", "@open 1 \n" + AUTOMATIC + "@drain q"),
+    ("AUTO-007", "returns what consumers got",
+     "@queue q \n @stock q m1 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n @close 1 \n @drain q"),
     ("AUTO-008", "returns with a cancel what was delivered",
      CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n @close 1 \n @drain q m1 m2"),
     ("AUTO-011", "returns nothing with a channel, all with a connection",
