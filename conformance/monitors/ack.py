@@ -10,6 +10,8 @@ from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+UP_TO, ALL, REFUSED = "reaches up to its tag", "reaches all by tag 0", "has no unknown tag"
+OF_MULTIPLE = UP_TO, ALL, REFUSED
 SINGLES = "basic.nack returns", "basic.nack removes", "basic.reject returns", "basic.reject removes"
 ACKS, OTHERS = "basic.ack", "basic.nack or basic.reject"
 
@@ -134,9 +136,14 @@ def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
         if not settlement.multiple:
             single_took_effect(settlement, notes)
         elif copy.holder is not None and copy.holder.tag != settlement.tag:
-            notes.exercise("ACK-011")
+            nacked_as_acked(settlement, notes)
     elif copy.entry == DEAD and settlement is not None and settlement.method == "basic.reject":
         notes.exercise("MODE-005")
+
+
+def nacked_as_acked(settlement: Settlement, notes: Notes) -> None:
+    """A multiple nack has reached a delivery that it does not name."""
+    notes.show("ACK-011", ALL if settlement.everything else UP_TO, OF_MULTIPLE)
 
 
 def single_took_effect(settlement: Settlement, notes: Notes) -> None:

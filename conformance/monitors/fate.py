@@ -227,8 +227,8 @@ def left_alone(copy: Copy) -> tuple[str, ...]:
     elsewhere = by_other_channel(held, requeue=False)
     if elsewhere is not None and (elsewhere.tag == 0 or elsewhere.tag >= held.tag):
         rules.append("ACK-004")
-    if multiple is not None and multiple.seq > held.seq and not multiple.requeue:
-        rules.append("ACK-002" if multiple.method == "basic.ack" else "ACK-011")
+    if multiple is not None and multiple.seq > held.seq and multiple.method == "basic.ack":
+        rules.append("ACK-002")
     if len(channel.modes) > 1:
         rules.append("MODE-003")
     return tuple(rules)

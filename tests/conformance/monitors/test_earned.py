@@ -32,9 +32,10 @@ UNEARNED = [
     ("TAG-008", "goes on knowing the old tag", "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > nack 1 requeue \n"
      "@hold 1 q m1 \n @close 1 \n @drain q m1"),
     ("MODE-002", "returns automatic deliveries with the channel", "@open 1 \n" + AUTOMATIC + "@drain q"),
-    ("MODE-004", "forgets with the channel what was acknowledged",
+    ("MODE-004", "forgets with its channel what was acked",
      TWO + "1 > ack 1 \n 1 > ack 2 \n @barrier 1 \n @drain q"),
-    ("MODE-005", "returns whatever is rejected", TWO + "1 > nack 1 \n 1 > nack 2 \n @barrier 1 \n @close 1 \n @drain q"),
+    ("MODE-005", "returns whatever is rejected",
+     TWO + "1 > nack 1 \n 1 > nack 2 \n @barrier 1 \n @close 1 \n @drain q"),
     ("ACK-003", "leaves out what came by get", "@queue q \n @queue r \n @stock q m1 \n @stock r m2 \n"
      "@consume 1 q c1 \n"
      "1 < deliver c1 1 m1 q \n @consume 1 r c2 \n 1 < deliver c2 2 m2 r \n 1 > ack 2 multiple \n @barrier 1 \n"

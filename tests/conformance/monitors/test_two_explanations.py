@@ -206,6 +206,22 @@ CROSSED = """
 """
 
 
+def test_what_may_have_been_refused_is_not_counted_as_nacked(play: Play) -> None:
+    """RQ-012: nor is it the nack that has returned it then, which counts in another way."""
+    history = """
+        @queue q quorum
+        @stock q m1 m2 m3
+        @hold 1 q m1 m2 m3
+        @open 2
+        {}
+        1 > nack 3 multiple requeue
+        2 > get q
+        2 < get-ok 1 m1 q redelivered x-acquired-count=1 x-delivery-count=1
+    """
+    assert play(history.format("1 > ack 2")).broken == []
+    assert play(history.format("")).broken == ["RQ-012"]
+
+
 def test_what_may_have_been_refused_is_not_lost_by_the_close(play: Play) -> None:
     """ACK-018: who refuses to pass over a gap returns the deliveries with the channel, before that is read."""
     assert "ACK-018" not in play(CROSSED.format("")).broken
