@@ -225,6 +225,8 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -
     stage.quiesce()
     channel.send(method(channel.number, True))
     stage.barrier(channel)
+    for tag in channel.unacked:
+        channel.ack(tag)
     stage.fetch(channel, got)
     channel.ack(1)
     reopen(stage, channel)
