@@ -240,15 +240,16 @@ def test_tag_0_and_deliveries_under_way(stage: Stage) -> None:
 
 @rule("ACK-015")
 def test_settling_is_silent(stage: Stage) -> None:
-    """ack, nack and reject that succeed, each before a barrier."""
-    channel, _ = holding(stage, 6)
-    channel.ack(1)
-    stage.barrier(channel)
-    channel.nack(2, requeue=False)
-    stage.barrier(channel)
-    channel.reject(3, requeue=False)
-    stage.barrier(channel)
-    channel.ack(6, multiple=True)
+    """ack, nack and reject that succeed, each before a barrier; and an ack of several."""
+    channel, _ = holding(stage, 9)
+    for tag in (1, 4):
+        channel.ack(tag)
+        stage.barrier(channel)
+        channel.nack(tag + 1, requeue=False)
+        stage.barrier(channel)
+        channel.reject(tag + 2, requeue=False)
+        stage.barrier(channel)
+    channel.ack(9, multiple=True)
     stage.barrier(channel)
 
 
