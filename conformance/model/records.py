@@ -249,6 +249,8 @@ class Request:
     rule: str = ""
     """The rule by which it must be answered, where its method alone does not tell."""
     change: Change | None = None
+    again: bool = False
+    """A basic.qos with the count that is set already."""
     committed: list[Publication] = field(default_factory=list)
     """What a tx.commit publishes."""
 

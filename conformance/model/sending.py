@@ -261,8 +261,11 @@ def _qos(model: Model, channel: Channel, event: Event) -> None:
         channel.octets, channel.octets_at = size, event.seq
     if size:
         requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
+    again = windows.is_set(channel, event)
     windows.set_limit(model, channel, event)
-    _request(model, channel, event)
+    request = requests.request(channel, event)
+    if request is not None:
+        request.again = again
 
 
 def _recover(model: Model, channel: Channel, event: Event) -> None:

@@ -116,6 +116,12 @@ def set_limit(model: Model, channel: Channel, event: Event) -> None:
             channel.shared.cleared = event.seq
 
 
+def is_set(channel: Channel, event: Event) -> bool:
+    """Does this basic.qos ask for the count that such a one has set already?"""
+    count = int(event.args.get("prefetch_count", 0))
+    return count == (channel.shared.count if "global" in event.flags else channel.prefetch)
+
+
 def _share(channel: Channel, count: int, seq: int, *, forgotten: bool) -> None:
     shared = channel.shared
     former = 0 if forgotten else shared.count

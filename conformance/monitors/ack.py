@@ -10,6 +10,8 @@ from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+UP_TO, ALL, REFUSED = "reaches up to its tag", "reaches all by tag 0", "has no unknown tag"
+OF_MULTIPLE = UP_TO, ALL, REFUSED
 SINGLES = "basic.nack returns", "basic.nack removes", "basic.reject returns", "basic.reject removes"
 ACKS, OTHERS = "basic.ack", "basic.nack or basic.reject"
 
@@ -31,15 +33,12 @@ def accepted(fact: Accepted, notes: Notes) -> None:
 
 
 def _borne_out(settlement: Settlement) -> list[str]:
-    """The rules that speak for a settlement which has just been accepted."""
+    """The rules that speak for a settlement which has just been accepted. Of those that say how far it reaches that
+    shows nothing."""
     rules = []
     ack = settlement.method == "basic.ack"
     if settlement.everything and not settlement.outstanding:
         rules.append("ACK-007" if ack else "ACK-008")
-    elif settlement.everything:
-        rules.append("ACK-006" if ack else "ACK-011")
-    elif settlement.multiple and settlement.gap:
-        rules.append("ACK-005" if ack else "ACK-011")
     elif settlement.early:
         rules.append("ACK-013")
     if settlement.racing:
@@ -136,9 +135,14 @@ def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
         if not settlement.multiple:
             single_took_effect(settlement, notes)
         elif copy.holder is not None and copy.holder.tag != settlement.tag:
-            notes.exercise("ACK-011")
+            nacked_as_acked(settlement, notes)
     elif copy.entry == DEAD and settlement is not None and settlement.method == "basic.reject":
         notes.exercise("MODE-005")
+
+
+def nacked_as_acked(settlement: Settlement, notes: Notes) -> None:
+    """A multiple nack has reached a delivery that it does not name."""
+    notes.show("ACK-011", ALL if settlement.everything else UP_TO, OF_MULTIPLE)
 
 
 def single_took_effect(settlement: Settlement, notes: Notes) -> None:

@@ -20,7 +20,7 @@ from conformance.model.facts import (
 from conformance.model.records import HardDoom, Settlement
 from conformance.model.settling import SIGNED_LIMIT
 from conformance.monitors import fate
-from conformance.monitors.ack import closing
+from conformance.monitors.ack import OF_MULTIPLE, REFUSED, closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.rq import OF_RECOVER, SPENT
 from conformance.monitors.table import judges
@@ -34,6 +34,8 @@ names 406 and the channel, of a second settlement."""
 
 USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
 OF_REOPENING = USABLE, UNLIMITED
+REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER), "ACK-011": (REFUSED, OF_MULTIPLE)}
+"""Rules that ask for a refusal among other things."""
 
 
 @judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "MODE-006",
@@ -42,8 +44,8 @@ def refused(fact: Refused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
     doom, event = fact.doom, fact.event
     settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
-    if doom.rule == "RQ-014":
-        notes.show(doom.rule, SPENT, OF_RECOVER)
+    if doom.rule in REFUSED_TOO:
+        notes.show(doom.rule, *REFUSED_TOO[doom.rule])
     else:
         notes.exercise(doom.rule)
     if code != PRECONDITION_FAILED:

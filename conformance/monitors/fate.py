@@ -137,7 +137,7 @@ def of_absent(copy: Copy) -> str:
 
 _OF_REACH = frozenset({"ACK-001", "ACK-002", "ACK-011", "ACK-019", "ERR-005"})
 """Rules by which a settlement may take no more than it reaches."""
-_BESIDE_ENDS = frozenset({"MODE-003", "RQ-013", "TX-002"})
+_BESIDE_ENDS = frozenset({"RQ-013", "TX-002"})
 """Rules by which what a channel holds is seen by its return alone, whatever was settled on the channel."""
 ENDED = "RQ-011"
 """The rule where nothing that was done on a channel explains what became of a message, but its end."""
@@ -149,6 +149,7 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
     What was held when its channel ended may have been lost by what was done on the channel before, or by the end. It
     was the end where that has returned nothing, and another message of the channel is missing that only it explains.
     Then the rule about such an end is broken (AUTO), and whether messages are lost in any other way is not known.
+    That a consumer's mode is not its own is seen when it is settled, or comes back: one that is lost is lost.
     """
     empty = {id(copy.holder.channel) for copy in copies if copy.holder is not None and lost_by_end(copy)}
     for copy in copies:
@@ -157,6 +158,9 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
             yield copy, ENDED, by_namesake(copy.holder)
             if rule == "ERR-005":
                 yield copy, rule, False
+        elif rule == "MODE-003":
+            yield copy, ENDED, True
+            yield copy, rule, False
         else:
             yield copy, rule, not _end_explains(copy, rule)
 
@@ -235,8 +239,8 @@ def left_alone(copy: Copy) -> tuple[str, ...]:
     elsewhere = by_other_channel(held, requeue=False)
     if elsewhere is not None and (elsewhere.tag == 0 or elsewhere.tag >= held.tag):
         rules.append("ACK-004")
-    if multiple is not None and multiple.seq > held.seq and not multiple.requeue:
-        rules.append("ACK-002" if multiple.method == "basic.ack" else "ACK-011")
+    if multiple is not None and multiple.seq > held.seq and multiple.method == "basic.ack":
+        rules.append("ACK-002")
     if len(channel.modes) > 1:
         rules.append("MODE-003")
     return tuple(rules)

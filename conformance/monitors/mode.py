@@ -10,7 +10,7 @@ from __future__ import annotations
 from conformance.model.facts import Accepted, Delivered, FoundEmpty
 from conformance.model.records import GONE, OUT, VOID, Delivery
 from conformance.monitors import fate
-from conformance.monitors.ack import single_took_effect
+from conformance.monitors.ack import nacked_as_acked, single_took_effect
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -82,6 +82,9 @@ def _stayed_away(delivery: Delivery, notes: Notes) -> None:
             notes.show(rule, BY_GET if delivery.consumer is None else BY_CONSUMER, (BY_GET, BY_CONSUMER))
         elif rule == "ACK-012" and settlement is not None:
             single_took_effect(settlement, notes)
+        elif rule == "ACK-011" and settlement is not None:
+            if delivery.tag != settlement.tag:
+                nacked_as_acked(settlement, notes)
         elif rule != "MODE-005" or (settlement is not None and settlement.method == "basic.reject"):
             notes.exercise(rule)
 

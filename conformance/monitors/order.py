@@ -5,8 +5,9 @@ and only between messages of which the history proves who was first in the queue
 
 That a message comes out in its turn says something only if another one was there that a wrong broker would have sent
 first. Which one depends on what is wrong: who puts returned messages at the tail sends those first that were ready
-before, who puts them at the head those that came back later, and who keeps them in the order of their return those
-that came back earlier. So a rule about the place of returned messages is exercised when all of these have waited.
+before, who puts them at the head those that came back later, who keeps them in the order of their return those that
+came back earlier, and who turns a batch round the rest of it. So a rule about the place of returned messages is
+exercised when all of these have waited.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ WINDOW = 32
 """So many messages that stand in front of a delivered one are looked at."""
 READY, EARLIER, LATER, BATCH = "ready before", "returned earlier", "returned later", "returned with it"
 """What else has waited when a returned message came out in its turn."""
-TO_ITS_PLACE = READY, EARLIER, LATER
+TO_ITS_PLACE = READY, EARLIER, LATER, BATCH
 IN_ORDER_OF_RETURN = READY, LATER
 
 

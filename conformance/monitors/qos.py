@@ -34,6 +34,8 @@ SIZED = (60, 10)
 ALL = 0
 """Stands for all consumers of a channel."""
 
+SAME, OTHER = "the count that is set", "another count"
+
 
 @judges(Delivered, "QOS-001", "QOS-003", "QOS-004", "QOS-007", "QOS-009", "QOS-010", "QOS-012", "QOS-013", "QOS-015",
         "QOS-018", "QOS-021", "QOS-026")
@@ -207,7 +209,7 @@ def qos_answered(fact: Answered, notes: Notes) -> None:
     if fact.request.method != "basic.qos":
         return
     if not _about_size(doom):
-        notes.exercise("QOS-024")
+        notes.show("QOS-024", SAME if fact.request.again else OTHER, (SAME, OTHER))
     elif doom is not None and doom.seq == fact.request.seq:
         notes.report("QOS-023", "qos-ok")
 

@@ -71,7 +71,7 @@ def counters(fact: Delivered, notes: Notes) -> None:
     copy, queue = fact.copy, fact.queue
     if queue.kind != "quorum" or copy.place != WAITING or copy.shaky or copy.ambiguous:
         return
-    if copy.miscounted or copy.unproven_return() or queue.unseen(copy):
+    if copy.miscounted or copy.unproven_return() or queue.unseen(copy) or _refusable(copy):
         return
     if copy.holder is not None and fate.by_other_channel(copy.holder) is not None:
         return
@@ -86,6 +86,12 @@ def counters(fact: Delivered, notes: Notes) -> None:
     if told and any(told.get(name, 0) != count for name, count in wanted.items()):
         notes.find("RQ-012", fact.event, f"headers that say {_words(wanted)} of {copy.id}", f"they say {_words(told)}",
                    copy.published, copy.entered)
+
+
+def _refusable(copy: Copy) -> bool:
+    """May the broker have refused what was to return it, over a gap, so that the end of the channel has?"""
+    settlement = copy.settlement
+    return settlement is not None and settlement.gap and not settlement.accepted
 
 
 def _told(fact: Delivered) -> dict[str, int]:

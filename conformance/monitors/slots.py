@@ -259,6 +259,12 @@ def borne_out_together(channel: Channel) -> list[str]:
     return rules
 
 
+def _out_of_turn(settlement: Settlement, channel: Channel) -> bool:
+    """Does a consumer still hold older deliveries than one of its own that was settled?"""
+    (settled,) = settlement.covered
+    return any(one.consumer is settled.consumer and one.tag < settled.tag for one in windows.held_by(channel))
+
+
 def _of_refill(channel: Channel, window: Window) -> list[str]:
     """That the oldest delivery frees its slot is true of a broker as well where no other one does."""
     freed = window.freed
@@ -266,5 +272,5 @@ def _of_refill(channel: Channel, window: Window) -> list[str]:
         return []
     mixed = len(window.ways) >= MIXED or any(one.orphan for one in freed.settlement.covered)
     rule = of_settlement(freed.settlement, channel)
-    named = [] if rule == "QOS-010" and not freed.settlement.early else [rule]
+    named = [] if rule == "QOS-010" and not _out_of_turn(freed.settlement, channel) else [rule]
     return [*named, *(["QOS-019"] if mixed else [])]

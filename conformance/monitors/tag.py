@@ -31,8 +31,8 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
 
 @judges(Numbered, "TAG-002", "TAG-003", "TAG-004", "TAG-005")
 def rising_tags(fact: Numbered, notes: Notes) -> None:
-    """Never 0; always higher than all before, over consumers and gets alike; without gaps, also after deliveries that
-    need no acknowledgement."""
+    """Never 0; always higher than all before, over consumers and gets alike; without gaps, which is seen where one may
+    be expected: after what a consumer got that does not acknowledge."""
     tag, last = fact.tag, fact.channel.last_tag
     if tag == 0:
         notes.find("TAG-002", fact.event, "delivery tags from 1", f"{fact.event.method} with tag 0")
@@ -50,7 +50,8 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
         return
     notes.exercise("TAG-003", *mixed)
     if tag == last + 1:
-        if True in fact.channel.modes:
+        before = fact.channel.deliveries.get(last)
+        if before is not None and before.no_ack and before.consumer is not None:
             notes.exercise("TAG-004")
     else:
         notes.find("TAG-004", fact.event, f"tag {last + 1} after {last}", f"tag {tag}")

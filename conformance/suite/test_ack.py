@@ -176,7 +176,7 @@ def test_a_multiple_needs_an_outstanding_tag(stage: Stage, method: str) -> None:
 @rule("ACK-011")
 @pytest.mark.parametrize("requeue", [True, False], ids=["requeue", "discard"])
 def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> None:
-    """Up to a tag over a gap, and all by tag 0: another channel looks what is there."""
+    """Up to a tag over a gap, and all by tag 0: another channel looks what is there, then this one."""
     for tag, count in ((4, 3), (0, 5)):
         channel, queue = holding(stage, 6)
         channel.ack(2)
@@ -185,6 +185,8 @@ def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> 
         looking = stage.channel()
         stage.fetch(looking, queue, count if requeue else 0)
         looking.get(queue)
+        stage.quiesce()
+        channel.get(queue)
         stage.quiesce()
 
 
@@ -238,15 +240,16 @@ def test_tag_0_and_deliveries_under_way(stage: Stage) -> None:
 
 @rule("ACK-015")
 def test_settling_is_silent(stage: Stage) -> None:
-    """ack, nack and reject that succeed, each before a barrier."""
-    channel, _ = holding(stage, 6)
-    channel.ack(1)
-    stage.barrier(channel)
-    channel.nack(2, requeue=False)
-    stage.barrier(channel)
-    channel.reject(3, requeue=False)
-    stage.barrier(channel)
-    channel.ack(6, multiple=True)
+    """ack, nack and reject that succeed, each before a barrier; and an ack of several."""
+    channel, _ = holding(stage, 9)
+    for tag in (1, 4):
+        channel.ack(tag)
+        stage.barrier(channel)
+        channel.nack(tag + 1, requeue=False)
+        stage.barrier(channel)
+        channel.reject(tag + 2, requeue=False)
+        stage.barrier(channel)
+    channel.ack(9, multiple=True)
     stage.barrier(channel)
 
 

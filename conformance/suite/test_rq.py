@@ -12,6 +12,7 @@ import pytest
 
 from codec import methods as m
 from codec import values
+from conformance.channel import Channel
 from conformance.stage import Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import holding, reopen, restock, stocked
@@ -20,19 +21,22 @@ FRAME = 1 << 17
 """Octets of a frame, where larger ones are allowed too."""
 
 
-def requeue_out_of_order(stage: Stage) -> None:
+def requeue_out_of_order(stage: Stage) -> tuple[Channel, str]:
     """Of eight messages five are fetched; the fourth, second and fifth are returned, and all that is ready fetched."""
     channel, queue = holding(stage, 5, of=8)
     channel.nack(4)
     channel.nack(2)
     channel.reject(5)
     stage.fetch(channel, queue, 6)
+    return channel, queue
 
 
 @rule("RQ-001", queue_types=("classic",))
 def test_requeue_to_the_original_position(stage: Stage) -> None:
-    """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones."""
-    requeue_out_of_order(stage)
+    """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones. Then all return together, and come in order."""
+    channel, queue = requeue_out_of_order(stage)
+    channel.nack(0, multiple=True)
+    stage.fetch(channel, queue, 8)
 
 
 @rule("RQ-002")
@@ -227,6 +231,8 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -
     stage.quiesce()
     channel.send(method(channel.number, True))
     stage.barrier(channel)
+    for tag in channel.unacked:
+        channel.ack(tag)
     stage.fetch(channel, got)
     channel.ack(1)
     reopen(stage, channel)

@@ -39,13 +39,14 @@ SOUND = {
                "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q \n @drain r",
     "ACK-004": U4 + "@stock q m5 \n @hold 2 q m5 \n 2 > ack 0 multiple \n @barrier 2 \n @close 1 \n"
                     "@drain q m1 m2 m3 m4",
-    "ACK-005": U4 + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n 1 > ack 4 \n @barrier 1",
-    "ACK-006": U4 + "1 > ack 0 multiple \n @barrier 1 \n @drain q",
+    "ACK-005": U4 + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m4",
+    "ACK-006": U4 + "1 > ack 0 multiple \n @barrier 1 \n @close 1 \n @drain q",
     "ACK-007": "@open 1 \n 1 > ack 0 multiple \n @barrier 1",
     "ACK-008": "@open 1 \n 1 > nack 0 multiple requeue \n @barrier 1",
     "ACK-009": U4 + f"1 > nack 0 requeue \n 1 < closed 406 60 120 {TEXT} 0",
     "ACK-010": U4 + f"1 > ack 2 \n 1 > ack 2 multiple \n 1 < closed 406 60 80 {TEXT} 2",
-    "ACK-011": U4 + "1 > nack 3 multiple requeue \n @hold 1 q m1 m2 m3",
+    "ACK-011": U4 + "1 > nack 3 multiple requeue \n @hold 1 q m1 m2 m3 \n 1 > nack 0 multiple requeue \n"
+               f"@hold 1 q m1 m2 m3 m4 \n 1 > nack 1 multiple \n 1 < closed 406 60 120 {TEXT} 1",
     "ACK-012": U4 + "1 > reject 2 requeue \n 1 > nack 1 requeue \n @hold 1 q m1 m2 \n 1 > nack 3 \n 1 > reject 4 \n"
                "@barrier 1 \n @close 1 \n @drain q m1 m2",
     "ACK-013": U4 + "1 > ack 3 \n 1 > ack 1 \n 1 > ack 4 \n 1 > ack 2 \n @barrier 1",

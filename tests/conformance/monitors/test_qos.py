@@ -78,7 +78,7 @@ HELD = {
     "QOS-021": f"{limit(2, 1)}\n{TWO}".replace("2 > qos", "@open 2\n2 > qos", 1),
     "QOS-022": f"{SHARED}{limit(1, 4, 'global')}\n{sent(1, 'a', 3, 'm3', 'm4')}",
     "QOS-023": "@open 1\n1 > qos 0 size=1\n1 < kicked 540 60 10 NOT_IMPLEMENTED",
-    "QOS-024": f"@open 1\n{limit(1, 1)}",
+    "QOS-024": f"@open 1\n{limit(1, 1)}\n{limit(1, 1)}",
     "QOS-026": f"{STOCK}1 > select\n1 < select-ok\n{limit(1, 1)}\n@consume 1 q a\n{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n"
                f"1 > commit\n1 < commit-ok\n{sent(1, 'a', 2, 'm2')}",
     "QOS-027": f"{TWO}@consume 2 q b\n{sent(2, 'b', 1, 'm3')}",

@@ -17,7 +17,7 @@ RECOVERED = "@queue q \n @queue r \n @stock q m1 m2 \n @stock r m3 \n @hold 1 q 
             "@consume 1 r c1 \n 1 < deliver c1 3 m3 r \n 1 > recover requeue \n 1 < recover-ok \n" \
             "1 < deliver c1 4 m3 r redelivered \n"
 SOUND = {
-    "RQ-001": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6 m7 m8",
+    "RQ-001": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6 m7 m8 \n 1 > nack 11 multiple requeue \n @hold 1 q m1 m2",
     "RQ-002": EIGHT + BATCH + "@hold 1 q m1 m2 m3 m4 m6",
     "RQ-003": QUORUM + RETURNED + "@hold 1 q m4 m2 m5 m6",
     "RQ-004": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6",

@@ -12,7 +12,8 @@ SOUND = {
     "TAG-001": "@queue q \n @stock q m1 \n @hold 1 q m1",
     "TAG-002": "@queue q \n @stock q m1 \n @hold 1 q m1",
     "TAG-003": "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2",
-    "TAG-004": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
+    "TAG-004": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > consume q c1 no_ack \n 1 < consume-ok c1 \n"
+               "1 < deliver c1 1 m1 q \n"
                "1 > get q \n 1 < get-ok 2 m2 q",
     "TAG-005": """
         @queue q

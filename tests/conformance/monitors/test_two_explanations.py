@@ -206,10 +206,49 @@ CROSSED = """
 """
 
 
+def test_what_may_have_been_refused_is_not_counted_as_nacked(play: Play) -> None:
+    """RQ-012: nor is it the nack that has returned it then, which counts in another way."""
+    history = """
+        @queue q quorum
+        @stock q m1 m2 m3
+        @hold 1 q m1 m2 m3
+        @open 2
+        {}
+        1 > nack 3 multiple requeue
+        2 > get q
+        2 < get-ok 1 m1 q redelivered x-acquired-count=1 x-delivery-count=1
+    """
+    assert play(history.format("1 > ack 2")).broken == []
+    assert play(history.format("")).broken == ["RQ-012"]
+
+
 def test_what_may_have_been_refused_is_not_lost_by_the_close(play: Play) -> None:
     """ACK-018: who refuses to pass over a gap returns the deliveries with the channel, before that is read."""
     assert "ACK-018" not in play(CROSSED.format("")).broken
     assert "ACK-018" in play(CROSSED.format("1 < close-ok")).broken
+
+
+HINDERED = """
+    @queue q
+    @queue r
+    @stock q m1
+    @stock r m2
+    @hold 1 q m1
+    1 > qos 1
+    1 < qos-ok
+    {}
+    1 < deliver c1 2 m2 r
+    1 > nack 1 requeue
+    1 > get q
+    1 < get-empty
+"""
+
+
+def test_a_limit_may_hinder_a_get_of_what_was_returned(play: Play) -> None:
+    """ACK-012: who lets a limit that is reached hinder gets has it in the queue."""
+    assert play(HINDERED.format("@consume 1 r c1")).broken == []
+    free = HINDERED.format("").replace("1 < deliver c1 2 m2 r", "")
+    assert play(free).broken == ["ACK-012"]
 
 
 DELETED = """
