@@ -6,17 +6,18 @@ Closed by
     expired, or over-broad (its pattern fits anything);
   - a check that failed through a fault of ours, or a connection that got lost without an explanation;
   - a broker that answers nobody any more, or has ended, and checks that were not played;
-  - a run that was cut short, or that came to no verdict at all: silence is no pass.
+  - a run that was cut short, or that came to no verdict at all, or exercised less than `min_coverage` per cent of the
+    MUST rules that the broker offers: silence is no pass.
 Only judged rules close it: what a monitor says of a rule that is still planned is shown, and said as a warning. So is a
-MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked. Each
-message says what to type. Entries that name no rule, or fit even no words, are refused before anything runs.
+single MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked.
+Each message says what to type. Entries that name no rule, or fit even no words, are refused before anything runs.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -63,8 +64,8 @@ def excuse(entries: Sequence[Deviation], rule: str, observed: str, queue_type: s
 
 def decide(
     rules: Sequence[RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, strict: bool = False,
-    complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (), late: Collection[str] = (),
-    incidents: Sequence[Incident] = (), unplayed: Mapping[str, int] = MappingProxyType({}),
+    min_coverage: int = 0, complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (),
+    late: Collection[str] = (), incidents: Sequence[Incident] = (), unplayed: Mapping[str, int] = MappingProxyType({}),
 ) -> Gate:
     """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`, `late`: names of checks;
     `incidents`: what happened to the broker; `unplayed`: how many checks were not played, by the reason."""
@@ -82,8 +83,22 @@ def decide(
         reasons.append("the run was interrupted; what is missing may hide a broken rule")
     elif not any(rule.verdict in (*_SETTLED, Verdict.HARNESS_ERROR) for rule in asked.values()):
         reasons.append("nothing was judged: not one selected rule came to a verdict")
+    else:
+        reasons += _thin(asked.values(), min_coverage)
     aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
     return Gate(not reasons, tuple(reasons), (*aside[:_NAMED], *_warnings(rules)))
+
+
+def _thin(asked: Iterable[RuleResult], least: int) -> list[str]:
+    """Was too little of what the broker offers exercised? Nobody may pass for what was not looked at."""
+    offered = [rule for rule in asked if rule.level == "must" and rule.status == "judged"
+               and rule.verdict != Verdict.NOT_OFFERED]
+    bare = [rule.id for rule in offered if rule.verdict == Verdict.UNDER_TESTED]
+    seen, many = len(offered) - len(bare), len(offered)
+    if 100 * seen >= least * many:
+        return []
+    return [f"only {seen} of {many} MUST rules ({100 * seen // many} %) were exercised, and {least} % are needed "
+            f"(--min-coverage). Look into amqp-conformance doctor URL, or try a greater --depth: {_some(bare)}"]
 
 
 def _times(incident: Incident) -> str:
@@ -193,6 +208,9 @@ def _warnings(rules: Sequence[RuleResult]) -> list[str]:
 def _listed(what: str, names: Collection[str]) -> list[str]:
     if not names:
         return []
-    some = sorted(names)
-    more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
-    return [f"{what}: {', '.join(some[:_NAMED])}{more}"]
+    return [f"{what}: {_some(names)}"]
+
+
+def _some(names: Collection[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(sorted(names)[:_NAMED])}{more}"

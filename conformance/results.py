@@ -85,6 +85,8 @@ class Selection:
     level: str
     rules: str
     strict: bool
+    min_coverage: int = 0
+    """Per cent of the MUST rules that must have been exercised."""
 
 
 @dataclass(frozen=True, slots=True)

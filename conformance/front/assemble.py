@@ -56,7 +56,8 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     by_type = {name: ledger.exercised([name]) for name in {entry.queue_type for entry in entries}}
     happened, unplayed = merged(ledger.incidents), Counter(ledger.unplayed.values())
     decision = gate.decide(
-        rules, frame.known, by_type, strict=frame.selection.strict, complete=frame.complete,
+        rules, frame.known, by_type, strict=frame.selection.strict,
+        min_coverage=frame.selection.min_coverage, complete=frame.complete,
         troubles=_names(troubles, "harness"), lost=_names(troubles, "lost"), late=_names(troubles, "time"),
         incidents=happened, unplayed=unplayed,
     )

@@ -164,7 +164,8 @@ def _selection(header: Mapping[str, Any]) -> Selection:
     said = header.get("selection")
     if not isinstance(said, Mapping):
         return EVERYTHING
-    return Selection(str(said.get("level", "may")), str(said.get("rules", "*")), strict=bool(said.get("strict")))
+    return Selection(str(said.get("level", "may")), str(said.get("rules", "*")), strict=bool(said.get("strict")),
+                     min_coverage=int(said.get("min_coverage", 0)))
 
 
 def _lasted(header: Mapping[str, Any]) -> float:

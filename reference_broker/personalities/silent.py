@@ -11,8 +11,10 @@ from typing import Any
 
 import codec
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
+from reference_broker.errors import ChannelException
 from reference_broker.parts import Handler, Parts
 from reference_broker.personalities.kinds import Trait, changes, count, memory, wrap, wrap_handler
 
@@ -135,6 +137,17 @@ for _most in (150, 900):
 
         commands(parts, most, lambda _, method: True)
         wrap(parts, "connection.feed", feed)
+
+
+@changes(TRAITS, "refused.declares-after-40", "after 40 queues every queue.declare is refused by channel.close 403",
+         hides="*", about=WEDGED)
+def _(parts: Parts) -> None:
+    def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
+        if count(channel.vhost, "declares") > 40:
+            raise ChannelException(ReplyCode.ACCESS_REFUSED, "no more queues")
+        earlier(channel, method)
+
+    wrap_handler(parts, m.QueueDeclare, declare)
 
 
 # -- and not even that

@@ -94,6 +94,19 @@ def test_an_under_tested_must_is_said_loudly_and_a_may_is_not() -> None:
     assert decide(HELD, rule("under-tested", level="may")).warnings == ()
 
 
+@pytest.mark.parametrize(("bare", "least", "is_open"), [
+    (0, 100, True), (1, 75, True), (1, 76, False), (3, 0, True), (3, 25, True), (3, 26, False),
+])
+def test_a_gate_that_could_not_exercise_its_musts_is_closed(bare: int, least: int, is_open: bool) -> None:
+    rules = [rule("under-tested" if place < bare else "held", f"ACK-00{place + 1}") for place in range(4)]
+    beside = [rule("not-offered", "ACK-009"), rule("under-tested", "ACK-010", "should")]
+    decision = decide(*rules, *beside, min_coverage=least)
+    assert decision.open is is_open
+    if not is_open:
+        assert f"only {4 - bare} of 4 MUST rules" in only_reason(decision)
+        assert "ACK-001" in only_reason(decision)
+
+
 def test_a_stale_entry_closes_it() -> None:
     reason = only_reason(decide(rule("held"), known=(deviation(),)))
     assert "stale" in reason
