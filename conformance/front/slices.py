@@ -101,7 +101,8 @@ def _cut(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in tasks:
         for place, said in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             task = json.loads(said)
-            finding = Finding(**{**task["finding"], "witness": tuple(task["finding"]["witness"])})
+            asked = task["finding"]
+            finding = Finding(**{**asked, "witness": tuple(asked["witness"]), "where": tuple(asked["where"])})
             events, packets = _events(task, finding)
             steps = exchange(events, finding, profiles.load(task["profile"]))
             kept = {step.seq: packets[step.seq] for step in steps if step.seq in packets}
