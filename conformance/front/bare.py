@@ -28,7 +28,7 @@ def excused(results: Results) -> Sequence[str]:
 
 
 def _unexcused(rule: RuleResult) -> RuleResult:
-    if rule.verdict != Verdict.DEVIATES:
+    if rule.verdict not in (Verdict.DEVIATES, Verdict.UNSEEN):
         return rule
     cases = tuple(replace(case, deviation=None) for case in rule.cases)
     verdict = Verdict.BROKEN if cases else Verdict.HELD
