@@ -57,8 +57,8 @@ class Finding:
     witness: tuple[int, ...] = ()
     certain: bool = True
     where: tuple[str, ...] = ()
-    """The circumstances in which it happened, as `rules.circumstances` names them, each with the event (seq) at which
-    it arose."""
+    """The circumstances in which it happened, as `rules.circumstances` names them, each with the place where it
+    arose."""
 
 
 @dataclass(slots=True)

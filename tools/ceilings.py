@@ -2,8 +2,9 @@
 
 Reads results.json of runs on real brokers, sums up for each intermittent deviation how often it was met and how often
 its circumstances arose, and says the largest share that fits this: with it, so few or fewer would be seen only once in
-a hundred times (`DOUBT`). Several runs of one version count together, those of one depth and of another too.
-`--write` puts the shares into our own files as `at_most`; a version that was not run keeps what it has.
+a hundred times (`DOUBT`). Several runs of one version count together, whatever their depth; `--measured
+rabbitmq-4.3:ERR-008=2/10000` adds what a script of docs/findings counted. `--write` puts the shares into our own files
+as `at_most`; a version that was not run keeps what it has.
 """
 
 from __future__ import annotations
@@ -38,6 +39,18 @@ def tally(runs: Iterable[Results]) -> dict[str, dict[int, Seen]]:
                 now = often(rules[entry.rule], place, entry, run.met)
                 found[name][place] = before[0] + now[0], before[1] + now[1]
     return found
+
+
+def added(found: dict[str, dict[int, Seen]], said: Iterable[str]) -> None:
+    """Adds what was counted elsewhere."""
+    for one in said:
+        name, _, rest = one.partition(":")
+        rule, _, counts = rest.partition("=")
+        seen, could = map(int, counts.split("/"))
+        for place, entry in enumerate(deviations.load(name)):
+            if entry.rule == rule and entry.intermittent:
+                before = found.setdefault(name, {}).get(place, (0, 0))
+                found[name][place] = before[0] + seen, before[1] + could
 
 
 def ceiling(seen: int, could: int) -> float:
@@ -77,10 +90,13 @@ def write(name: str, places: Mapping[int, Seen]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.ceilings", description="How often do the known races show?")
-    parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results.json of runs on real brokers")
+    parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS", help="results.json of runs on real brokers")
     parser.add_argument("--write", action="store_true", help="set at_most in our own files")
+    parser.add_argument("--measured", action="append", default=[], metavar="FILE:RULE=SEEN/COULD",
+                        help="what was counted otherwise; may repeat")
     options = parser.parse_args(arguments)
     found = tally(from_json(path.read_text(encoding="utf-8")) for path in options.results)
+    added(found, options.measured)
     print("\n".join(told(found)))
     for name, places in found.items() if options.write else ():
         write(name, places)

@@ -3,8 +3,8 @@
 A known deviation excuses what happens *there*, and nowhere else, so it is not enough that a finding reads like it. Each
 circumstance has a name and a place: a channel's life, a queue, a connection, or all of the history. It is noted when
 the event that completes it comes, before the model learns from that, and by what the wire shows alone. A finding stands
-in all circumstances that were noted at the places of the fact which it is about, each told as its name and the seq of
-that event.
+in all circumstances that were noted at the places of the fact which it is about, each told as its name and the
+narrowest of these places.
 
 Also counted is how often each arose: how often a race goes wrong says something only beside how often it could have.
 """
@@ -36,7 +36,7 @@ class Circumstances:
 
     def __init__(self, met: Counter[str]) -> None:
         """`met`: where it is counted that they arose."""
-        self._at: dict[str, dict[str, int]] = {}
+        self._at: dict[str, set[str]] = {}
         self._met = met
 
     def note(self, model: Model, event: Event) -> None:
@@ -47,7 +47,7 @@ class Circumstances:
             return
         arisen: set[str] = set()
         for place, name in handler(model, connection, event):
-            self._at.setdefault(place, {})[name] = event.seq
+            self._at.setdefault(place, set()).add(name)
             arisen.add(name)
         for name in arisen:
             self._met[name] += 1
@@ -55,12 +55,12 @@ class Circumstances:
             del self._at[next(iter(self._at))]
 
     def of(self, fact: Fact) -> tuple[str, ...]:
-        """Those in which the fact stands, as `NAME SEQ`."""
-        found: dict[str, int] = {}
+        """Those in which the fact stands, as `NAME PLACE`."""
+        found: dict[str, str] = {}
         for place in _places(fact) if self._at else ():
-            for name, seq in self._at.get(place, {}).items():
-                found[name] = max(seq, found.get(name, 0))
-        return tuple(f"{name} {seq}" for name, seq in sorted(found.items()))
+            for name in self._at.get(place, ()):
+                found.setdefault(name, place)
+        return tuple(f"{name} {place}" for name, place in sorted(found.items()))
 
 
 Found = Iterator[tuple[str, str]]
@@ -71,20 +71,20 @@ Found = Iterator[tuple[str, str]]
 
 
 def _places(fact: Any) -> Iterator[str]:
-    """Where a fact is: its channels, queues and connections."""
-    yield EVERYWHERE
-    delivery = fact.delivery if isinstance(fact, Overdue) else None
-    for channel in (getattr(fact, "channel", None), *_channels(fact)):
-        if channel is not None:
-            yield _life(channel)
-            yield f"connection {channel.connection.name}"
-    if fact.event.connection:
-        yield f"connection {fact.event.connection}"
+    """Where a fact is, the narrowest first: its delivery, its channels, queues and connections."""
+    channels = [one for one in (getattr(fact, "channel", None), *_channels(fact)) if one is not None]
+    if isinstance(fact, Overdue):
+        yield _out(fact.delivery)
+    for channel in channels:
+        yield _life(channel)
     for queue in (getattr(fact, "queue", None), getattr(getattr(fact, "consumer", None), "source", None)):
         if queue is not None:
             yield f"queue {queue.name}"
-    if delivery is not None:
-        yield f"queue {delivery.queue}"
+    for channel in channels:
+        yield f"connection {channel.connection.name}"
+    if fact.event.connection:
+        yield f"connection {fact.event.connection}"
+    yield EVERYWHERE
 
 
 def _channels(fact: Any) -> Iterator[Channel | None]:
@@ -96,6 +96,10 @@ def _channels(fact: Any) -> Iterator[Channel | None]:
         yield one.publisher
         for known in (one.holder, one.settlement):
             yield known.channel if known is not None else None
+
+
+def _out(delivery: Delivery) -> str:
+    return f"delivery {delivery.tag} on {_life(delivery.channel)}"
 
 
 def _life(channel: Channel) -> str:
@@ -218,10 +222,11 @@ def _deadlines(model: Model, channel: Channel) -> Found:
     """Something ends here, maybe because its time was over: what else on its queues has a deadline?"""
     if not model.settings.timed:
         return
-    queues = [one.queue for one in _outstanding(model) if one.timer is not None]
-    for name in {one.queue for one in channel.unacked.values() if one.timer is not None}:
-        if queues.count(name) > 1:
-            yield f"queue {name}", "several-deadlines"
+    here = {one.queue for one in channel.unacked.values() if one.timer is not None}
+    timed = [one for one in _outstanding(model) if one.timer is not None and one.queue in here]
+    for one in timed:
+        if any(other is not one and other.queue == one.queue for other in timed):
+            yield _out(one), "several-deadlines"
 
 
 def _outstanding(model: Model) -> Iterator[Delivery]:

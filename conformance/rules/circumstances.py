@@ -28,5 +28,5 @@ NAMES: Mapping[str, str] = {
 
 
 def named(where: Iterable[str]) -> list[str]:
-    """The names alone of those in which a finding stands; each is told as its name and the event that completed it."""
+    """The names alone of those in which a finding stands; each is told as its name and its place."""
     return [one.partition(" ")[0] for one in where]

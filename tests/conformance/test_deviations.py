@@ -81,9 +81,10 @@ def test_a_race_may_have_a_ceiling(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in deviations.NAMES if name.startswith("rabbitmq")])
-def test_what_we_list_of_rabbitmq_names_its_circumstances(name: str) -> None:
+def test_what_we_list_of_rabbitmq_names_its_circumstances_and_of_races_how_often(name: str) -> None:
     for entry in deviations.load(name):
         assert entry.where, entry.rule
+        assert (entry.at_most is not None) == entry.intermittent, entry.rule
 
 
 def test_a_file_without_entries_excuses_nothing(tmp_path: Path) -> None:
