@@ -14,12 +14,14 @@ from conformance.events import METHOD, TO_BROKER, Event
 from conformance.model import cancelling, closing, declaring, endings, gaps, memory, receiving, sending, timeouts
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
-from conformance.model.facts import Fact, Missing, Silenced, StillThere, Unanswered
+from conformance.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
 from conformance.model.queues import Queue
 from conformance.model.topology import Exchange
 from conformance.profiles import Profile
 
+CONNECTION = 10
+"""The class of methods that are about the connection."""
 UNEXPECTED = ("fin", "reset")
 """How a connection ends when it was not us."""
 _BROKEN = {events.JOINED: gaps.BEFORE, events.GAP: gaps.LOST, events.CUT: gaps.CUT_OFF}
@@ -79,6 +81,10 @@ class Model:
                 self._connection(event.connection).heard_at = event.time_ns
             else:
                 self._connection(event.connection).torn = False
+                if event.channel:
+                    yield self._unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
+        elif kind == events.MALFORMED and event.direction != TO_BROKER:
+            yield self._unlawful(event, str(event.args.get("expected")), str(event.args.get("found")))
         elif kind == events.SCENE:
             self.queue_type = str(event.args.get("queue_type") or "")
         elif kind == events.DEADLINE:
@@ -91,6 +97,9 @@ class Model:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
             gaps.observed(self, event)
+
+    def _unlawful(self, event: Event, allowed: str, found: str) -> Unlawful:
+        return Unlawful(event, self._connection(event.connection), allowed, found)
 
     def queue(self, name: str) -> Queue:
         """This queue; where its declaration is not part of the history, one of which little is known."""
@@ -123,6 +132,9 @@ class Model:
         return connection
 
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
+        if (event.class_id == CONNECTION) is (event.channel > 0):
+            allowed = "methods of the connection on channel 0, and others on channels of their own"
+            return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
         if event.channel:
             if event.method == "channel.close":
                 return closing.close_channel(self, connection, event)
@@ -148,8 +160,8 @@ class Model:
             channel.unsynced.clear()
             endings.end_takers(channel, event.seq)
             channel.close_answered = event.seq
+        yield Parted(event, connection)
         closing.lose_connection(connection, event.seq)
-        yield from ()
 
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
         if connection.ended:

@@ -18,7 +18,7 @@ from codec import methods as m
 from conformance.channel import Channel
 from conformance.stage import NotOffered, Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import BAD_TAG, holding, reopen, restock, stocked
+from conformance.suite.props import BAD_TAG, holding, large, reopen, restock, stocked
 
 Settle = Callable[[Channel, int], object]
 
@@ -221,3 +221,27 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         if channel.state == "open":
             channel.close()
         stage.quiesce()
+
+
+@rule("ERR-013")
+def test_frames_of_all_kinds(stage: Stage) -> None:
+    """Contents of none, one and several frames, got, delivered and returned; gets in vain, and answers of all sorts;
+    then the connection ends in order."""
+    queue, connection = stage.queue(), stage.connect("frames")
+    channel, other = stage.channels(2, connection)
+    with contextlib.suppress(NotOffered):
+        other.confirm()
+    room = connection.tuned.frame_max - 8
+    for body in (b"", b"x", bytes(room), bytes(room + 1), large(channel)):
+        other.publish(queue, 2, body=body)
+        other.publish("nowhere " + queue, mandatory=True, body=body)
+    stage.barrier(other)
+    stage.fetch(channel, queue, 6)
+    channel.consume(queue)
+    stage.quiesce()
+    channel.ack(0, multiple=True)
+    channel.declare(queue, passive=True)
+    channel.get(queue)
+    stage.go_round(channel)
+    stage.barrier(channel)
+    connection.close()

@@ -17,6 +17,7 @@ from reference_broker.mutants import (
     ends,
     errors,
     expiry,
+    frames,
     hard,
     modes,
     nack,
@@ -35,8 +36,8 @@ from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
 FAMILIES = (
-    tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, notices, cancel, ends, confirms, routes,
-    transactions, returning, timeouts, expiry,
+    tags, modes, settle, nack, around, errors, hard, frames, requeue, prefetch, slots, notices, cancel, ends, confirms,
+    routes, transactions, returning, timeouts, expiry,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

@@ -28,6 +28,7 @@ SOUND = {
     "ERR-010": "@open 1 \n 7 > ack 1 \n 0 < kicked 504 60 80 CHANNEL_ERROR",
     "ERR-011": BAD + "1 > flow \n" + REFUSED,
     "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 1 < purge-ok \n @close 1",
+    "ERR-013": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 0 > bye \n 0 < bye-ok \n - end c closed",
 }
 BROKEN = {
     "ERR-001": U3 + "1 > ack 1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies",
@@ -43,6 +44,7 @@ BROKEN = {
     "ERR-010": "@open 1 \n 7 > ack 1 \n - deadline replies",
     "ERR-011": BAD + "@barrier 1 \n" + REFUSED,
     "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 0 < kicked 541 50 30 INTERNAL_ERROR",
+    "ERR-013": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 < flow-ok",
 }
 
 
