@@ -31,7 +31,8 @@ class Model:
     """What one history shows."""
 
     __slots__ = (
-        "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues", "settings",
+        "captured", "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues",
+        "settings",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -43,6 +44,8 @@ class Model:
         self.opaque = False
         self.open = ""
         """Why the world is not closed, as `gaps` has it."""
+        self.captured = False
+        """It was taken off the wire between its clients and the broker."""
         self.settings = timeouts.Settings()
         self.over: deque[str] = deque()
         """Connections that have ended."""
@@ -122,7 +125,10 @@ class Model:
         return [obligation for obligation, _, _ in owed_by(self.connections.values())]
 
     def _connection(self, name: str) -> Connection:
-        return self.connections.setdefault(name, Connection(name))
+        connection = self.connections.get(name)
+        if connection is None:
+            connection = self.connections[name] = Connection(name, overheard=self.captured)
+        return connection
 
     def _unannounced(self, event: Event) -> Connection:
         """A connection of which this is the first that the history knows."""

@@ -1,6 +1,7 @@
-"""What the broker sends of its own accord: ERR-012, internal errors; ERR-013, frames that must not come.
+"""What the broker sends of its own accord: ERR-012, internal errors; ERR-013, frames that must not come. And, when a
+connection has ended in order, that all was said: ERR-014.
 
-What it calls an internal error is its own fault, whatever the client had sent. Both speak last: what another rule has
+What it calls an internal error is its own fault, whatever the client had sent. All speak last: what another rule has
 accused already is not accused twice, and a close that answers a mistake is for the rule about that mistake.
 """
 
@@ -12,7 +13,6 @@ from conformance.events import METHOD, Event
 from conformance.model.channels import Channel
 from conformance.model.closing import ids_of
 from conformance.model.facts import (
-    AfterClose,
     ChannelClosed,
     ClosedUnasked,
     ConnectionFailed,
@@ -55,27 +55,23 @@ def unlawful(fact: Unlawful, notes: Notes) -> None:
     notes.find("ERR-013", fact.event, fact.allowed, fact.found)
 
 
-@judges(AfterClose, "ERR-013")
-def never_opened(fact: AfterClose, notes: Notes) -> None:
-    """A frame on a channel that the client has not opened."""
-    if fact.channel is None:
-        event = fact.event
-        notes.find("ERR-013", event, f"nothing on channel {event.channel}: it was never opened", event.method)
-
-
 @judges(Unrequested, "ERR-013")
 def answered_without_question(fact: Unrequested, notes: Notes) -> None:
-    """An answer too many; where the channel is doubtful, it may belong to something."""
+    """An answer too many; where the channel is doubtful, or the question may be missing, it may belong to something."""
     channel, event = fact.channel, fact.event
-    if channel.vague or channel.doom or channel.mistake or channel.connection.doom or _accused(event, notes):
+    if channel.vague or channel.doom or channel.mistake or channel.connection.doom or channel.connection.overheard:
+        return
+    if _accused(event, notes):
         return
     notes.find("ERR-013", event, "an answer to a question, once", f"{event.method}, which nobody asked for")
 
 
-@judges(Parted, "ERR-013")
-def all_was_lawful(fact: Parted, notes: Notes) -> None:
-    """All that came on the connection was read, to its end."""
+@judges(Parted, "ERR-013", "ERR-014")
+def all_was_said(fact: Parted, notes: Notes) -> None:
+    """All that came on the connection was read, to its end; and nothing is left to be answered."""
     notes.exercise("ERR-013")
+    if not any(channel.pending() for channel in fact.connection.channels.values()):
+        notes.exercise("ERR-014")
 
 
 def _accused(event: Event, notes: Notes) -> bool:

@@ -175,6 +175,8 @@ def test_hard_errors(stage: Stage, mistake: str) -> None:
     stage.quiesce()
 
 
+MANY = 40
+"""Twice so many channels are opened and closed on one connection."""
 UNOPENED: dict[str, Callable[[int], Method]] = {
     "ack": lambda number: m.BasicAck(number, delivery_tag=1),
     "get": lambda number: m.BasicGet(number, queue="none"),
@@ -245,3 +247,28 @@ def test_frames_of_all_kinds(stage: Stage) -> None:
     stage.go_round(channel)
     stage.barrier(channel)
     connection.close()
+
+
+@rule("ERR-014")
+def test_questions_of_all_kinds(stage: Stage) -> None:
+    """All synchronous methods that need no feature of their own, a deletion under a consumer, and more channels than
+    one opens by hand; then the connection ends in order."""
+    connection = stage.connect("asking")
+    channel = stage.channel(connection=connection)
+    queue, doomed, exchange = stage.queue(), stage.queue(), stage.exchange()
+    questions: tuple[Callable[[], object], ...] = (
+        lambda: channel.declare(queue, passive=True), lambda: channel.bind(queue, exchange, "key"),
+        lambda: channel.bind(queue, exchange, "key"), lambda: channel.purge(queue), channel.flow,
+        lambda: channel.qos(1), lambda: channel.get(queue),
+        lambda: channel.consume(doomed), lambda: stage.backstage(doomed).delete(doomed),
+    )
+    for question in questions:
+        with contextlib.suppress(NotOffered):
+            question()
+        stage.quiesce()
+    for crowd in (stage.channels(MANY, connection), stage.channels(MANY, connection)):
+        for one in crowd:
+            one.close()
+        stage.quiesce()
+    connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
+    stage.quiesce()

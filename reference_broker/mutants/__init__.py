@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from reference_broker.mutants import (
+    answers,
     around,
     cancel,
     confirms,
@@ -36,8 +37,8 @@ from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
 FAMILIES = (
-    tags, modes, settle, nack, around, errors, hard, frames, requeue, prefetch, slots, notices, cancel, ends, confirms,
-    routes, transactions, returning, timeouts, expiry,
+    tags, modes, settle, nack, around, errors, hard, frames, answers, requeue, prefetch, slots, notices, cancel, ends,
+    confirms, routes, transactions, returning, timeouts, expiry,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 
