@@ -130,6 +130,11 @@ class _Content:
     def complete(self) -> bool:
         return self.header is not None and sum(map(len, self.body)) >= self.header.body_size
 
+    def excess(self) -> int:
+        """By how much the body is longer than its header says."""
+        assert self.header is not None
+        return sum(map(len, self.body)) - self.header.body_size
+
 
 class EventBuilder:
     """Frames of one connection, in order, to events. `clock` gives nanoseconds, `count` the next seq."""
@@ -152,6 +157,8 @@ class EventBuilder:
             return self._row(direction, HEARTBEAT, frame.channel, raw=raw)
         key = direction, frame.channel
         if isinstance(frame, codec.Method):
+            if key in self._pending:
+                return self._torn(key, raw, frame.NAME)
             if not frame.HAS_CONTENT:
                 return self._method(direction, frame, raw)
             self._pending[key] = _Content(frame, raw)
@@ -166,8 +173,15 @@ class EventBuilder:
             content.body.append(frame.payload)
         if not content.complete():
             return None
+        if content.excess():
+            return self._torn(key, raw, f"{content.excess()} octets more")
         del self._pending[key]
         return self._method(direction, content.method, b"".join(content.raw), content)
+
+    def _torn(self, key: tuple[str, int], raw: bytes, found: str) -> Event:
+        """The content does not go on, or end, as it must."""
+        method = self._pending.pop(key).method
+        return self.note(key[0], MALFORMED, raw, expected=f"the content of {method.NAME}", found=found)
 
     def _method(self, direction: str, method: codec.Method, raw: bytes, content: _Content | None = None) -> Event:
         named = {name: getattr(method, name) for name in method.FIELDS}

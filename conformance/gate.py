@@ -3,20 +3,22 @@
 Closed by
   - a broken MUST outside the deviations, and with `strict` a broken SHOULD;
   - a deviation that is stale (the rule holds now), drifted (the rule breaks, but not in the way that is written down),
-    expired, or over-broad (its pattern fits anything);
+    expired, over-broad (its pattern fits anything), or seen more often than the race that is written down can be;
   - a check that failed through a fault of ours, or a connection that got lost without an explanation;
   - a broker that answers nobody any more, or has ended, and checks that were not played;
-  - a run that was cut short, or that came to no verdict at all: silence is no pass.
+  - a run that was cut short, or that came to no verdict at all, or exercised less than `min_coverage` per cent of the
+    MUST rules that the broker offers: silence is no pass.
 Only judged rules close it: what a monitor says of a rule that is still planned is shown, and said as a warning. So is a
-MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked. Each
-message says what to type. Entries that name no rule, or fit even no words, are refused before anything runs.
+single MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked.
+Each message says what to type. Entries that name no rule, or fit even no words, are refused before anything runs.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -25,9 +27,11 @@ from conformance.ledger import Incident
 from conformance.results import Gate, RuleResult
 from conformance.verdicts import Verdict
 
-_SETTLED = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.INCONCLUSIVE)
+_SETTLED = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.UNSEEN, Verdict.INCONCLUSIVE)
 _ANYTHING = ("0", "the quick brown fox", "?!", "~ zebra_4711", "É")
 _NAMED = 12
+IMPLAUSIBLE = 1e-6
+"""What is less likely than this is no chance: a run asks some ten times, and runs are many."""
 _GRAVE = ("wedged", "gone")
 """Kinds of incidents after which nothing can be examined."""
 
@@ -53,27 +57,31 @@ class Known:
         return next((entry for entry in fitting if set(entry.queue_types) & set(queue_types)), None)
 
 
-def excuse(entries: Sequence[Deviation], rule: str, observed: str, queue_type: str) -> int | None:
-    """The place of the first entry that covers this observation."""
+def excuse(
+    entries: Sequence[Deviation], rule: str, observed: str, queue_type: str, where: Collection[str] = (),
+) -> int | None:
+    """The place of the first entry that covers this observation, in these circumstances."""
     for place, entry in enumerate(entries):
-        if entry.rule == rule and entry.covers(observed, queue_type or None):
+        if entry.rule == rule and entry.covers(observed, queue_type or None, where):
             return place
     return None
 
 
 def decide(
     rules: Sequence[RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, strict: bool = False,
-    complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (), late: Collection[str] = (),
-    incidents: Sequence[Incident] = (), unplayed: Mapping[str, int] = MappingProxyType({}),
+    min_coverage: int = 0, complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (),
+    late: Collection[str] = (), incidents: Sequence[Incident] = (), unplayed: Mapping[str, int] = MappingProxyType({}),
+    met: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Gate:
     """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`, `late`: names of checks;
-    `incidents`: what happened to the broker; `unplayed`: how many checks were not played, by the reason."""
+    `incidents`: what happened to the broker; `unplayed`: how many checks were not played, by the reason; `met`: queue
+    type to circumstance to how often it arose."""
     asked = {rule.id: rule for rule in rules if rule.selected}
     grave = [incident for incident in incidents if incident.kind in _GRAVE]
     reasons = [
         *(f"{incident.what}{_times(incident)}" for incident in grave),
         *(f"{count} checks were not played: {why}" for why, count in sorted(unplayed.items())),
-        *_broken(asked, known, strict), *_entries(asked, known, exercised),
+        *_broken(asked, known, strict), *_entries(asked, known, exercised), *_too_often(asked, known, met),
         *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
         *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
         *_listed("these checks took longer than they may, and were broken off", late),
@@ -82,8 +90,22 @@ def decide(
         reasons.append("the run was interrupted; what is missing may hide a broken rule")
     elif not any(rule.verdict in (*_SETTLED, Verdict.HARNESS_ERROR) for rule in asked.values()):
         reasons.append("nothing was judged: not one selected rule came to a verdict")
+    else:
+        reasons += _thin(asked.values(), min_coverage)
     aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
     return Gate(not reasons, tuple(reasons), (*aside[:_NAMED], *_warnings(rules)))
+
+
+def _thin(asked: Iterable[RuleResult], least: int) -> list[str]:
+    """Was too little of what the broker offers exercised? Nobody may pass for what was not looked at."""
+    offered = [rule for rule in asked if rule.level == "must" and rule.status == "judged"
+               and rule.verdict != Verdict.NOT_OFFERED]
+    bare = [rule.id for rule in offered if rule.verdict == Verdict.UNDER_TESTED]
+    seen, many = len(offered) - len(bare), len(offered)
+    if 100 * seen >= least * many:
+        return []
+    return [f"only {seen} of {many} MUST rules ({100 * seen // many} %) were exercised, and {least} % are needed "
+            f"(--min-coverage). Look into amqp-conformance doctor URL, or try a greater --depth: {_some(bare)}"]
 
 
 def _times(incident: Incident) -> str:
@@ -170,6 +192,39 @@ def _fit(
     return [f"{name} is stale: the rule holds now ({seen} times exercised). Delete the entry"]
 
 
+def _too_often(
+    asked: Mapping[str, RuleResult], known: Known, met: Mapping[str, Mapping[str, int]],
+) -> Iterator[str]:
+    """Is what is known to happen now and then seen more often than chance explains?"""
+    for place, entry in enumerate(known.entries):
+        rule = asked.get(entry.rule)
+        if rule is None or entry.at_most is None:
+            continue
+        seen, could = often(rule, place, entry, met)
+        if chance(seen, could, entry.at_most) < IMPLAUSIBLE:
+            yield (f"deviation {place + 1} of {known.source} ({entry.rule}, {entry.reason!r}) happens too often: "
+                   f"{seen} of {could} times with {entry.where}, and a share of {entry.at_most:g} is known. Look at it;"
+                   " if it is the race of the note, measure it anew and set 'at_most'")
+
+
+def often(
+    rule: RuleResult, place: int, entry: Deviation, met: Mapping[str, Mapping[str, int]],
+) -> tuple[int, int]:
+    """How often the entry was met, and how often its circumstances arose."""
+    seen = sum(case.times for case in rule.cases if case.deviation == place)
+    return seen, max(seen, sum(met.get(name, {}).get(entry.where, 0) for name in entry.queue_types))
+
+
+def chance(seen: int, could: int, share: float) -> float:
+    """How likely it is to see at least so many, where each could be one with this probability."""
+    if seen == 0 or share >= 1:
+        return 1.0
+    return math.fsum(
+        math.exp(math.lgamma(could + 1) - math.lgamma(n + 1) - math.lgamma(could - n + 1)
+                 + n * math.log(share) + (could - n) * math.log1p(-share)) for n in range(seen, could + 1)
+    )
+
+
 def over_broad(pattern: str) -> bool:
     """Does the pattern fit texts that have nothing in common?"""
     return all(re.search(pattern, text) for text in _ANYTHING)
@@ -193,6 +248,9 @@ def _warnings(rules: Sequence[RuleResult]) -> list[str]:
 def _listed(what: str, names: Collection[str]) -> list[str]:
     if not names:
         return []
-    some = sorted(names)
-    more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
-    return [f"{what}: {', '.join(some[:_NAMED])}{more}"]
+    return [f"{what}: {_some(names)}"]
+
+
+def _some(names: Collection[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(sorted(names)[:_NAMED])}{more}"

@@ -89,6 +89,8 @@ class Witness:
     untold: str = ""
     absent: Mapping[str, str] = field(default_factory=dict)
     """By library: why no script by it can tell the story."""
+    times: int = 1
+    """How often the circumstances led to it in which it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class Entry:
     incidents: tuple[Incident, ...] = ()
     unplayed: str = ""
     """Why the check was not played at all."""
+    met: Mapping[str, int] = field(default_factory=dict)
+    """How often each circumstance arose."""
 
 
 def encode(entry: Entry) -> str:
@@ -144,9 +148,12 @@ def decode(text: str) -> Entry:
 def _witness(value: Mapping[str, Any]) -> Witness:
     finding = value["finding"]
     return Witness(
-        Finding(**{**finding, "witness": tuple(finding["witness"]), "unless": tuple(finding.get("unless", ()))}),
+        Finding(**{
+            **finding, "witness": tuple(finding["witness"]), "where": tuple(finding["where"]),
+            "unless": tuple(finding["unless"]),
+        }),
         tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"], tuple(value["story"]),
-        value["untold"], value["absent"],
+        value["untold"], value["absent"], value["times"],
     )
 
 
@@ -219,6 +226,14 @@ class Ledger:
         for entry in self.entries:
             if wanted is None or entry.queue_type in wanted:
                 total.update(entry.exercised)
+        return total
+
+    def met(self, queue_types: Iterable[str]) -> Counter[str]:
+        """How often each circumstance arose on these queue types."""
+        wanted, total = set(queue_types), Counter[str]()
+        for entry in self.entries:
+            if entry.queue_type in wanted:
+                total.update(entry.met)
         return total
 
     def times(self) -> Counter[tuple[str, int]]:

@@ -46,6 +46,9 @@ class Case:
     story: tuple[Mapping[str, Any], ...] = ()
     untold: str = ""
     absent: Mapping[str, str] = field(default_factory=dict)
+    where: tuple[str, ...] = ()
+    times: int = 1
+    """How often the circumstances led to it in which it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class Selection:
     level: str
     rules: str
     strict: bool
+    min_coverage: int = 0
+    """Per cent of the MUST rules that must have been exercised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,8 @@ class Results:
     """What happened to the broker itself, the gravest first."""
     unplayed: Mapping[str, int] = field(default_factory=dict)
     """How many checks were not played, by the reason."""
+    met: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By queue type: how often each circumstance arose, see `rules.circumstances`."""
     timings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """`{confirm | delivery: {n, quantiles: [[share, milliseconds], ...]}}`, by the observer's clock."""
     schema: str = field(default=SCHEMA)
@@ -159,7 +166,8 @@ def _rule(value: Mapping[str, Any]) -> RuleResult:
 
 
 def _case(value: Mapping[str, Any]) -> Case:
-    return _made(Case, value, steps=_each(lambda step: _made(Step, step)), witness=tuple, story=tuple)
+    return _made(Case, value, steps=_each(lambda step: _made(Step, step)), witness=tuple, story=tuple,
+                 where=tuple)
 
 
 def _each(make: Callable[[Mapping[str, Any]], T]) -> Callable[[Sequence[Mapping[str, Any]]], tuple[T, ...]]:

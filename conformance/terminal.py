@@ -21,11 +21,12 @@ from reports.folding import runs, told
 WIDTH = 96
 _STEPS_SHOWN = 24
 _LEVELS = ("must", "should", "may", "observed")
-_WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.DEVIATES)
+_WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.DEVIATES, Verdict.UNSEEN)
 _ARROWS = {">": "→ ", "<": " ←"}
 _STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
 _VERDICTS = {
-    Verdict.HELD: "good", Verdict.BROKEN: "bad", Verdict.DEVIATES: "warn", Verdict.UNDER_TESTED: "warn",
+    Verdict.HELD: "good", Verdict.BROKEN: "bad", Verdict.DEVIATES: "warn", Verdict.UNSEEN: "dim",
+    Verdict.UNDER_TESTED: "warn",
     Verdict.INCONCLUSIVE: "warn", Verdict.HARNESS_ERROR: "bad", Verdict.NOT_OFFERED: "dim",
 }
 
@@ -48,7 +49,15 @@ def _broker(results: Results) -> str:
 
 def _counts(results: Results) -> str:
     seen = Counter(rule.verdict for rule in results.rules if rule.status == "judged")
-    return ", ".join(f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]) or "no rule was judged"
+    otherwise = sum(_otherwise(rule) for rule in results.rules if rule.status == "judged")
+    seen[Verdict.BROKEN] -= otherwise
+    said = [f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]]
+    return ", ".join(said + [f"{otherwise} otherwise than usual"] * bool(otherwise)) or "no rule was judged"
+
+
+def _otherwise(rule: RuleResult) -> bool:
+    """Does it break a rule that no source asks for? That is told, closes no gate, and looks different."""
+    return rule.verdict == Verdict.BROKEN and rule.level == "observed"
 
 
 def frames(steps: Sequence[Step], at: int = 0) -> list[str]:
@@ -108,10 +117,12 @@ class _Page:
         aside = "" if rule.selected else "  (outside the selection)"
         aside += "" if rule.status == "judged" else f"  ({rule.status}: does not count yet)"
         verdict = self.paint(_VERDICTS[Verdict(rule.verdict)], rule.verdict.upper())
+        if _otherwise(rule):
+            verdict, aside = self.paint("warn", "otherwise"), f"{aside}  (no source asks for it: closes no gate)"
         yield f"{verdict}  {self.paint('strong', rule.id)}  {rule.title}  [{rule.level.upper()}]{aside}"
-        if rule.verdict == Verdict.DEVIATES and rule.deviation:
-            unmet = f" ({rule.reason})" if rule.reason else ""
-            yield from self._paragraph(f"known{unmet}: {rule.deviation['note']} ({rule.deviation['evidence']})", "  ")
+        if rule.verdict in (Verdict.DEVIATES, Verdict.UNSEEN) and rule.deviation:
+            known = f"{rule.deviation['note']} ({rule.deviation['evidence']})"
+            yield from self._paragraph(f"{rule.reason or 'known'}: {known}", "  ")
             return
         yield from self._paragraph(rule.clause, "  ")
         for case in rule.cases:
@@ -170,7 +181,8 @@ def _causes(rules: Sequence[RuleResult]) -> list[list[RuleResult]]:
     """What is wrong, worst first; broken rules that were observed to break in the same words stand together."""
     groups: dict[str, list[RuleResult]] = {}
     for rule in sorted((rule for rule in rules if rule.verdict in _WORST), key=_badness):
-        alike = rule.verdict == Verdict.BROKEN and rule.selected and rule.status == "judged" and rule.cases
+        counts = rule.selected and rule.status == "judged" and not _otherwise(rule)
+        alike = rule.verdict == Verdict.BROKEN and counts and rule.cases
         groups.setdefault(gist(rule.cases[0].observed) if alike else rule.id, []).append(rule)
     return list(groups.values())
 
@@ -178,6 +190,6 @@ def _causes(rules: Sequence[RuleResult]) -> list[list[RuleResult]]:
 def _badness(rule: RuleResult) -> tuple[object, ...]:
     """Broken before doubtful before known, what counts first, MUST first; many findings before few."""
     return (
-        not rule.selected or rule.status != "judged", _WORST.index(Verdict(rule.verdict)), _LEVELS.index(rule.level),
-        -sum(case.seen for case in rule.cases), rule.id,
+        not rule.selected or rule.status != "judged", _otherwise(rule), _WORST.index(Verdict(rule.verdict)),
+        _LEVELS.index(rule.level), -sum(case.seen for case in rule.cases), rule.id,
     )

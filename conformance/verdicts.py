@@ -21,6 +21,7 @@ class Verdict(StrEnum):
     HELD = "held"
     BROKEN = "broken"
     DEVIATES = "deviates"
+    UNSEEN = "unseen"
     NOT_OFFERED = "not-offered"
     UNDER_TESTED = "under-tested"
     INCONCLUSIVE = "inconclusive"
@@ -56,6 +57,9 @@ class Finding:
     observed: str
     witness: tuple[int, ...] = ()
     certain: bool = True
+    where: tuple[str, ...] = ()
+    """The circumstances in which it happened, as `rules.circumstances` names them, each with the place where it
+    arose."""
     unless: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -68,10 +72,13 @@ class Judgement:
     reports: dict[str, Counter[str]] = field(default_factory=dict)
     doubts: dict[str, Counter[str]] = field(default_factory=dict)
     """By rule: why it could not be judged where it had something to say, each with the number of such histories."""
+    met: Counter[str] = field(default_factory=Counter)
+    """How often each circumstance arose in which brokers are known to fail."""
 
     def add(self, other: Judgement) -> None:
         self.findings += other.findings
         self.exercised.update(other.exercised)
+        self.met.update(other.met)
         for rule, reasons in other.doubts.items():
             self.doubts.setdefault(rule, Counter()).update(reasons)
         for rule, seen in other.reports.items():

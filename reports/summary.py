@@ -12,7 +12,7 @@ from typing import Any
 
 from reports.folding import runs, told
 from reports.html import visible
-from reports.html.words import LEVELS, SIGNS, count, duration, gravity, headline, share, sign
+from reports.html.words import LEVELS, SIGNS, count, duration, gravity, headline, share, shown, sign
 
 _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
 _LINES = 40
@@ -21,7 +21,7 @@ _LINES = 40
 
 def markdown(results: Mapping[str, Any]) -> str:
     """The summary of one run."""
-    document = visible(results)
+    document = shown(visible(results))
     return "\n".join([*_head(document), *_table(document), *_gate(document), *_broken(document), *_known(document),
                       *_foot(document)]) + "\n"
 
@@ -132,7 +132,8 @@ def _place(step: Mapping[str, Any]) -> str:
 
 
 def _known(results: Mapping[str, Any]) -> Iterator[str]:
-    lists = (("Known deviations", "deviates"), ("No clear answer", "under-tested"), ("In doubt", "inconclusive"))
+    lists = (("Known deviations", "deviates"), ("No clear answer", "under-tested"), ("In doubt", "inconclusive"),
+             ("Otherwise than usual, which closes no gate", "differs"), ("Known races, not seen", "unseen"))
     for title, verdict in lists:
         rules = [rule for rule in results["rules"] if rule["verdict"] == verdict]
         if rules:
@@ -143,6 +144,8 @@ def _known(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _words(rule: Mapping[str, Any]) -> str:
+    if rule["verdict"] == "differs":
+        return str(rule["cases"][0]["observed"])
     note = (rule.get("deviation") or {}).get("note")
     return str(note or rule.get("reason") or sign(rule["verdict"]).meaning)
 

@@ -1,8 +1,10 @@
 """Known deviations of real brokers: broken rules that we have seen, understood and written down.
 
-An entry names the rule, a pattern that must be found in what was observed, and the evidence. It excuses exactly that:
-a rule that breaks for another reason, or that holds now, is not covered. Entries are reviewed by people, so whatever
-is wrong with a file is reported with its line.
+An entry names the rule, a pattern that must be found in what was observed, the circumstances in which it happens
+(`where`, of `rules.circumstances`), and the evidence. It excuses exactly that: a rule that breaks for another reason,
+or elsewhere, or that holds now, is not covered. What happens now and then has a ceiling, `at_most`: how often it was
+seen when it was measured, as a share of the times that these circumstances arose. Entries are reviewed by people, so
+whatever is wrong with a file is reported with its line.
 
 A version that nobody could run may take over the entries of a neighbour (`extends`), except for those of some rules
 (`without`). Such an entry is not measured: it may or may not happen there, so it is never stale.
@@ -17,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.rules import CATALOGUE, QUEUE_TYPES
+from conformance.rules import CATALOGUE, QUEUE_TYPES, circumstances
 from conformance.rules.fields import BadData, Fields, near, parse
 
 _FOLDER = Path(__file__).parent
@@ -33,9 +35,11 @@ class BadDeviations(BadData):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One broken rule that is known: `reason` must be found in the observation, on these queue types.
+    """One broken rule that is known: `reason` must be found in the observation, on these queue types, and the
+    finding must stand in the circumstances `where`, if these are named.
 
-    `intermittent`: a race, which a run may miss. That it was not seen does not make the entry stale.
+    `intermittent`: a race, which a run may miss. That it was not seen does not make the entry stale; that it was seen
+    in more than the share `at_most` of the times that it could have been is no race any more.
     `measured`: it was seen on this version, and not only on the one from which it was taken over.
     """
 
@@ -48,10 +52,16 @@ class Deviation:
     queue_types: tuple[str, ...]
     intermittent: bool = False
     measured: bool = True
+    where: str = ""
+    at_most: float | None = None
 
-    def covers(self, observed: str, queue_type: str | None = None) -> bool:
-        """Is this the deviation that was observed? A queue type of None stands for any."""
-        return (queue_type is None or queue_type in self.queue_types) and bool(re.search(self.reason, observed))
+    def covers(self, observed: str, queue_type: str | None = None, where: Collection[str] = ()) -> bool:
+        """Is this the deviation that was observed, in these circumstances? A queue type of None stands for any."""
+        if (queue_type is not None and queue_type not in self.queue_types) or (
+            self.where and self.where not in circumstances.named(where)
+        ):
+            return False
+        return bool(re.search(self.reason, observed))
 
     def expired(self, today: datetime.date) -> bool:
         return self.expires is not None and self.expires < today
@@ -131,9 +141,12 @@ def _deviation(fields: Fields) -> Deviation:
         rule=rule, reason=_pattern(fields), note=fields.text("note"), evidence=fields.text("evidence"),
         owner=fields.text("owner"), expires=_date(fields),
         queue_types=_queue_types(fields, CATALOGUE[rule].queue_types), intermittent=fields.flag("intermittent", False),
-        measured=fields.flag("measured", True),
+        measured=fields.flag("measured", True), where=_where(fields), at_most=_share(fields),
     )
     fields.done()
+    if deviation.at_most is not None and not (deviation.intermittent and deviation.where):
+        raise fields.fail("'at_most' is the share of the times that the circumstances 'where' arise in which an "
+                          "intermittent deviation shows: name these, and set 'intermittent'")
     return deviation
 
 
@@ -146,6 +159,21 @@ def _pattern(fields: Fields) -> str:
     if broad:
         raise fields.fail(f"'reason' {pattern!r} fits every observation; name what is observed")
     return pattern
+
+
+def _where(fields: Fields) -> str:
+    name = fields.text("where", "")
+    if name and name not in circumstances.NAMES:
+        raise fields.fail(f"'where' names no circumstances: {name!r}{near(name, circumstances.NAMES)}; there are "
+                          f"{', '.join(circumstances.NAMES)}")
+    return name
+
+
+def _share(fields: Fields) -> float | None:
+    value = fields.raw("at_most")
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1):
+        return None if value is None else float(value)
+    raise fields.fail(f"'at_most' must be a share, above 0 and up to 1, not {value!r}")
 
 
 def _date(fields: Fields) -> datetime.date | None:

@@ -15,13 +15,13 @@ from conformance import __version__, gate
 from conformance.gate import Known
 from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
 from conformance.results import Case, Results, RuleResult, Selection
-from conformance.rules import CATALOGUE, Rule, select
+from conformance.rules import CATALOGUE, Rule, circumstances, select
 from conformance.session.incidents import merged
 from conformance.verdicts import Verdict, verdict_of
 from reports.stopwatch import curves
 
 CASES_SHOWN = 20
-UNMET = "a known race, which this run did not meet"
+UNSEEN = "listed as a race that shows now and then; this run did not see it"
 
 Seen = tuple[Entry, Witness]
 
@@ -53,12 +53,15 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     scope = _Scope(ledger, frame, broker, queue_types, entries[0].choices if entries else {})
     rules = [result for rule in catalogue.values() if (result := scope.result(rule)) is not None]
     troubles = ledger.troubles
-    by_type = {name: ledger.exercised([name]) for name in {entry.queue_type for entry in entries}}
+    kinds = {entry.queue_type for entry in entries}
+    by_type = {name: ledger.exercised([name]) for name in kinds}
+    met = {name: dict(sorted(ledger.met([name]).items())) for name in sorted(kinds)}
     happened, unplayed = merged(ledger.incidents), Counter(ledger.unplayed.values())
     decision = gate.decide(
-        rules, frame.known, by_type, strict=frame.selection.strict, complete=frame.complete,
+        rules, frame.known, by_type, strict=frame.selection.strict,
+        min_coverage=frame.selection.min_coverage, complete=frame.complete,
         troubles=_names(troubles, "harness"), lost=_names(troubles, "lost"), late=_names(troubles, "time"),
-        incidents=happened, unplayed=unplayed,
+        incidents=happened, unplayed=unplayed, met=met,
     )
     return Results(
         suite=__version__, started=frame.started, seconds=round(frame.seconds, 1), command=frame.command, run=frame.run,
@@ -67,6 +70,7 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
         totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
         histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),
         troubles=tuple(troubles), timings=curves(ledger.times()), incidents=happened, unplayed=dict(unplayed),
+        met=met,
     )
 
 
@@ -139,9 +143,8 @@ class _Scope:
         )
         if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
             return Verdict.DEVIATES, None
-        unmet = verdict is Verdict.HELD or (verdict is Verdict.UNDER_TESTED and self._frame.complete)
-        if unmet and self._frame.known.race(rule.id, self._queue_types):
-            return Verdict.DEVIATES, UNMET
+        if verdict is Verdict.HELD and self._frame.known.race(rule.id, self._queue_types):
+            return Verdict.UNSEEN, UNSEEN
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
             return Verdict.HARNESS_ERROR, "a check of this rule failed through a fault of the suite"
         if verdict is Verdict.UNDER_TESTED:
@@ -160,7 +163,7 @@ class _Scope:
         return rule.ruled_out(self._choices)
 
     def _deviation(self, rule: str, verdict: Verdict, cases: Sequence[Case]) -> dict[str, str] | None:
-        if verdict is not Verdict.DEVIATES:
+        if verdict not in (Verdict.DEVIATES, Verdict.UNSEEN):
             return None
         known = self._frame.known
         met = next((case.deviation for case in cases if case.deviation is not None), None)
@@ -174,7 +177,8 @@ class _Scope:
         kinds: dict[tuple[object, ...], list[Seen]] = {}
         for entry, witness in seen:
             finding = witness.finding
-            excuse = gate.excuse(self._frame.known.entries, rule, finding.observed, entry.queue_type)
+            excuse = gate.excuse(self._frame.known.entries, rule, finding.observed, entry.queue_type,
+                                 finding.where)
             key = (not finding.certain, excuse is not None, excuse or 0, entry.queue_type, gist(finding.observed))
             kinds.setdefault(key, []).append((entry, witness))
         cases = [self._case(kinds[key], excused=key[1], place=key[2]) for key in sorted(kinds)]
@@ -190,6 +194,7 @@ class _Scope:
             reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
             steps=witness.steps, rerun=f"{self._frame.rerun} --rules {finding.rule} --seed {self._frame.seed}",
             witness=finding.witness, story=witness.story, untold=witness.untold, absent=witness.absent,
+            where=tuple(circumstances.named(finding.where)), times=sum(one.times for _, one in seen),
         )
 
 

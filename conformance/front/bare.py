@@ -17,7 +17,8 @@ def without_deviations(results: Results) -> Gate:
     """The gate that the same run would have come to with an empty deviations file."""
     return gate.decide(
         [_unexcused(rule) for rule in results.rules], gate.Known(), {}, strict=results.selection.strict,
-        complete=results.complete, troubles=_scenes(results, "harness"), lost=_scenes(results, "lost"),
+        min_coverage=results.selection.min_coverage, complete=results.complete,
+        troubles=_scenes(results, "harness"), lost=_scenes(results, "lost"),
     )
 
 
@@ -27,7 +28,7 @@ def excused(results: Results) -> Sequence[str]:
 
 
 def _unexcused(rule: RuleResult) -> RuleResult:
-    if rule.verdict != Verdict.DEVIATES:
+    if rule.verdict not in (Verdict.DEVIATES, Verdict.UNSEEN):
         return rule
     cases = tuple(replace(case, deviation=None) for case in rule.cases)
     verdict = Verdict.BROKEN if cases else Verdict.HELD

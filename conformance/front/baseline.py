@@ -34,7 +34,7 @@ HEAD = """# Known deviations of {name}. Each entry excuses one rule, for the rea
 # Written by amqp-conformance baseline; edit it as you like, what you write stays.
 """
 _LEVELS = ("must", "should", "may")
-_SETTLED = (Verdict.HELD, Verdict.DEVIATES)
+_SETTLED = (Verdict.HELD, Verdict.DEVIATES, Verdict.UNSEEN)
 
 
 @dataclass
@@ -109,7 +109,7 @@ class _Entry:
         self._met, self._free = list[Case](), list[Case]()
         for rule, case in cases:
             if rule.id == entry.rule and case.queue_type in entry.queue_types:
-                by = excuse(draft.entries, rule.id, case.observed, case.queue_type)
+                by = excuse(draft.entries, rule.id, case.observed, case.queue_type, case.where)
                 (self._met if by == place else self._free if by is None else []).append(case)
 
     def edited(self) -> str:
@@ -171,7 +171,7 @@ def _new(
     """An entry for each way in which a rule is contradicted that none covers; queues that show the same share one."""
     kinds: dict[tuple[str, str], list[tuple[RuleResult, Case]]] = {}
     for rule, case in cases:
-        if excuse(covered, rule.id, case.observed, case.queue_type) is None:
+        if excuse(covered, rule.id, case.observed, case.queue_type, case.where) is None:
             kinds.setdefault((rule.id, pattern(case.observed)), []).append((rule, case))
     for (name, reason), seen in kinds.items():
         rule, case = seen[0]

@@ -51,6 +51,7 @@ class Attempt:
     incidents: list[Incident] = field(default_factory=list)
     unplayed: str = ""
     _kinds: dict[Kind, Witness] = field(default_factory=dict)
+    _led: set[tuple[Kind, str, str]] = field(default_factory=set)
     _events: int = 0
     _times: Counter[tuple[str, int]] = field(default_factory=Counter)
 
@@ -67,12 +68,25 @@ class Attempt:
         """Add the judgement of one history. The history, if at hand, gives each kind of finding its exchange."""
         for finding in judgement.findings:
             kind = self._kind(finding)
-            if kind in self._kinds:
-                self._kinds[kind] = replace(self._kinds[kind], seen=self._kinds[kind].seen + 1)
+            known = self._kinds.get(kind)
+            if known is not None:
+                again = self._another(kind, finding)
+                self._kinds[kind] = replace(known, seen=known.seen + 1, times=known.times + again)
             else:
+                self._another(kind, finding)
                 self._kinds[kind] = self._witness(history, finding, reproduced)
         self.total.add(judgement)
         self.histories += 1
+
+    def _another(self, kind: Kind, finding: Finding) -> bool:
+        """Is it the first of its kind that these circumstances have led to?"""
+        place = kind[3]
+        name = self.opened.known.entries[place].where if place is not None else ""
+        arose = next((one for one in finding.where if one.partition(" ")[0] == name), "")
+        led = kind, finding.history, arose
+        before = len(self._led)
+        self._led.add(led)
+        return len(self._led) > before
 
     def show(self, finding: Finding, history: Sequence[Event], reproduced: str) -> None:
         """Show a kind of finding by this one, whichever was shown before; by the story of that one, where this one's
@@ -87,7 +101,7 @@ class Attempt:
         self.opened.told.pop(self._told(finding), None)
         witness = self._witness(history, finding, reproduced)
         if known is not None:
-            witness = replace(witness, seen=known.seen)
+            witness = replace(witness, seen=known.seen, times=known.times)
             if known.story and not witness.story:
                 witness = replace(witness, story=known.story, untold=known.untold, absent=known.absent)
         self._kinds[kind] = witness
@@ -129,7 +143,8 @@ class Attempt:
         return finding.rule, finding.certain, gist(finding.observed), self._excuse(finding)
 
     def _excuse(self, finding: Finding) -> int | None:
-        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type)
+        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type,
+                      finding.where)
 
     def fail(self, kind: str, message: str) -> None:
         self.trouble = Trouble(self.name, self.queue_type, kind, message)
@@ -152,6 +167,7 @@ class Attempt:
             histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
             choices=dict(self.opened.profile.choices), times=self._timed(), refused=dict(self.opened.profile.refused),
             incidents=incidents.merged(self.incidents), unplayed=self.unplayed,
+            met=dict(sorted(self.total.met.items())),
         )
 
     def _timed(self) -> dict[str, dict[str, int]]:

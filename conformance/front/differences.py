@@ -138,6 +138,8 @@ class _Pair:
             return self._alone(NEW, after, self._old) if after else self._alone(GONE, before, self._new)
         if _contradicted(before) or _contradicted(after):
             return self._contradiction(before, after)
+        if {before.verdict, after.verdict} == {Verdict.HELD, Verdict.UNSEEN}:
+            return None
         if before.verdict == after.verdict:
             return self._seen(before, after) if set(before.reports) != set(after.reports) else None
         if Verdict.NOT_OFFERED in (before.verdict, after.verdict):
@@ -153,6 +155,8 @@ class _Pair:
         return self._made(kind, [f"The run on {other} did not ask for it."], said)
 
     def _contradiction(self, before: RuleResult, after: RuleResult) -> Change | None:
+        if {before.verdict, after.verdict} == {Verdict.DEVIATES, Verdict.UNSEEN}:
+            return None
         if not _contradicted(after):
             kept = [f"{self._new} keeps this rule (exercised {_times(after.exercised)})."]
             if after.verdict == Verdict.HELD:
@@ -204,6 +208,8 @@ class _Pair:
     def _doubt(self, rule: RuleResult, name: str) -> list[str]:
         if rule.verdict in (Verdict.HELD, Verdict.NOT_OFFERED):
             return [f"{name}: {_word(rule)}."]
+        if rule.verdict == Verdict.UNSEEN:
+            return [f"{name} is known to break it now and then; this run did not see it."]
         return [f"Nothing can be said of {name}: {_word(rule)}{f' ({rule.reason})' if rule.reason else ''}."]
 
     def _observed(self, rule: RuleResult, name: str, *, past: bool = False) -> list[str]:
@@ -212,8 +218,6 @@ class _Pair:
         cases = [case for case in rule.cases if case.certain]
         kinds = {gist(case.observed): case for case in reversed(cases)}
         said = [_told(name, verb, case) for case in list(kinds.values())[::-1][:_SHOWN]]
-        if not said:
-            said = [f"{name} is known to break it now and then; this run did not meet it."]
         if rule.deviation is not None:
             known = f"{' '.join(rule.deviation['note'].split())} ({rule.deviation['evidence']})"
             said.insert(0, f"Until now: {known}" if past else known)

@@ -91,7 +91,7 @@ def checked(job: Job, runs: Sequence[str], told: Told) -> list[Checked]:
     ]
 
 
-Seen = tuple[Wanted, tuple[str, str], int, Cut]
+Seen = tuple[Wanted, tuple[str, str], tuple[int, int], Cut]
 Counts = dict[str, dict[str, dict[tuple[str, str | None], int]]]
 
 
@@ -117,22 +117,27 @@ def _counts(spoken: DataFrame) -> Counts:
     return counts
 
 
-def _kinds(spoken: DataFrame) -> Iterator[tuple[Wanted, tuple[str, str], int]]:
-    """The first finding of each kind, its scene and queue type, and how many of the kind there are."""
+def _kinds(spoken: DataFrame) -> Iterator[tuple[Wanted, tuple[str, str], tuple[int, int]]]:
+    """The first finding of each kind, its scene and queue type, and how many of the kind there are, how often it
+    came about."""
     from pyspark.sql import functions as f
 
-    first = f.min(f.struct("history", "at", "allowed", "observed", "witness", "scene")).alias("first")
+    first = f.min(f.struct("history", "at", "allowed", "observed", "witness", "scene", "amid")).alias("first")
     gist = f.regexp_replace(f.regexp_replace("observed", _NUMBERS, "#"), _LISTS, "#")
+    names = f.transform("amid", lambda told: f.substring_index(told, " ", 1))
     kinds = spoken.where(f"what = '{check.FINDING}'") \
-        .groupBy("run", "rule", "queue_type", "certain", gist.alias("gist"))
-    rows = kinds.agg(first, f.count("*").alias("seen")).collect()
+        .groupBy("run", "rule", "queue_type", "certain", gist.alias("gist"), names.alias("names"))
+    rows = kinds.agg(first, f.count("*").alias("seen"), f.count_distinct("history", "amid").alias("times")).collect()
     shown: dict[tuple[str, str], int] = {}
-    for row in sorted(rows, key=lambda row: (row["run"], row["rule"], not row["certain"], -row["seen"], row["gist"])):
+    for row in sorted(rows, key=lambda row: (
+        row["run"], row["rule"], not row["certain"], -row["seen"], row["gist"], row["names"] or [],
+    )):
         place = shown[row["run"], row["rule"]] = shown.get((row["run"], row["rule"]), 0) + 1
         one = row["first"]
         finding = Finding(row["rule"], one["history"], one["at"], one["allowed"], one["observed"],
-                          tuple(one["witness"] or ()), row["certain"])
-        yield Wanted(row["run"], finding, place <= KINDS_SHOWN), (one["scene"], row["queue_type"]), row["seen"]
+                          tuple(one["witness"] or ()), row["certain"], tuple(one["amid"] or ()))
+        often = row["seen"], row["times"]
+        yield Wanted(row["run"], finding, place <= KINDS_SHOWN), (one["scene"], row["queue_type"]), often
 
 
 def _result(
@@ -164,7 +169,8 @@ def _selection(header: Mapping[str, Any]) -> Selection:
     said = header.get("selection")
     if not isinstance(said, Mapping):
         return EVERYTHING
-    return Selection(str(said.get("level", "may")), str(said.get("rules", "*")), strict=bool(said.get("strict")))
+    return Selection(str(said.get("level", "may")), str(said.get("rules", "*")), strict=bool(said.get("strict")),
+                     min_coverage=int(said.get("min_coverage", 0)))
 
 
 def _lasted(header: Mapping[str, Any]) -> float:
@@ -191,12 +197,13 @@ def _counted(
         reports: dict[str, dict[str, int]] = {}
         for (rule, observed), times in counts.get(f"{queue_type}\0{check.REPORT}", {}).items():
             reports.setdefault(rule, {})[str(observed)] = times
-        yield replace(blank, queue_type=queue_type, exercised=exercised, reports=reports)
+        met = {str(name): times for (_, name), times in counts.get(f"{queue_type}\0{check.MET}", {}).items()}
+        yield replace(blank, queue_type=queue_type, exercised=exercised, reports=reports, met=met)
 
 
 def _witnessed(blank: Entry, seen: Iterable[Seen]) -> Iterator[Entry]:
-    for wanted, (scene, queue_type), times, got in seen:
-        witness = Witness(wanted.finding, got.steps, "recorded", times)
+    for wanted, (scene, queue_type), (often, times), got in seen:
+        witness = Witness(wanted.finding, got.steps, "recorded", often, times=times)
         yield replace(blank, scene=scene or blank.scene, queue_type=queue_type, witnesses=(witness,))
 
 

@@ -18,6 +18,8 @@ from conformance.results import Selection
 
 LEVELS = ("must", "should", "may")
 DEPTHS = ("smoke", "ci", "deep")
+MIN_COVERAGE = 75
+"""Per cent. On the brokers that we know all of them are exercised, at any depth: see docs/compatibility.md."""
 MINUTES = {"smoke": 10, "ci": 15, "deep": 240}
 
 
@@ -46,6 +48,8 @@ TABLE = (
     Option("deviations", "known deviations, strict; default: the profile's own", "NAME|FILE"),
     Option("level", "lowest level that runs: must, should or may (default)", "LEVEL"),
     Option("strict", "a broken SHOULD also closes the gate", flag=True),
+    Option("min-coverage", f"a run that exercised less of its MUST rules closes the gate (default {MIN_COVERAGE})",
+           "PERCENT"),
     Option("rules", "only these rule ids, comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
     Option("depth", "how much is generated: smoke, ci (default) or deep", "DEPTH"),
     Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
@@ -69,6 +73,7 @@ class Options:
     deviations: str | None = None
     level: str = "may"
     strict: bool = False
+    min_coverage: int = MIN_COVERAGE
     rules: str = "*"
     depth: str = "ci"
     examples: int | None = None
@@ -85,7 +90,7 @@ class Options:
 
     @property
     def selection(self) -> Selection:
-        return Selection(self.level, self.rules, self.strict)
+        return Selection(self.level, self.rules, self.strict, self.min_coverage)
 
     @classmethod
     def checked(cls, said: Callable[[str], object], environment: Mapping[str, str] = os.environ) -> Options:
@@ -99,6 +104,7 @@ class Options:
             url=url, mutants=_mutants(text["mutant"], url), admin=_text(text["broker-admin"]),
             consumer_timeout=_number("consumer-timeout", text["consumer-timeout"], 0), profile=_text(text["profile"]),
             deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
+            min_coverage=_percent("min-coverage", text["min-coverage"], MIN_COVERAGE),
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
             seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]),
             time_limit=_number("time-limit", text["time-limit"], 1),
@@ -156,6 +162,13 @@ def _number(name: str, value: object, least: int) -> int | None:
     if number < least:
         raise Refused(WRONG_USE, f"--{name} {value} is no whole number of at least {least}.")
     return number
+
+
+def _percent(name: str, value: object, default: int) -> int:
+    number = _number(name, value, 0)
+    if number is not None and number > 100:
+        raise Refused(WRONG_USE, f"--{name} {value} is no whole number from 0 to 100.")
+    return default if number is None else number
 
 
 def _directory(name: str, value: object) -> Path | None:

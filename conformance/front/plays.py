@@ -56,7 +56,8 @@ class Bench:
         known = _known(self.profile.deviations)
         return [
             finding for finding in judgement.findings
-            if finding.certain and excuse(known, finding.rule, finding.observed, queue_type) is None
+            if finding.certain and excuse(
+                known, finding.rule, finding.observed, queue_type, finding.where) is None
         ]
 
 

@@ -103,8 +103,11 @@ def _cut(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in tasks:
         for place, said in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             task = json.loads(said)
-            said = task["finding"]
-            finding = Finding(**{**said, "witness": tuple(said["witness"]), "unless": tuple(said["unless"])})
+            asked = task["finding"]
+            finding = Finding(**{
+                **asked, "witness": tuple(asked["witness"]), "where": tuple(asked["where"]),
+                "unless": tuple(asked["unless"]),
+            })
             events, packets = _events(task, finding)
             steps = exchange(events, finding, profiles.load(task["profile"]))
             kept = {step.seq: packets[step.seq] for step in steps if step.seq in packets}

@@ -21,8 +21,8 @@ HEAD = """# Are verdicts repeatable?
 Made by `python -m conformance.front.repeat --page docs/steadiness.md` from the tally of
 `python -m conformance.front.repeat --depth {depth} NAME=URL ...`, with which everybody can repeat it. The suite ran
 again and again on several brokers at once, with one and the same seed; in every other round each of the machine's
-{cores} cores had another process to run beside them. A rule is unsteady if two runs on one broker gave it two verdicts;
-rules that only report may vary.
+{cores} cores had another process to run beside them. A rule is unsteady if two runs on one broker found different
+things, a listed race included that one of them saw and another did not; rules that only report may vary.
 """
 SAME = ("suite", "depth", "seed", "cores")
 """What tallies must have in common to be told as one."""
@@ -108,7 +108,8 @@ def _unsteady(brokers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "No rule was unsteady on any of them."
     for broker, rule in found:
         seen = ", ".join(f"{verdict} in {count}" for verdict, count in sorted(broker["verdicts"][rule].items()))
-        yield f"- {broker['name']}, {rule}: {seen}"
+        race = ", a listed race" if set(broker["verdicts"][rule]) == {"deviates", "unseen"} else ""
+        yield f"- {broker['name']}, {rule}{race}: {seen}"
 
 
 def _seconds(rounds: Sequence[Mapping[str, Any]], *, crowded: bool) -> str:

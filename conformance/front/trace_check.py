@@ -198,7 +198,8 @@ def _tell(found: Sequence[Checked], wishes: Wishes) -> None:
 
 def _table(runs: Sequence[Results], console: Console) -> None:
     """A line for each run, and under them what stands against them."""
-    verdicts = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.INCONCLUSIVE, Verdict.UNDER_TESTED)
+    verdicts = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.UNSEEN, Verdict.INCONCLUSIVE,
+                Verdict.UNDER_TESTED)
     table = Table("run", "broker", *(Column(name.value, justify="right", no_wrap=True) for name in verdicts),
                   Column("events", justify="right", no_wrap=True), Column("gate", no_wrap=True), box=box.SIMPLE_HEAD)
     for one in runs:

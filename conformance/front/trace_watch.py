@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -155,9 +155,9 @@ def _entries(profile: str) -> Sequence[Deviation]:
     return deviations.load(name) if name else ()
 
 
-def _known(profile: str, rule: str, observed: str) -> bool:
+def _known(profile: str, rule: str, observed: str, where: Collection[str]) -> bool:
     """Is this one of the profile's deviations? Of which queue type it was is not told here, so any will do."""
-    return any(entry.rule == rule and entry.covers(observed) for entry in _entries(profile))
+    return any(entry.rule == rule and entry.covers(observed, None, where) for entry in _entries(profile))
 
 
 def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:

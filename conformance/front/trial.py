@@ -102,7 +102,7 @@ def right(finding: Finding, profile: Profile) -> str:
     own = profile.interpolated_from or profile.name
     dialect = own if own in DIALECTS else DOCUMENTED.name
     known = deviations.load(profile.deviations) if profile.deviations in deviations.NAMES else ()
-    if excuse(known, finding.rule, finding.observed, "") is None:
+    if excuse(known, finding.rule, finding.observed, "", finding.where) is None:
         return dialect
     applies = rules.get(finding.rule).ruled_out(load(DOCUMENTED.name).choices) is None
     return DOCUMENTED.name if applies else dialect

@@ -20,6 +20,8 @@ class Connection:
     """Seen from its beginning; otherwise channels are taken as open when they are first met."""
     broken: str = ""
     """Why it is not whole, as `gaps` has it."""
+    overheard: bool = False
+    """It was captured: something that the client said may be missing, and nobody knows that yet."""
     torn: bool = False
     """What the broker says is missing from here on; until it is seen again, what the client says is not read."""
     doom: HardDoom | None = None

@@ -265,6 +265,25 @@ class Bereft:
 
 
 @dataclass(slots=True)
+class Unlawful:
+    """Octets from the broker that are no frame, or a frame that must not come there; `found` says what it is, and
+    `allowed` what may come."""
+
+    event: Event
+    connection: Connection
+    allowed: str
+    found: str
+
+
+@dataclass(slots=True)
+class Parted:
+    """Close-ok to the client's connection.close: all that the broker had to say on it was read."""
+
+    event: Event
+    connection: Connection
+
+
+@dataclass(slots=True)
 class Silenced:
     """The broker dropped a connection with heartbeats, without a word."""
 
@@ -313,5 +332,5 @@ Fact = (
     Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
     | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
     | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | Silenced | StillThere
-    | TimedOut | Overdue
+    | TimedOut | Overdue | Unlawful | Parted
 )

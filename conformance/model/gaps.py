@@ -35,6 +35,7 @@ BEFORE, LOST, CUT_OFF, SHARED, CLOCKS = "joined", "gap", "cut", "open world", "c
 
 def observed(model: Model, event: Event) -> None:
     """What the observer says of the world around the history."""
+    model.captured = model.captured or event.args.get("by") == "capture"
     if event.args.get("others", True):
         open_world(model, SHARED)
     elif not event.args.get("ordered", True):

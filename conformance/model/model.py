@@ -14,12 +14,14 @@ from conformance.events import METHOD, TO_BROKER, Event
 from conformance.model import cancelling, closing, declaring, endings, gaps, memory, receiving, sending, timeouts
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
-from conformance.model.facts import Fact, Missing, Silenced, StillThere, Unanswered
+from conformance.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
 from conformance.model.queues import Queue
 from conformance.model.topology import Exchange
 from conformance.profiles import Profile
 
+CONNECTION = 10
+"""The class of methods that are about the connection."""
 UNEXPECTED = ("fin", "reset")
 """How a connection ends when it was not us."""
 _BROKEN = {events.JOINED: gaps.BEFORE, events.GAP: gaps.LOST, events.CUT: gaps.CUT_OFF}
@@ -29,7 +31,8 @@ class Model:
     """What one history shows."""
 
     __slots__ = (
-        "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues", "settings",
+        "captured", "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues",
+        "settings",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -41,6 +44,8 @@ class Model:
         self.opaque = False
         self.open = ""
         """Why the world is not closed, as `gaps` has it."""
+        self.captured = False
+        """It was taken off the wire between its clients and the broker."""
         self.settings = timeouts.Settings()
         self.over: deque[str] = deque()
         """Connections that have ended."""
@@ -79,6 +84,10 @@ class Model:
                 self._connection(event.connection).heard_at = event.time_ns
             else:
                 self._connection(event.connection).torn = False
+                if event.channel:
+                    yield self._unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
+        elif kind == events.MALFORMED and event.direction != TO_BROKER:
+            yield self._unlawful(event, str(event.args.get("expected")), str(event.args.get("found")))
         elif kind == events.SCENE:
             self.queue_type = str(event.args.get("queue_type") or "")
         elif kind == events.DEADLINE:
@@ -91,6 +100,9 @@ class Model:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
             gaps.observed(self, event)
+
+    def _unlawful(self, event: Event, allowed: str, found: str) -> Unlawful:
+        return Unlawful(event, self._connection(event.connection), allowed, found)
 
     def queue(self, name: str) -> Queue:
         """This queue; where its declaration is not part of the history, one of which little is known."""
@@ -113,7 +125,10 @@ class Model:
         return [obligation for obligation, _, _ in owed_by(self.connections.values())]
 
     def _connection(self, name: str) -> Connection:
-        return self.connections.setdefault(name, Connection(name))
+        connection = self.connections.get(name)
+        if connection is None:
+            connection = self.connections[name] = Connection(name, overheard=self.captured)
+        return connection
 
     def _unannounced(self, event: Event) -> Connection:
         """A connection of which this is the first that the history knows."""
@@ -123,6 +138,9 @@ class Model:
         return connection
 
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
+        if (event.class_id == CONNECTION) is (event.channel > 0):
+            allowed = "methods of the connection on channel 0, and others on channels of their own"
+            return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
         if event.channel:
             if event.method == "channel.close":
                 return closing.close_channel(self, connection, event)
@@ -148,8 +166,8 @@ class Model:
             channel.unsynced.clear()
             endings.end_takers(channel, event.seq)
             channel.close_answered = event.seq
+        yield Parted(event, connection)
         closing.lose_connection(connection, event.seq)
-        yield from ()
 
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
         if connection.ended:

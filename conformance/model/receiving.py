@@ -21,6 +21,7 @@ from conformance.model.facts import (
     Fact,
     Opened,
     Overlooked,
+    Unlawful,
     Unrequested,
 )
 from conformance.model.proofs import proven
@@ -37,7 +38,7 @@ def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact
     method, number = event.method, event.channel
     channel = connection.met(number, event.seq)
     if channel is None:
-        return (AfterClose(event, None, None, ours=False),)
+        return _unopened(connection, event)
     if channel.adopted and method == "channel.open-ok":
         del connection.channels[number]
         connection.met(number, event.seq)
@@ -53,6 +54,13 @@ def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact
     if channel.state == CLOSED:
         return late(model, channel, event)
     return _HANDLERS.get(method, _reply)(model, channel, event)
+
+
+def _unopened(connection: Connection, event: Event) -> Facts:
+    """A method on a channel that the client has never opened, as far as can be told."""
+    yield AfterClose(event, None, None, ours=False)
+    if not connection.overheard:
+        yield Unlawful(event, connection, f"nothing on channel {event.channel}: it was never opened", event.method)
 
 
 def _open_ok(connection: Connection, channel: Channel, event: Event) -> Facts:

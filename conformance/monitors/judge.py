@@ -54,7 +54,9 @@ class Judge:
     def step(self, event: Event) -> list[Finding]:
         """What this event contradicts."""
         notes, model = self._notes, self._model
+        notes.circumstances.note(model, event)
         for fact in model.read(event):
+            notes.subject = fact
             if model.open:
                 notes.turn_to(fact, model)
             for function in BY_FACT.get(type(fact), ()):
@@ -62,6 +64,7 @@ class Judge:
             if notes.accused:
                 blame.widen(fact, notes.accused)
                 notes.accused.clear()
+        notes.subject = None
         if model.open:
             notes.turn_to(None, None)
         return notes.take() if notes.fresh else []

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from conformance.events import Event
 from conformance.model import Fact, Model
 from conformance.model.channels import Channel
+from conformance.model.circumstances import Circumstances
 from conformance.model.records import RECOVERED, RETURNED, Copy
 from conformance.monitors.standing import doubt
 from conformance.profiles import Profile
@@ -16,14 +17,14 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
-Suspicion = tuple[str, int, str, str, tuple[int, ...], Channel | None]
-"""A rule, when it was contradicted, and how, if a certain message was in its queue then; and the channel that is
-believed to have given it back before it ended."""
+Suspicion = tuple[str, int, str, str, tuple[int, ...], Channel | None, tuple[str, ...]]
+"""A rule, when it was contradicted, and how, if a certain message was in its queue then; the channel that is
+believed to have given it back before it ended; and the circumstances."""
 UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
 """So many messages are remembered that may be lost, or may show that something else is wrong."""
-HARMLESS = frozenset({"RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "CAN-001", "CAN-004", "CNF-015"})
+HARMLESS = frozenset({"RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "ERR-013", "CAN-001", "CAN-004", "CNF-015"})
 """Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256
 """So many channels are remembered that have not answered since something was expected of them."""
@@ -33,13 +34,16 @@ class Notes:
     """What has been found and counted so far."""
 
     __slots__ = (
-        "_exercised", "_expected", "_fact", "_first", "_model", "_said", "_shown", "_suspicions", "accused", "fresh",
-        "judgement", "profile",
+        "_exercised", "_expected", "_fact", "_first", "_model", "_said", "_shown", "_suspicions", "accused",
+        "circumstances", "fresh", "judgement", "profile", "subject",
     )
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.judgement = Judgement()
+        self.circumstances = Circumstances(self.judgement.met)
+        self.subject: Fact | None = None
+        """The fact that is being judged."""
         self._exercised: dict[str, int] = self.judgement.exercised
         self.fresh: list[Finding] = []
         self.accused: list[str] = []
@@ -102,10 +106,11 @@ class Notes:
 
     def find(
         self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True, at: int = 0,
-        unless: tuple[str, ...] = (),
+        where: tuple[str, ...] = (), unless: tuple[str, ...] = (),
     ) -> None:
         """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
-        `witness` are further events that show it, `unless` rules that explain it as well if the broker breaks them."""
+        `witness` are further events that show it; `where`: the circumstances then; `unless`: rules that explain it as
+        well if the broker breaks them."""
         if self._fact is not None and self._doubted(rule, finding=True):
             return
         self.judgement.exercised[rule] += 1
@@ -117,9 +122,14 @@ class Notes:
         self._said[counter] = said + 1
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
-            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, unless)
+            amid = where if at else self._amid()
+            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, amid, unless)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def _amid(self) -> tuple[str, ...]:
+        """The circumstances in which the fact stands that is being judged."""
+        return self.circumstances.of(self.subject) if self.subject is not None else ()
 
     def _earlier(self, rule: str, seq: int) -> tuple[str, ...]:
         """Rules that this history has certainly broken before. What it shows later may follow from that."""
@@ -137,15 +147,16 @@ class Notes:
             return
         self.find(rule, event, allowed, observed, *witness, certain=False)
         if certain:
-            self._suspicions[copy] = [*before, (rule, event.seq, allowed, observed, witness, _given_back_by(copy))]
+            suspicion = rule, event.seq, allowed, observed, witness, _given_back_by(copy), self._amid()
+            self._suspicions[copy] = [*before, suspicion]
             if len(self._suspicions) > SUSPICIONS:
                 del self._suspicions[next(iter(self._suspicions))]
 
     def seen(self, copy: Copy, event: Event) -> None:
         """The message is there. What it contradicts was contradicted then, unless it may have come back since."""
-        for rule, at, allowed, observed, witness, giver in self._suspicions.pop(copy, ()):
+        for rule, at, allowed, observed, witness, giver, where in self._suspicions.pop(copy, ()):
             if giver is None or (giver.alive() and giver.gave_back <= at):
-                self.find(rule, event, allowed, observed, *witness, at=at)
+                self.find(rule, event, allowed, observed, *witness, at=at, where=where)
 
     def lost(self, copy: Copy) -> None:
         """It is not."""

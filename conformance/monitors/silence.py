@@ -17,11 +17,11 @@ BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-
 WOKEN = frozenset({"RQ-007", "RQ-014", "RQ-015", "QOS-018"})
 """What a queue that serves nobody after the end of a channel can be taken for."""
 REPLIES = {
-    "channel.open": "ERR-007", "channel.close": "ERR-008", "connection.close": "ERR-008", "basic.qos": "QOS-024",
+    "channel.open": "ERR-007", "channel.close": "ERR-008", "basic.qos": "QOS-024",
     "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
     "basic.get": "QOS-014", "tx.commit": "TX-003", "tx.rollback": "TX-002",
 }
-"""The rule that a missing answer comes nearest to."""
+"""The rule that a missing answer comes nearest to; of other methods it is ERR-014."""
 
 
 @judges(Unanswered, "ACK-009", "ACK-010", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
@@ -52,7 +52,7 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
                    "no connection.close comes", doom.seq)
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "RQ-014")
+@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "RQ-014")
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
     """A synchronous method without its answer."""
     owed = fact.obligation
@@ -62,8 +62,9 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     channel = fact.channel
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
-    rule = "ERR-004" if harmed else named or REPLIES.get(method, "ERR-004")
-    certain = (harmed and method != "basic.get") or (method in REPLIES and _speaks_of(method, channel))
+    near = REPLIES.get(method, "") if _speaks_of(method, channel) else ""
+    rule = "ERR-004" if harmed else named or near or "ERR-014"
+    certain = (harmed and method != "basic.get") or bool(near) or (rule == "ERR-014" and _plain(channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
@@ -75,12 +76,17 @@ def _speaks_of(method: str, channel: Channel | None) -> bool:
     """Does the rule speak of this case: a number used before, a limit that is reached? A channel's close
     that is not answered is nobody else's, crossing or not."""
     if channel is None:
-        return method not in ("channel.open", "connection.close", "basic.get")
+        return False
     if method == "channel.open":
         return channel.previous is not None
     if method == "basic.get":
         return channel.shared.full() or any(consumer.full() for consumer in channel.consumers.values())
     return True
+
+
+def _plain(channel: Channel | None) -> bool:
+    """Has nothing happened that may keep the broker from answering?"""
+    return channel is None or not (channel.vague or channel.doom or channel.mistake or channel.connection.blocked)
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")

@@ -1,7 +1,8 @@
-"""ERR-012: what the broker calls an internal error is its own fault, whatever the client had sent.
+"""What the broker sends of its own accord: ERR-012, internal errors; ERR-013, frames that must not come. And, when a
+connection has ended in order, that all was said: ERR-014.
 
-It speaks last. A close that another rule has accused already is not accused twice, and one that answers a mistake is
-for the rule about that mistake.
+What it calls an internal error is its own fault, whatever the client had sent. All speak last: what another rule has
+accused already is not accused twice, and a close that answers a mistake is for the rule about that mistake.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from collections.abc import Iterable
 from conformance.events import METHOD, Event
 from conformance.model.channels import Channel
 from conformance.model.closing import ids_of
-from conformance.model.facts import ChannelClosed, ClosedUnasked, ConnectionFailed
+from conformance.model.facts import (
+    ChannelClosed,
+    ClosedUnasked,
+    ConnectionFailed,
+    Parted,
+    Unlawful,
+    Unrequested,
+)
 from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -41,9 +49,39 @@ def ended_as_asked(fact: ChannelClosed, notes: Notes) -> None:
         notes.exercise("ERR-012")
 
 
+@judges(Unlawful, "ERR-013")
+def unlawful(fact: Unlawful, notes: Notes) -> None:
+    """No frame, or none that may come there."""
+    notes.find("ERR-013", fact.event, fact.allowed, fact.found)
+
+
+@judges(Unrequested, "ERR-013")
+def answered_without_question(fact: Unrequested, notes: Notes) -> None:
+    """An answer too many; where the channel is doubtful, or the question may be missing, it may belong to something."""
+    channel, event = fact.channel, fact.event
+    if channel.vague or channel.doom or channel.mistake or channel.connection.doom or channel.connection.overheard:
+        return
+    if _accused(event, notes):
+        return
+    notes.find("ERR-013", event, "an answer to a question, once", f"{event.method}, which nobody asked for")
+
+
+@judges(Parted, "ERR-013", "ERR-014")
+def all_was_said(fact: Parted, notes: Notes) -> None:
+    """All that came on the connection was read, to its end; and nothing is left to be answered."""
+    notes.exercise("ERR-013")
+    if not any(channel.pending() for channel in fact.connection.channels.values()):
+        notes.exercise("ERR-014")
+
+
+def _accused(event: Event, notes: Notes) -> bool:
+    """Has another rule something to say about this event?"""
+    return any(event.seq in (finding.at, *finding.witness) for finding in notes.fresh)
+
+
 def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    if code == INTERNAL_ERROR and not any(finding.at == event.seq for finding in notes.fresh):
+    if code == INTERNAL_ERROR and not _accused(event, notes):
         notes.find("ERR-012", event, f"the {what} goes on: its client kept to the protocol",
                    f"{what}: {closing(event.args)}", *_unanswered(event, channels))
 

@@ -18,7 +18,7 @@ from codec import methods as m
 from conformance.channel import Channel
 from conformance.stage import NotOffered, Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import BAD_TAG, holding, reopen, restock, stocked
+from conformance.suite.props import BAD_TAG, holding, large, reopen, restock, stocked
 
 Settle = Callable[[Channel, int], object]
 
@@ -175,6 +175,8 @@ def test_hard_errors(stage: Stage, mistake: str) -> None:
     stage.quiesce()
 
 
+MANY = 40
+"""Twice so many channels are opened and closed on one connection."""
 UNOPENED: dict[str, Callable[[int], Method]] = {
     "ack": lambda number: m.BasicAck(number, delivery_tag=1),
     "get": lambda number: m.BasicGet(number, queue="none"),
@@ -221,3 +223,52 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         if channel.state == "open":
             channel.close()
         stage.quiesce()
+
+
+@rule("ERR-013")
+def test_frames_of_all_kinds(stage: Stage) -> None:
+    """Contents of none, one and several frames, got, delivered and returned; gets in vain, and answers of all sorts;
+    then the connection ends in order."""
+    queue, connection = stage.queue(), stage.connect("frames")
+    channel, other = stage.channels(2, connection)
+    with contextlib.suppress(NotOffered):
+        other.confirm()
+    room = connection.tuned.frame_max - 8
+    for body in (b"", b"x", bytes(room), bytes(room + 1), large(channel)):
+        other.publish(queue, 2, body=body)
+        other.publish("nowhere " + queue, mandatory=True, body=body)
+    stage.barrier(other)
+    stage.fetch(channel, queue, 6)
+    channel.consume(queue)
+    stage.quiesce()
+    channel.ack(0, multiple=True)
+    channel.declare(queue, passive=True)
+    channel.get(queue)
+    stage.go_round(channel)
+    stage.barrier(channel)
+    connection.close()
+
+
+@rule("ERR-014")
+def test_questions_of_all_kinds(stage: Stage) -> None:
+    """All synchronous methods that need no feature of their own, a deletion under a consumer, and more channels than
+    one opens by hand; then the connection ends in order."""
+    connection = stage.connect("asking")
+    channel = stage.channel(connection=connection)
+    queue, doomed, exchange = stage.queue(), stage.queue(), stage.exchange()
+    questions: tuple[Callable[[], object], ...] = (
+        lambda: channel.declare(queue, passive=True), lambda: channel.bind(queue, exchange, "key"),
+        lambda: channel.bind(queue, exchange, "key"), lambda: channel.purge(queue), channel.flow,
+        lambda: channel.qos(1), lambda: channel.get(queue),
+        lambda: channel.consume(doomed), lambda: stage.backstage(doomed).delete(doomed),
+    )
+    for question in questions:
+        with contextlib.suppress(NotOffered):
+            question()
+        stage.quiesce()
+    for crowd in (stage.channels(MANY, connection), stage.channels(MANY, connection)):
+        for one in crowd:
+            one.close()
+        stage.quiesce()
+    connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
+    stage.quiesce()

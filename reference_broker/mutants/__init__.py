@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from reference_broker.mutants import (
+    answers,
     around,
     cancel,
     confirms,
@@ -18,6 +19,7 @@ from reference_broker.mutants import (
     ends,
     errors,
     expiry,
+    frames,
     hard,
     modes,
     nack,
@@ -36,8 +38,8 @@ from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
 FAMILIES = (
-    tags, modes, settle, nack, around, errors, hard, requeue, prefetch, slots, notices, cancel, ends, confirms, routes,
-    transactions, returning, timeouts, expiry, contents,
+    tags, modes, settle, nack, around, errors, hard, frames, answers, requeue, prefetch, slots, notices, cancel, ends,
+    confirms, routes, transactions, returning, timeouts, expiry, contents,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import codec
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
+from reference_broker.errors import ChannelException
 from reference_broker.parts import Handler, Parts
 from reference_broker.personalities.kinds import Trait, changes, count, memory, wrap, wrap_handler
 
@@ -36,21 +38,22 @@ def unanswered(
             breaks=breaks, may=may, hides=hides, about=about or f"method:{name}")(dropping(answer))
 
 
-unanswered("queue.purge", m.QueuePurgeOk, hides="CNF-017")
-unanswered("queue.bind", m.QueueBindOk, hides="CNF-010 CNF-012")
-unanswered("exchange.declare", m.ExchangeDeclareOk, hides="CNF-010 CNF-012")
-unanswered("channel.flow", m.ChannelFlowOk, hides="ERR-011")
+unanswered("queue.purge", m.QueuePurgeOk, breaks="ERR-014", hides="CNF-017")
+unanswered("queue.bind", m.QueueBindOk, breaks="ERR-014", hides="CNF-010 CNF-012")
+unanswered("exchange.declare", m.ExchangeDeclareOk, breaks="ERR-014", hides="CNF-010 CNF-012")
+unanswered("channel.flow", m.ChannelFlowOk, breaks="ERR-014", hides="ERR-011")
 unanswered("basic.qos", m.BasicQosOk, breaks="QOS-024", hides="QOS-*", about="prefetch")
 # A deletion that the same channel hears of crosses its cancel: whether that one is answered is the same decision.
 unanswered("basic.cancel", m.BasicCancelOk, breaks="CAN-005 CAN-007", may="CAN-006 CAN-008 TMO-013",
            hides="CAN-009 CAN-013 CAN-014 ACK-016 AUTO-008 QOS-020", about="cancel")
 unanswered("basic.consume", m.BasicConsumeOk, breaks="CAN-015", may="CAN-013 CAN-018", hides="CAN-* QOS-*",
            about="cancel")
-unanswered("basic.get-on-empty", m.BasicGetEmpty, hides="ACK-* AUTO-* MODE-* RQ-*")
+unanswered("basic.get-on-empty", m.BasicGetEmpty, breaks="ERR-014", hides="ACK-* AUTO-* MODE-* RQ-*")
 unanswered("basic.recover", m.BasicRecoverOk, breaks="RQ-014", about="recover")
 unanswered("confirm.select", m.ConfirmSelectOk, breaks="CNF-001", may="CNF-003", hides="CNF-* TAG-010 RQ-011",
            about="confirms")
-unanswered("tx.select", m.TxSelectOk, hides="TX-* CNF-016 CNF-024 AUTO-006 QOS-026", about="transactions")
+unanswered("tx.select", m.TxSelectOk, breaks="ERR-014", hides="TX-* CNF-016 CNF-024 AUTO-006 QOS-026",
+           about="transactions")
 # CNF-024 says that publishes in a transaction are answered by commit-ok alone, TX-003 what comes before it.
 unanswered("tx.commit", m.TxCommitOk, may="CNF-024 TX-003", hides="TX-* AUTO-006 QOS-026", about="transactions")
 unanswered("tx.rollback", m.TxRollbackOk, may="TX-002", hides="TX-*", about="transactions")
@@ -135,6 +138,17 @@ for _most in (150, 900):
 
         commands(parts, most, lambda _, method: True)
         wrap(parts, "connection.feed", feed)
+
+
+@changes(TRAITS, "refused.declares-after-40", "after 40 queues every queue.declare is refused by channel.close 403",
+         hides="*", about=WEDGED)
+def _(parts: Parts) -> None:
+    def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
+        if count(channel.vhost, "declares") > 40:
+            raise ChannelException(ReplyCode.ACCESS_REFUSED, "no more queues")
+        earlier(channel, method)
+
+    wrap_handler(parts, m.QueueDeclare, declare)
 
 
 # -- and not even that

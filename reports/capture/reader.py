@@ -169,6 +169,10 @@ class Reader:
         return end
 
     def _method(self, raw: bytes) -> None:
+        if raw[1:3] in self._open and raw[0] == 1:
+            self._open[raw[1:3]].raw.append(raw)
+            self._torn(raw[1:3])
+            return
         at, tag, key = shapes.tag_of(raw), None, raw
         if at:
             key, tag = raw[:at] + raw[at + 8:], int.from_bytes(raw[at:at + 8], "big")
@@ -223,9 +227,16 @@ class Reader:
         else:
             content.body.append(raw[7:-1])
             content.got += len(raw) - 8
-        if content.header is not None and content.got >= content.size:
+        if content.header is not None and content.got > content.size:
+            self._torn(raw[1:3])
+        elif content.header is not None and content.got == content.size:
             del self._open[raw[1:3]]
             self._complete(content)
+
+    def _torn(self, channel: bytes) -> None:
+        """The content does not go on, or end, as it must: its last frame shows that."""
+        event, place = self._build(self._open.pop(channel).raw), self._place
+        self._rows.add(event, place.next(), place.time_ns, place.packet)
 
     def _complete(self, content: _Content) -> None:
         assert content.header is not None

@@ -30,6 +30,7 @@ from attr import asdict
 from conformance.rules import FAMILIES
 from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
+from reports.html.words import shown
 
 ALLURE = "allure-results"
 """The folder of a report that Allure reads."""
@@ -47,7 +48,7 @@ CATEGORIES = (
 
 def allure(results: Mapping[str, Any]) -> dict[str, str]:
     """Every file of the results folder by its name, the folder included."""
-    document = visible(results)
+    document = shown(visible(results))
     files = {"environment.properties": _properties(document), "categories.json": json.dumps(CATEGORIES, indent=1)}
     for place, rule in enumerate(document["rules"]):
         files.update(_files(rule, document, place))

@@ -15,6 +15,7 @@ from typing import Any
 
 from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
+from reports.html.words import shown
 
 SPEC = "0.0.0"
 """The version of CTRF that its published schema names."""
@@ -26,7 +27,7 @@ _STATUSES = ("passed", "failed", "skipped", "pending", "other")
 
 def ctrf(results: Mapping[str, Any]) -> str:
     """The results as a CTRF document."""
-    results = visible(results)
+    results = shown(visible(results))
     start = began(results)
     length = int(results["seconds"] * 1000)
     tests = [_test(rule, results["broker"]["name"]) for rule in results["rules"]]

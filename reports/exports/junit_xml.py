@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from reports.exports.words import SKIPPED, evidence, why
+from reports.html.words import shown
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -25,7 +26,7 @@ def junit(results: Mapping[str, Any]) -> str:
     })
     _properties(suite, results)
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-    for rule in results["rules"]:
+    for rule in shown(results)["rules"]:
         counts["tests"] += 1
         kind = _case(suite, rule, broker)
         if kind:

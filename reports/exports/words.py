@@ -12,6 +12,7 @@ SKIPPED = {
     "not-offered": "not offered by this broker", "planned": "not judged by this version of the suite",
     "not-judgeable": "cannot be decided from outside the broker", "under-tested": "exercised too little to say",
     "inconclusive": "contradicted in a way that the text or a race may excuse", "deviates": "known deviation",
+    "differs": "does otherwise than usual, which no source forbids", "unseen": "held, and listed as a race",
 }
 """Verdicts that are neither a pass nor a failure, in words."""
 

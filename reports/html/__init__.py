@@ -22,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports.html.view import page
-from reports.html.words import SIGNS, count, duration, told
+from reports.html.words import SIGNS, count, duration, shown, told
 
 __all__ = ["digest", "environment", "policy", "render", "render_many", "visible"]
 
@@ -47,11 +47,12 @@ def render_many(
     `before` the results of the run before each of these, None where there was none."""
     if not results:
         raise ValueError("a page needs the results of at least one run")
-    documents = [{**visible(one), "sha256": digest(one)} for one in results]
+    documents = [{**shown(visible(one)), "sha256": digest(one)} for one in results]
     differences = visible(compare)
+    previous = [None if one is None else shown(visible(one)) for one in before]
     css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     return environment().get_template("page.html.j2").render(
-        page=page(documents, differences, visible(before)), signs=SIGNS, css=Markup(css), js=Markup(js),
+        page=page(documents, differences, previous), signs=SIGNS, css=Markup(css), js=Markup(js),
         policy=policy(css, js), trust=visible(trust or {}),
     )
 

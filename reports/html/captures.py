@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from reports.html import FOLDER, environment, policy, visible
 from reports.html.runs import columns
-from reports.html.words import SIGNS, Sign, count, sign
+from reports.html.words import SIGNS, Sign, count, shown, sign
 
 Document = Mapping[str, Any]
 Captured = tuple[Document, Sequence[Mapping[str, Any]], Mapping[str, Any]]
@@ -63,7 +63,7 @@ class CaptureView:
 
 def render(captured: Sequence[Captured]) -> str:
     """The page about these captures. Equal input gives an equal page."""
-    documents = [visible(results) for results, _, _ in captured]
+    documents = [shown(visible(results)) for results, _, _ in captured]
     keys = {id(run.results): run.key for run in columns(documents)}
     views = [
         _view(document, visible(places), visible(about), f"/{keys[id(document)]}" if len(captured) > 1 else "")

@@ -16,7 +16,7 @@ from reports.html.words import Sign, judged, sign
 
 KINDS = ("new", "moved", "other", "fixed")
 """Worst first: newly broken; broken in another way; changed in another way; held again."""
-_FAULTS = ("broken", "deviates")
+_FAULTS = ("broken", "deviates", "differs")
 
 
 @dataclass(frozen=True)

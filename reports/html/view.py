@@ -174,6 +174,16 @@ class Page:
         return self._entries(lambda side: side.data["verdict"] == "deviates", _noted)
 
     @property
+    def otherwise(self) -> list[Entry]:
+        """What breaks rules that no source asks for."""
+        return self._entries(lambda side: side.data["verdict"] == "differs", _observed)
+
+    @property
+    def unseen(self) -> list[Entry]:
+        """Races that are known, and that the run did not see."""
+        return self._entries(lambda side: side.data["verdict"] == "unseen", _noted)
+
+    @property
     def unsettled(self) -> list[Entry]:
         """Judged, without a clear answer."""
         return self._entries(lambda side: side.data["verdict"] in ("under-tested", "inconclusive"), _unclear)

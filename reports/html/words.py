@@ -26,9 +26,11 @@ class Sign:
 SIGNS: Mapping[str, Sign] = {
     "broken": Sign("broken", "✕", "broken", "contradicted by at least one recorded exchange"),
     "deviates": Sign("deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations"),
+    "differs": Sign("differs", "≠", "does otherwise", "no source asks for it: reported, and closes no gate"),
     "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; says nothing about the broker"),
     "inconclusive": Sign("doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse"),
     "under-tested": Sign("thin", "◌", "under-tested", "exercised too little to say"),
+    "unseen": Sign("unseen", "◩", "race not seen", "held here, and listed as a race that shows now and then"),
     "held": Sign("held", "✓", "held", "never contradicted"),
     "not-offered": Sign("absent", "–", "not offered", "the broker does not offer what the rule is about"),
     "planned": Sign("planned", "□", "planned", "not judged by this version of the suite"),
@@ -45,6 +47,14 @@ UNKNOWN = Sign("harness", "!", "unknown verdict", "a verdict that this version d
 
 def sign(verdict: str) -> Sign:
     return SIGNS.get(verdict, UNKNOWN)
+
+
+def shown(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The results as they are shown: what breaks a rule that no source asks for does otherwise, and is no failure."""
+    return {**results, "rules": [
+        {**rule, "verdict": "differs"} if rule["verdict"] == "broken" and rule["level"] == "observed" else rule
+        for rule in results["rules"]
+    ]}
 
 
 def severity(verdict: str) -> int:
@@ -121,7 +131,8 @@ def _breaks(worst: Mapping[str, Any], broken: int, offered: int) -> str:
 
 
 def _rest(tally: Mapping[str, int], offered: int) -> str:
-    names = {"deviates": "known deviation", "under-tested": "under-tested", "inconclusive": "inconclusive",
+    names = {"deviates": "known deviation", "unseen": "known but not seen", "differs": "not asked for and otherwise",
+             "under-tested": "under-tested", "inconclusive": "inconclusive",
              "harness-error": "without verdict"}
     parts = [
         count(tally[key], word) if key == "deviates" else f"{tally[key]} {word}"

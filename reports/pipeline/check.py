@@ -36,12 +36,12 @@ from reports.recording import BadRecording
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FINDING, EXERCISED, REPORT, DOUBT = "finding", "exercised", "report", "doubt"
+FINDING, EXERCISED, REPORT, DOUBT, MET = "finding", "exercised", "report", "doubt", "met"
 _FIELDS: Mapping[str, tuple[str, pa.DataType]] = {
     "run": ("STRING", pa.string()), "history": ("STRING", pa.string()), "what": ("STRING", pa.string()),
     "rule": ("STRING", pa.string()), "times": ("BIGINT", pa.int64()), "at": ("BIGINT", pa.int64()),
     "allowed": ("STRING", pa.string()), "observed": ("STRING", pa.string()), "certain": ("BOOLEAN", pa.bool_()),
-    "witness": ("ARRAY<BIGINT>", pa.list_(pa.int64())),
+    "witness": ("ARRAY<BIGINT>", pa.list_(pa.int64())), "amid": ("ARRAY<STRING>", pa.list_(pa.string())),
 }
 DDL = ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items())
 ARROW = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
@@ -219,10 +219,13 @@ def rows_of(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
     place = {"run": run, "history": history}
     for found in judgement.findings:
         yield {**place, "what": FINDING, "rule": found.rule, "times": 1, "at": found.at, "allowed": found.allowed,
-               "observed": found.observed, "certain": found.certain, "witness": list(found.witness)}
+               "observed": found.observed, "certain": found.certain, "witness": list(found.witness),
+               "amid": list(found.where)}
     for rule, times in sorted(judgement.exercised.items()):
         if times:
             yield {**place, "what": EXERCISED, "rule": rule, "times": times}
+    for name, times in sorted(judgement.met.items()):
+        yield {**place, "what": MET, "rule": "", "times": times, "observed": name}
     for what, said in ((REPORT, judgement.reports), (DOUBT, judgement.doubts)):
         for rule, seen in sorted(said.items()):
             for observed, times in sorted(seen.items()):

@@ -28,12 +28,13 @@ ORDER = {
 
 PAIRS = "before STRING, after STRING"
 WORST = (
-    Verdict.BROKEN, Verdict.DEVIATES, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.HELD, Verdict.UNDER_TESTED,
-    Verdict.NOT_OFFERED, Verdict.PLANNED, Verdict.NOT_JUDGEABLE,
+    Verdict.BROKEN, Verdict.DEVIATES, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.UNSEEN, Verdict.HELD,
+    Verdict.UNDER_TESTED, Verdict.NOT_OFFERED, Verdict.PLANNED, Verdict.NOT_JUDGEABLE,
 )
 """Worst first: how verdicts of several runs combine. One that says something outranks one that does not."""
 
-CLEAR = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES)
+CLEAR = (Verdict.HELD, Verdict.UNSEEN, Verdict.BROKEN, Verdict.DEVIATES)
+BAD = [str(Verdict.BROKEN), str(Verdict.DEVIATES)]
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 
@@ -69,7 +70,7 @@ def flakiness(history: DataFrame) -> DataFrame:
 
     line = Window.partitionBy("broker", "rule").orderBy("started", "run")
     clear = history.where(f.col("verdict").isin([str(one) for one in CLEAR])) \
-        .withColumn("bad", f.col("verdict") != str(Verdict.HELD)) \
+        .withColumn("bad", f.col("verdict").isin(BAD)) \
         .withColumn("turned", f.coalesce(f.col("bad") != f.lag("bad").over(line), f.lit(False)))
     counted = clear.groupBy("broker", "rule").agg(
         f.count("*").alias("clear"), f.sum(f.col("bad").cast("BIGINT")).alias("broken"),
@@ -104,9 +105,9 @@ def regressions(verdicts: DataFrame, pairs: DataFrame) -> DataFrame:
 
     was = verdicts.select(f.col("run").alias("before"), "rule", f.col("verdict").alias("was"))
     now = verdicts.select(f.col("run").alias("after"), "rule", f.col("verdict").alias("now"))
-    bad = [str(Verdict.BROKEN), str(Verdict.DEVIATES)]
-    change = f.when(f.col("now").isin(bad) & (f.col("was") == str(Verdict.HELD)), "broken") \
-        .when(f.col("was").isin(bad) & (f.col("now") == str(Verdict.HELD)), "fixed").otherwise("other")
+    held = [str(Verdict.HELD), str(Verdict.UNSEEN)]
+    change = f.when(f.col("now").isin(BAD) & f.col("was").isin(held), "broken") \
+        .when(f.col("was").isin(BAD) & f.col("now").isin(held), "fixed").otherwise("other")
     return pairs.join(was, "before").join(now, ["after", "rule"]).where("was <> now") \
         .select("before", "after", "rule", "was", "now", change.alias("change"))
 

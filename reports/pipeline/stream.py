@@ -24,7 +24,7 @@ import gc
 import json
 import marshal
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 RUN, UNREADABLE, OPEN = "run", "unreadable", "open"
-Known = Callable[[str, str, str], bool]
-"""Of a profile, a rule and what was observed: is this known of the broker?"""
+Known = Callable[[str, str, str, Collection[str]], bool]
+"""Of a profile, a rule, what was observed and in which circumstances: is this known of the broker?"""
 LATENESS = 600.0
 """Seconds of a history's own time for which its later events wait for earlier ones."""
 SETTINGS: Mapping[str, str] = {
@@ -323,8 +323,9 @@ def summary(spark: SparkSession, stream: Stream, known: Known | None = None) -> 
 
 def _excused(every: DataFrame, rows: list[verdicts.Row], known: Known) -> list[verdicts.Row]:
     profile = {row.run: row.profile for row in rows}
-    found = every.where(f"what = '{check.FINDING}' AND certain").select("run", "rule", "observed").distinct().collect()
-    news = {(run, rule) for run, rule, observed in found if not known(profile[run], rule, observed)}
+    certain = every.where(f"what = '{check.FINDING}' AND certain")
+    found = certain.select("run", "rule", "observed", "amid").distinct().collect()
+    news = {(run, rule) for run, rule, observed, amid in found if not known(profile[run], rule, observed, amid or ())}
     return [replace(row, verdict=str(Verdict.DEVIATES))
             if row.verdict == Verdict.BROKEN and (row.run, row.rule) not in news else row for row in rows]
 

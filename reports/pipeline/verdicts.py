@@ -139,7 +139,7 @@ def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: b
 def differences(rows: Sequence[Row], results: Mapping[str, Any]) -> list[str]:
     """What the recording and the live run disagree on, in words. Empty: they agree.
 
-    A known race that the live run did not meet is held by its recording. A rule that the live run had no reason to list
+    A known race that the live run did not see is held by its recording. A rule that the live run had no reason to list
     must not be contradicted by it. Where the suite itself
     failed, the recording may only lack what the failure left out.
     """
@@ -161,7 +161,9 @@ def _expected(live: Mapping[str, Any] | None) -> tuple[str, ...]:
     if live is None:
         return (*clean, Verdict.PLANNED, Verdict.NOT_JUDGEABLE)
     if live["verdict"] == Verdict.DEVIATES:
-        return (Verdict.BROKEN, Verdict.DEVIATES) if live["cases"] else (Verdict.HELD,)
+        return Verdict.BROKEN, Verdict.DEVIATES
+    if live["verdict"] == Verdict.UNSEEN:
+        return (Verdict.HELD,)
     return clean if live["verdict"] == Verdict.HARNESS_ERROR else (str(live["verdict"]),)
 
 

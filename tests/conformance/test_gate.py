@@ -23,10 +23,13 @@ def rule(verdict: str, name: str = "ACK-002", level: str = "must", *cases: Case)
     )
 
 
-def case(observed: str = "tag 3 stays", deviation: int | None = None, queue_type: str = "classic") -> Case:
+def case(
+    observed: str = "tag 3 stays", deviation: int | None = None, queue_type: str = "classic", times: int = 1,
+) -> Case:
     return Case(
         id="ACK-002-1", rule="ACK-002", history="h", scene="s", queue_type=queue_type, allowed="a", observed=observed,
         at=1, certain=True, seen=1, reproduced="witnessed", deviation=deviation, steps=(), rerun="again",
+        times=times,
     )
 
 
@@ -94,6 +97,19 @@ def test_an_under_tested_must_is_said_loudly_and_a_may_is_not() -> None:
     assert decide(HELD, rule("under-tested", level="may")).warnings == ()
 
 
+@pytest.mark.parametrize(("bare", "least", "is_open"), [
+    (0, 100, True), (1, 75, True), (1, 76, False), (3, 0, True), (3, 25, True), (3, 26, False),
+])
+def test_a_gate_that_could_not_exercise_its_musts_is_closed(bare: int, least: int, is_open: bool) -> None:
+    rules = [rule("under-tested" if place < bare else "held", f"ACK-00{place + 1}") for place in range(4)]
+    beside = [rule("not-offered", "ACK-009"), rule("under-tested", "ACK-010", "should")]
+    decision = decide(*rules, *beside, min_coverage=least)
+    assert decision.open is is_open
+    if not is_open:
+        assert f"only {4 - bare} of 4 MUST rules" in only_reason(decision)
+        assert "ACK-001" in only_reason(decision)
+
+
 def test_a_stale_entry_closes_it() -> None:
     reason = only_reason(decide(rule("held"), known=(deviation(),)))
     assert "stale" in reason
@@ -106,6 +122,26 @@ def test_an_entry_of_a_race_is_never_stale_and_may_yet_drift() -> None:
     assert decide(rule("held"), known=(entry,)).open
     decision = decide(rule("broken", "ACK-002", "must", case("tag 3 vanished")), known=(entry,))
     assert any("drifted" in reason for reason in decision.reasons)
+
+
+@pytest.mark.parametrize(("seen", "could", "is_open"), [
+    (1, 100, True), (4, 100, True), (9, 100, False), (100, 100, False), (9, 900, True), (2, 2, True), (4, 4, False),
+])
+def test_a_race_that_shows_more_often_than_it_can_by_chance_closes_it(seen: int, could: int, is_open: bool) -> None:
+    race = deviation(intermittent=True, where="closes-cross", at_most=0.01)
+    found = rule("deviates", "ACK-002", "must", case(deviation=0, times=seen))
+    decision = decide(found, known=(race,), met={"classic": {"closes-cross": could}, "other": {"closes-cross": 9999}})
+    assert decision.open is is_open
+    if not is_open:
+        assert f"{seen} of {could} times with closes-cross, and a share of 0.01" in only_reason(decision)
+    assert decide(found, known=(replace(race, at_most=None),), met={}).open
+
+
+def test_chance_is_that_of_so_many_or_more() -> None:
+    assert gate.chance(0, 10, 0.1) == 1
+    assert gate.chance(1, 2, 0.5) == pytest.approx(0.75)
+    assert gate.chance(3, 3, 0.1) == pytest.approx(0.001)
+    assert gate.chance(5, 10_000, 0.001) == pytest.approx(0.971, abs=0.001)
 
 
 def test_an_entry_that_was_measured_on_another_version_closes_nothing_by_itself() -> None:

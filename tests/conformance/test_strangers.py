@@ -175,3 +175,33 @@ def test_the_time_limit_ends_a_run_in_order(
     assert not found["complete"]
     assert any(rule["verdict"] == "held" for rule in found["rules"])
     assert "checks were not played: the time limit" in " ".join(capsys.readouterr().out.split())
+
+
+class From:
+    """Of the answers of one kind, a connection of the broker sends none from this one on."""
+
+    def __init__(self, answer: type[Any], number: int) -> None:
+        self.answer, self.number, self.sent = answer, number, dict[int, int]()
+
+    def send(self, connection: Connection, item: Any) -> None:
+        if isinstance(item, self.answer):
+            self.sent[id(connection)] = self.sent.get(id(connection), 0) + 1
+            if self.sent[id(connection)] >= self.number:
+                return
+        _SEND(connection, item)
+
+
+_SEND = Connection.send
+
+
+@pytest.mark.parametrize(("answer", "number", "rules", "broken"), [
+    (m.ChannelCloseOk, 64, "ERR-008,ERR-014", "ERR-008"), (m.ExchangeDeleteOk, 1, "ERR-014", "ERR-014"),
+])
+def test_what_is_not_answered_at_the_end_of_a_history_is_no_pass_either(
+    answer: type[Any], number: int, rules: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    silent = From(answer, number)
+    monkeypatch.setattr(Connection, "send", lambda self, item: silent.send(self, item))
+    with ReferenceBroker() as broker:
+        assert main(["run", broker.url, *QUICK, "--rules", rules, "--report", str(tmp_path)]) == 1
+    assert [one["id"] for one in results_of(tmp_path)["rules"] if one["verdict"] == "broken"] == [broken]

@@ -118,3 +118,22 @@ def test_the_failing_step_is_marked_and_shown_even_where_it_is_of_no_interest() 
     lines = frames([replace(step(1), seq=41), replace(step(2), seq=42), quiet], at=43)
     assert [line[0] for line in lines] == [" ", " ", "✕"]
     assert "basic.cancel-ok c1" in lines[-1]
+
+
+def test_what_breaks_a_rule_that_no_source_asks_for_looks_different_and_stands_behind_what_does() -> None:
+    aside = rule("ACK-005", "broken", "observed", case("ACK-005", "m1 came back"))
+    said = summary(replace(WRONG, rules=(aside, *WRONG.rules)))
+    assert "BROKEN  ACK-005" not in said
+    assert "otherwise  ACK-005  Title of ACK-005  [OBSERVED]  (no source asks for it: closes no gate)" in said
+    assert said.index("BROKEN  ACK-004") < said.index("otherwise  ACK-005")
+    assert "2 rules break in the same way: ACK-002, ACK-003" in said
+    assert "6 rules judged: 1 held, 3 broken, 1 inconclusive, 1 otherwise than usual" in said
+
+
+def test_a_race_that_was_not_seen_has_its_own_word() -> None:
+    known = {"note": "A race.", "evidence": "issue 1"}
+    race = replace(rule("ERR-008", "unseen", "must"), deviation=known, reason="this run did not see it")
+    said = summary(results(race))
+    assert "UNSEEN  ERR-008" in said
+    assert "this run did not see it: A race. (issue 1)" in said
+    assert "1 rule judged: 1 unseen" in said

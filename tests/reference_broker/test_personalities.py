@@ -235,10 +235,15 @@ def wears_out(client):
     client.log += other.log
 
 
+def many_queues(client):
+    for number in range(50):
+        client.send(m.QueueDeclare(1, 0, f"q{number}"))
+
+
 OWN = [
     login([]), login(values.table({"capabilities": {}})), login(values.table({"odd": 1})), refused_arguments, methods,
     recover_async, everything_in_transaction, delete_with_consumer, auto_delete, immediate, many, returns,
-    close_connection, beats, wears_out,
+    close_connection, beats, wears_out, many_queues,
 ]
 
 

@@ -29,6 +29,8 @@ SOUND = {
     "ERR-010": "@open 1 \n 7 > ack 1 \n 0 < kicked 504 60 80 CHANNEL_ERROR",
     "ERR-011": BAD + "1 > flow \n" + REFUSED,
     "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 1 < purge-ok \n @close 1",
+    "ERR-013": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 0 > bye \n 0 < bye-ok \n - end c closed",
+    "ERR-014": "@queue q \n 90 > purge q \n 90 < purge-ok \n 0 > bye \n 0 < bye-ok \n - end c closed",
 }
 BROKEN = {
     "ERR-001": U3 + "1 > ack 1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies",
@@ -44,6 +46,8 @@ BROKEN = {
     "ERR-010": "@open 1 \n 7 > ack 1 \n - deadline replies",
     "ERR-011": BAD + "@barrier 1 \n" + REFUSED,
     "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 0 < kicked 541 50 30 INTERNAL_ERROR",
+    "ERR-013": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 < flow-ok",
+    "ERR-014": "@queue q \n 90 > purge q \n - deadline replies",
 }
 
 
@@ -189,3 +193,16 @@ def test_an_internal_error_that_answers_a_mistake_is_for_the_rule_about_it(play,
 def test_an_internal_error_over_nothing_is_accused_wherever_it_comes(play, close: str) -> None:
     assert play("@queue q \n @open 1 \n" + close).broken == ["ERR-012"]
     assert play("@queue q \n @open 1 \n" + close.replace("541", "320")).broken == []
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("1 < flow-ok", "channel.flow-ok, which nobody asked for"), ("5 < flow-ok", "channel.flow-ok"),
+    ("0 < flow-ok", "channel.flow-ok on channel 0"), ("1 < bye-ok", None),
+])
+def test_a_frame_that_nobody_asked_for_is_the_brokers_fault_unless_the_question_may_be_missing(
+    play, text: str, found: str | None,
+) -> None:
+    book = play("@open 1 \n" + text)
+    assert [one.observed for one in book.judge.judgement.findings if one.rule == "ERR-013"] == [found] * bool(found)
+    if found and "channel 0" not in found:
+        assert play("- observed \n @open 1 \n" + text).broken == []

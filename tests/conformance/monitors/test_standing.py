@@ -105,7 +105,8 @@ def test_what_is_sent_before_the_broker_is_seen_again_is_not_read(play) -> None:
 
 def test_silence_proves_nothing_about_a_connection_with_a_gap(play) -> None:
     book = play("@open 1 \n 1 > flow \n - deadline replies")
-    assert book.broken == []
+    assert book.broken == ["ERR-014"]
+    assert play("@open 1 \n - gap c > \n 1 > flow \n - deadline replies").broken == []
     assert play("@open 1 \n - gap c > \n @open 2 \n 2 > ack 5 \n - deadline replies").broken == []
     assert play("@open 2 \n 2 > ack 5 \n - deadline replies").broken != []
 

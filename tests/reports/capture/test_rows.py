@@ -88,7 +88,7 @@ def test_interleaved_and_incomplete_content() -> None:
     rows = Rows()
     made(raws, rows)
     assert list(rows.take().events()) == built(raws)
-    assert [event.kind for event in built(raws)] == ["method", "method", "malformed"]
+    assert [event.kind for event in built(raws)] == ["method", "method", "malformed", "malformed"]
 
 
 def test_after_a_loss_content_may_lack_its_method() -> None:

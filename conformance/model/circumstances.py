@@ -1,0 +1,243 @@
+"""Under what circumstances something happened: races and combinations in which brokers are known to fail.
+
+A known deviation excuses what happens *there*, and nowhere else, so it is not enough that a finding reads like it. Each
+circumstance has a name and a place: a channel's life, a queue, a connection, or all of the history. It is noted when
+the event that completes it comes, before the model learns from that, and by what the wire shows alone. A finding stands
+in all circumstances that were noted at the places of the fact which it is about, each told as its name and the
+narrowest of these places.
+
+Also counted is how often each arose: how often a race goes wrong says something only beside how often it could have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from conformance.events import END, TO_BROKER, Event
+from conformance.model.channels import CANCELLING, CLOSED, Channel
+from conformance.model.facts import Fact, Overdue
+from conformance.model.records import Copy, Delivery
+
+if TYPE_CHECKING:
+    from conformance.model.connections import Connection
+    from conformance.model.model import Model
+
+PLACES = 4096
+"""So many places are remembered."""
+EVERYWHERE = ""
+
+
+class Circumstances:
+    """Of one history: which have arisen, and at which places."""
+
+    __slots__ = ("_at", "_met")
+
+    def __init__(self, met: Counter[str]) -> None:
+        """`met`: where it is counted that they arose."""
+        self._at: dict[str, set[str]] = {}
+        self._met = met
+
+    def note(self, model: Model, event: Event) -> None:
+        """The event may complete some; the model has not read it yet."""
+        handler = _HANDLERS.get(event.method or event.kind)
+        connection = model.connections.get(event.connection) if handler is not None else None
+        if handler is None or connection is None:
+            return
+        arisen: set[str] = set()
+        for place, name in handler(model, connection, event):
+            self._at.setdefault(place, set()).add(name)
+            arisen.add(name)
+        for name in arisen:
+            self._met[name] += 1
+        if len(self._at) > PLACES:
+            del self._at[next(iter(self._at))]
+
+    def of(self, fact: Fact) -> tuple[str, ...]:
+        """Those in which the fact stands, as `NAME PLACE`."""
+        found: dict[str, str] = {}
+        for place in _places(fact) if self._at else ():
+            for name in self._at.get(place, ()):
+                found.setdefault(name, place)
+        return tuple(f"{name} {place}" for name, place in sorted(found.items()))
+
+
+Found = Iterator[tuple[str, str]]
+"""Places and names."""
+
+
+# -- places
+
+
+def _places(fact: Any) -> Iterator[str]:
+    """Where a fact is, the narrowest first: its delivery, its channels, queues and connections."""
+    channels = [one for one in (getattr(fact, "channel", None), *_channels(fact)) if one is not None]
+    if isinstance(fact, Overdue):
+        yield _out(fact.delivery)
+    for channel in channels:
+        yield _life(channel)
+    for queue in (getattr(fact, "queue", None), getattr(getattr(fact, "consumer", None), "source", None)):
+        if queue is not None:
+            yield f"queue {queue.name}"
+    for channel in channels:
+        yield f"connection {channel.connection.name}"
+    if fact.event.connection:
+        yield f"connection {fact.event.connection}"
+    yield EVERYWHERE
+
+
+def _channels(fact: Any) -> Iterator[Channel | None]:
+    """Those that had to do with the messages of a fact before."""
+    copies: list[Copy] = list(getattr(fact, "copies", ()))
+    if isinstance(copy := getattr(fact, "copy", None), Copy):
+        copies.append(copy)
+    for one in copies[:5]:
+        yield one.publisher
+        for known in (one.holder, one.settlement):
+            yield known.channel if known is not None else None
+
+
+def _out(delivery: Delivery) -> str:
+    return f"delivery {delivery.tag} on {_life(delivery.channel)}"
+
+
+def _life(channel: Channel) -> str:
+    return f"channel {channel.connection.name} {channel.number} {channel.opened}"
+
+
+# -- what completes them
+
+
+def _opened(model: Model, connection: Connection, event: Event) -> Found:
+    former = connection.channels.get(event.channel)
+    if former is not None and former.close_seen:
+        yield f"channel {connection.name} {event.channel} {event.seq}", "opened-after-failure"
+
+
+def _channel_closed(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    ours = event.direction == TO_BROKER
+    if channel.discarding if ours else channel.close_sent:
+        yield _life(channel), "closes-cross"
+    yield from _ends(channel) if ours else _deadlines(model, channel)
+
+
+def _connection_closed(model: Model, connection: Connection, event: Event) -> Found:
+    for channel in connection.channels.values():
+        yield from _ends(channel)
+
+
+def _ends(channel: Channel) -> Found:
+    if channel.state == CLOSED:
+        return
+    if channel.unproven and channel.may_buffer():
+        yield _life(channel), "settlements-kept-back"
+    if channel.publishing or channel.unconfirmed:
+        yield _life(channel), "publish-before-end"
+
+
+def _cancelled(model: Model, connection: Connection, event: Event) -> Found:
+    channel, tag = connection.channels.get(event.channel), event.consumer_tag or ""
+    if channel is None:
+        return
+    if event.direction != TO_BROKER:
+        yield from _deadlines(model, channel)
+        return
+    consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    known = consumer or ended
+    if known is not None and known.source.deleted:
+        yield _life(channel), "cancel-meets-deletion"
+        yield f"connection {connection.name}", "cancel-meets-deletion"
+    if consumer is not None and (consumer.source.fresh or consumer.source.returned or consumer.source.held):
+        yield _life(channel), "cancel-amid-deliveries"
+        yield f"queue {consumer.queue}", "cancel-amid-deliveries"
+
+
+def _cancel_agreed(model: Model, connection: Connection, event: Event) -> Found:
+    if event.direction == TO_BROKER:
+        yield f"connection {connection.name}", "client-cancel-ok"
+
+
+def _deleted(model: Model, connection: Connection, event: Event) -> Found:
+    if event.direction != TO_BROKER:
+        return
+    yield EVERYWHERE, "queue-deleted"
+    for one in model.connections.values():
+        for channel in one.channels.values():
+            for consumer in channel.consumers.values():
+                if consumer.queue == event.queue and consumer.state == CANCELLING:
+                    yield _life(channel), "cancel-meets-deletion"
+                    yield f"connection {one.name}", "cancel-meets-deletion"
+
+
+def _declared(model: Model, connection: Connection, event: Event) -> Found:
+    name = event.queue or ""
+    known, arguments = model.queues.get(name), event.args.get("arguments") or {}
+    if "passive" in event.flags:
+        return
+    if "x-delivery-limit" in arguments:
+        yield f"queue {name}", "delivery-limited"
+    if known is not None and known.deleted and any(one.queue == name for one in _outstanding(model)):
+        yield f"queue {name}", "name-used-again"
+
+
+def _consumed(model: Model, connection: Connection, event: Event) -> Found:
+    channel, tag = connection.channels.get(event.channel), event.consumer_tag
+    if channel is not None and tag and any(one.consumer_tag == tag for one in channel.unacked.values()):
+        yield _life(channel), "tag-used-again"
+        yield f"queue {event.queue}", "tag-used-again"
+
+
+def _selected(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is not None and channel.numbered:
+        yield _life(channel), "mandatory-before-confirms"
+
+
+def _limited(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    if "global" not in event.flags and channel.shared.count:
+        yield _life(channel), "limit-after-channel-limit"
+    elif "global" in event.flags and (
+        channel.getting or any(one.consumer_tag is None for one in channel.unacked.values())
+    ):
+        yield _life(channel), "channel-limit-after-gets"
+
+
+def _returned(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if not model.settings.timed or channel is None or "requeue" not in event.flags:
+        return
+    for delivery in channel.covered(event.delivery_tag or 0, bool(event.multiple)):
+        if delivery.stale:
+            yield _life(channel), "stale-returned"
+
+
+def _deadlines(model: Model, channel: Channel) -> Found:
+    """Something ends here, maybe because its time was over: what else on its queues has a deadline?"""
+    if not model.settings.timed:
+        return
+    here = {one.queue for one in channel.unacked.values() if one.timer is not None}
+    timed = [one for one in _outstanding(model) if one.timer is not None and one.queue in here]
+    for one in timed:
+        if any(other is not one and other.queue == one.queue for other in timed):
+            yield _out(one), "several-deadlines"
+
+
+def _outstanding(model: Model) -> Iterator[Delivery]:
+    for connection in model.connections.values():
+        for channel in connection.channels.values():
+            yield from channel.unacked.values()
+
+
+_HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
+    "channel.open": _opened, "channel.close": _channel_closed, "connection.close": _connection_closed,
+    END: _connection_closed, "basic.cancel": _cancelled, "basic.cancel-ok": _cancel_agreed, "queue.delete": _deleted,
+    "queue.declare": _declared, "basic.consume": _consumed, "confirm.select": _selected, "basic.qos": _limited,
+    "basic.nack": _returned, "basic.reject": _returned,
+}

@@ -1,0 +1,105 @@
+"""Circumstances: of each a history in which it arises, and one as near to it as can be in which it does not.
+
+And that a finding stands in those of its own channel, queue or connection, not in those of another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.rules.circumstances import NAMES, named
+
+TEXT = "PRECONDITION_FAILED - unknown delivery tag"
+HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n"
+BAD = HELD + "1 > ack 9 \n"
+REFUSED = f"1 < closed 406 60 80 {TEXT} 9 \n"
+MANY = "@queue q \n @stock q " + " ".join(f"m{n}" for n in range(1, 34)) + "\n @hold 1 q " + " ".join(
+    f"m{n}" for n in range(1, 34)) + "\n" + "".join(f"1 > ack {n} \n" for n in range(1, 34))
+TIMED = ("@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n "
+         "0 > start-ok notify \n")
+OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+
+ARISES = {
+    "closes-cross": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok",
+    "opened-after-failure": BAD + REFUSED + "1 > closed-ok \n 1 > open",
+    "settlements-kept-back": MANY + "1 > close",
+    "publish-before-end": "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > close",
+    "cancel-amid-deliveries": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 > cancel c1",
+    "cancel-meets-deletion": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 1 > cancel c1",
+    "queue-deleted": "@queue q \n 90 > delete q",
+    "name-used-again": HELD + "90 > delete q \n 90 < delete-ok \n 90 > declare q",
+    "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1",
+    "delivery-limited": "@queue q quorum x-delivery-limit=2",
+    "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 mandatory \n 1 > confirm",
+    "limit-after-channel-limit": "@open 1 \n 1 > qos 3 global \n 1 < qos-ok \n 1 > qos 2",
+    "channel-limit-after-gets": HELD + "1 > qos 3 global",
+    "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > nack 1 requeue",
+    "several-deadlines": TIMED + OUT + "1 < deliver c1 2 m2 q \n - wait 2 \n 1 < cancel c1 no_wait",
+    "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait \n "
+                        "1 > agreed c1",
+}
+MISSES = {
+    "closes-cross": BAD + REFUSED + "1 > closed-ok",
+    "opened-after-failure": HELD + "@close 1 \n 1 > open",
+    "settlements-kept-back": MANY + "@barrier 1 \n 1 > close",
+    "publish-before-end": "@queue q \n @open 1 \n 1 > publish q m1 \n @barrier 1 \n 1 > close",
+    "cancel-amid-deliveries": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
+    "cancel-meets-deletion": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p \n 1 > cancel c1",
+    "queue-deleted": "@queue q \n 90 > purge q",
+    "name-used-again": "@queue q \n @stock q m1 \n 90 > delete q \n 90 < delete-ok \n 90 > declare q",
+    "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > ack 1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
+                      "1 > consume q c1",
+    "delivery-limited": "@queue q quorum x-max-length=2",
+    "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > confirm",
+    "limit-after-channel-limit": "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > qos 3 global",
+    "channel-limit-after-gets": HELD + "1 > ack 2 multiple \n 1 > qos 3 global",
+    "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > ack 1",
+    "several-deadlines": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait",
+    "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait",
+}
+
+
+def profile_of(name: str) -> str:
+    """Numbers that begin before confirm mode are a reading of one profile."""
+    return "rabbitmq-3.8" if name == "mandatory-before-confirms" else "documented"
+
+
+def met(play: Any, name: str, text: str) -> set[str]:
+    return set(play(text, profile_of(name)).judge.judgement.met)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_arises_where_it_should(play: Any, name: str) -> None:
+    assert name in met(play, name, ARISES[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_does_not_arise_beside_that(play: Any, name: str) -> None:
+    assert name not in met(play, name, MISSES[name])
+
+
+def test_a_finding_stands_in_the_circumstances_of_its_own_channel(play: Any) -> None:
+    crossing = BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n"
+    (found,) = play(crossing + "- deadline replies").judge.judgement.findings
+    assert (found.rule, named(found.where)) == ("ERR-008", ["closes-cross"])
+    beside = crossing + "1 < close-ok \n @open 2 \n 2 > close \n - deadline replies"
+    (other,) = play(beside).judge.judgement.findings
+    assert (other.rule, other.where) == ("ERR-008", ()), "channel 2 had nothing to do with it"
+
+
+def test_the_number_of_a_channel_brings_nothing_along_from_its_former_life(play: Any) -> None:
+    crossed = BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n"
+    again = play(crossed + "@open 1 \n @close 1 \n @open 1 \n 1 > close \n - deadline replies")
+    (found,) = again.judge.judgement.findings
+    assert found.where == ()
+
+
+def test_what_is_borne_out_later_stands_in_the_circumstances_of_its_own_time(play: Any) -> None:
+    starved = ("@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 1 > qos 1 global \n 1 < qos-ok \n "
+               "@consume 1 q c1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies \n")
+    doubtful = play(starved).judge.judgement.findings[-1]
+    certain = play(starved + "@drain q m2").judge.judgement.findings[-1]
+    assert (doubtful.rule, doubtful.certain) == (certain.rule, not certain.certain) == ("QOS-015", False)
+    assert named(certain.where) == named(doubtful.where) == ["channel-limit-after-gets"]

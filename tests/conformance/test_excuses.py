@@ -1,0 +1,103 @@
+"""What is listed of RabbitMQ excuses that and nothing else: each entry made general, and each race made permanent.
+
+Made general, a fault shows outside of the circumstances of its entry: by rule and words alone, for all entries; and on
+a broker that imitates the version and is wrong in another way than that, for each rule of which there is such a mutant.
+Made permanent, a race shows each time that it could. Where what was measured is near to always, no ceiling can tell a
+broker that always does it from the one that is listed: these are named.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance import deviations, gate, profiles, rules
+from conformance.cli import main
+from conformance.deviations import Deviation
+from conformance.front.hunt import embedded, hunt
+from conformance.results import from_json
+from conformance.rules.circumstances import NAMES
+from reference_broker import ReferenceBroker
+from reference_broker.mutants import MUTANTS
+
+VERSIONS = ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
+ENTRIES = [(name, entry) for name in VERSIONS for entry in deviations.load(name)]
+RACES = [(name, entry) for name, entry in ENTRIES if entry.intermittent]
+CHANCES = 25
+"""As often as this, or nearly, a run at depth ci brings the circumstances of a race about, but for the rarest."""
+ALWAYS = {"settlements-kept-back", "name-used-again"}
+"""Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
+IMITATE = {
+    "errors.crossing-close-unanswered", "cancel.client-answer-crashes", "prefetch.consumer-limit-clears",
+    "prefetch.gets-fill-the-channel", "timeouts.stale-by-consumer-tag", "timeouts.second-is-lost",
+    "timeouts.whole-consumer", "expiry.shown-again", "expiry.revived-for-a-moment",
+}
+"""Mutants that do what an entry says, or that depth smoke does not find."""
+
+
+def called(one: tuple[str, Deviation]) -> str:
+    name, entry = one
+    return f"{name.removeprefix('rabbitmq-')}-{entry.rule}-{'-'.join(entry.queue_types)}"
+
+
+@pytest.mark.parametrize("one", ENTRIES, ids=called)
+@given(data=st.data())
+def test_the_words_of_an_entry_are_excused_in_its_circumstances_alone(
+    one: tuple[str, Deviation], data: st.DataObject,
+) -> None:
+    name, entry = one
+    observed = data.draw(st.from_regex(entry.reason))
+    others = [f"{other} somewhere" for other in NAMES if other != entry.where]
+    known = [other for other in deviations.load(name) if other == entry]
+    assert gate.excuse(known, entry.rule, observed, entry.queue_types[0], others) is None
+    assert gate.excuse(known, entry.rule, observed, entry.queue_types[0], ()) is None
+    assert gate.excuse(known, entry.rule, observed, entry.queue_types[0], [*others, f"{entry.where} here"]) == 0
+
+
+@pytest.mark.parametrize("one", RACES, ids=called)
+def test_a_race_that_shows_each_time_is_no_race(one: tuple[str, Deviation]) -> None:
+    entry = one[1]
+    assert entry.at_most is not None
+    closes = gate.chance(CHANCES, CHANCES, entry.at_most) < gate.IMPLAUSIBLE
+    assert closes is (entry.where not in ALWAYS)
+
+
+@pytest.mark.parametrize(("version", "mutant", "rule"), [
+    ("rabbitmq-4.3", "errors.crossing-close-unanswered", "ERR-008"),
+    ("rabbitmq-4.3", "timeouts.second-is-lost", "TMO-010"),
+])
+def test_a_broker_that_always_loses_the_race_does_not_pass(
+    version: str, mutant: str, rule: str, tmp_path: Path,
+) -> None:
+    with ReferenceBroker(dialect=version, mutants=[mutant], clock="elastic", http_port=0) as broker:
+        assert main(["run", broker.url, "--rules", rule, "--depth", "smoke", "--report", str(tmp_path)]) == 1
+    results = from_json((tmp_path / "results.json").read_text())
+    assert results.profile == version
+    (judged,) = [one for one in results.rules if one.id == rule]
+    assert judged.verdict == "deviates", "it is that which is listed"
+    (reason,) = results.gate.reasons
+    assert "happens too often" in reason
+
+
+@cache
+def general() -> list[tuple[str, str]]:
+    """For each version and rule that is listed of it: a mutant that breaks the rule elsewhere."""
+    found: dict[tuple[str, str], str] = {}
+    for version in VERSIONS:
+        choices = profiles.load(version).choices
+        for rule in dict.fromkeys(entry.rule for entry in deviations.load(version)):
+            fitting = [name for name, mutant in MUTANTS.items() if rule in mutant.rules and name not in IMITATE]
+            if fitting and rules.get(rule).ruled_out(choices) is None:
+                found[version, rule] = fitting[0]
+    return list(dict.fromkeys((version, mutant) for (version, _), mutant in found.items()))
+
+
+@pytest.mark.parametrize(("version", "mutant"), general())
+def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: str, mutant: str) -> None:
+    with embedded(version, 0, "smoke", [mutant], deadline=1.0) as bench:
+        trail = hunt(MUTANTS[mutant].rules, bench)
+    assert trail.rule in MUTANTS[mutant].rules, trail.others
