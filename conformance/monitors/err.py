@@ -20,7 +20,7 @@ from conformance.model.facts import (
 from conformance.model.records import HardDoom, Settlement
 from conformance.model.settling import SIGNED_LIMIT
 from conformance.monitors import fate
-from conformance.monitors.ack import OF_MULTIPLE, REFUSED, closing
+from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.rq import OF_RECOVER, SPENT
 from conformance.monitors.table import judges
@@ -34,7 +34,7 @@ names 406 and the channel, of a second settlement."""
 
 USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
 OF_REOPENING = USABLE, UNLIMITED
-REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER), "ACK-011": (REFUSED, OF_MULTIPLE)}
+REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
 """Rules that ask for a refusal among other things."""
 
 

@@ -30,8 +30,8 @@ class Script:
         self.seq += 1
         fields: dict[str, object] = dict.fromkeys(Event._fields) | {
             "run": "r", "broker": "b", "history": "h", "connection": connection, "channel": channel, "seq": self.seq,
-            "time_ns": self.seq, "direction": direction, "kind": METHOD, "class_id": 60, "method_id": 0,
-            "method": method, "flags": "", "arguments": "", "raw": b"",
+            "time_ns": self.seq, "direction": direction, "kind": METHOD, "class_id": 60 if channel else 10,
+            "method_id": 0, "method": method, "flags": "", "arguments": "", "raw": b"",
         }
         return Event(**(fields | columns))  # type: ignore[arg-type]
 

@@ -46,7 +46,8 @@ SOUND = {
     "ACK-009": U4 + f"1 > nack 0 requeue \n 1 < closed 406 60 120 {TEXT} 0",
     "ACK-010": U4 + f"1 > ack 2 \n 1 > ack 2 multiple \n 1 < closed 406 60 80 {TEXT} 2",
     "ACK-011": U4 + "1 > nack 3 multiple requeue \n @hold 1 q m1 m2 m3 \n 1 > nack 0 multiple requeue \n"
-               f"@hold 1 q m1 m2 m3 m4 \n 1 > nack 1 multiple \n 1 < closed 406 60 120 {TEXT} 1",
+               "@hold 1 q m1 m2 m3 m4 \n 1 > nack 10 multiple requeue \n @hold 1 q m1 m2 m3 \n"
+               "1 > nack 0 multiple requeue \n @hold 1 q m1 m2 m3 m4",
     "ACK-012": U4 + "1 > reject 2 requeue \n 1 > nack 1 requeue \n @hold 1 q m1 m2 \n 1 > nack 3 \n 1 > reject 4 \n"
                "@barrier 1 \n @close 1 \n @drain q m1 m2",
     "ACK-013": U4 + "1 > ack 3 \n 1 > ack 1 \n 1 > ack 4 \n 1 > ack 2 \n @barrier 1",
