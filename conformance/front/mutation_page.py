@@ -38,14 +38,14 @@ def section(document: Mapping[str, Any] | None) -> str:
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield _SAYS
-    for depth, figures in document.items():
-        yield f"\n### At depth {depth}\n"
+    for of, figures in document.items():
+        yield f"\n### At depth {of}\n"
         yield from _depth(figures)
 
 
 def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
-    yield (f"Seed {figures['seed']}, {figures['dialect']}, {figures['sample']} brokers out of {figures['places']} "
-           f"places; {figures['passed_over']} changes were passed over: they do not show at depth {figures['base']}.\n")
+    yield (f"Seed {figures['seed']}, {figures['sample']} brokers out of {figures['places']} places; "
+           f"{figures['passed_over']} changes were passed over: they do not show at depth {figures['base']}.\n")
     yield "| the change shows | found | not seen | never held | not done in time | share found |"
     yield "|---|--:|--:|--:|--:|--:|"
     for kind, counts in figures["kinds"].items():

@@ -1,10 +1,10 @@
 """Wrong brokers made by a machine before the suite: `make mutation SAMPLE=400 [SEED=n] [DEPTH=ci|deep]`.
 
-    python -m tools.mutation [--sample N] [--seed SEED] [--depth DEPTH] [--base DEPTH] [--dialect DIALECT]
+    python -m tools.mutation [--sample N] [--seed SEED] [--depth DEPTH] [--base DEPTH] [--dialect D] [--machines-alone]
 
 Prints one line a broker and the detection curve. What is done is in a journal that belongs to the sources, so the same
-command carries on where it was interrupted. The figures go to build/mutation.json, one document for each depth; of
-them docs/trust.md gets a section. The exit code is 1 where a goal is missed (see `curve.sound`).
+command carries on where it was interrupted. The figures go to build/mutation.json, one document for each depth,
+dialect and way; of them docs/trust.md gets a section. The exit code is 1 where a goal is missed (see `curve.sound`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.front.detection import told
 from conformance.front.hunt import DIALECTS
 from conformance.front.journal import Journal
 from tools.mutation.campaign import BOUNDS, Campaign, Failed, Sampled
@@ -35,15 +37,16 @@ DONE, MISSED, FAILED, INTERRUPTED = 0, 1, 4, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    wishes = Wishes(options.depth, options.seed, options.dialect)
+    wishes = Wishes(options.depth, options.seed, options.dialect, options.machines_alone)
     journal = Journal(options.folder, f"exams-{own_sources()}")
     campaign = Campaign(wishes, options.base or BASES[options.depth], journal, options.workers, options.bound)
     done: list[Sampled] = []
-    code = DONE
+    code, begin = DONE, time.monotonic()
     try:
         for one in campaign.sampled(options.sample):
             done.append(one)
-            print(line(len(done), options.sample, one), flush=True)
+            left = (time.monotonic() - begin) / len(done) * (options.sample - len(done))
+            print(f"{line(len(done), options.sample, one)}; {told(left)} left", flush=True)
     except Failed as failed:
         print(failed, file=sys.stderr)
         return FAILED
@@ -64,6 +67,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--depth", choices=BOUNDS, default="ci")
     parser.add_argument("--base", choices=BOUNDS, help="depth at which mutations have to show (default: ci at most)")
     parser.add_argument("--dialect", choices=DIALECTS, default="documented", help="as which they are made and judged")
+    parser.add_argument("--machines-alone", action="store_true", help="the scenes take no part")
     parser.add_argument("--bound", type=float, metavar="SECONDS", help="of one exam (default: by depth)")
     parser.add_argument("-n", "--workers", type=int, default=os.cpu_count() or 1, help="so many at a time")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the journal is (%(default)s)")
@@ -80,10 +84,10 @@ def own_sources() -> str:
 
 
 def keep(document: Figures, path: Path) -> None:
-    """Beside those of the other depths."""
+    """Beside those of the other depths, dialects and ways."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**kept, document["depth"]: document}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**kept, document["of"]: document}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Campaign:
     ) -> None:
         """`base`: the depth at which a mutation has to show."""
         self.wishes, self.journal, self.workers = wishes, journal, workers
-        self.base = replace(wishes, depth=base)
+        self.base = replace(wishes, depth=base, machines_alone=False)
         self.bound = bound
         self.alarms: list[str] = []
         self._lock, self._over = threading.Lock(), False
@@ -76,7 +76,7 @@ class Campaign:
 
     def surveyed(self, wishes: Wishes) -> dict[At, Reach]:
         """What is reached at this depth; what the survey was alarmed by is kept in `alarms`."""
-        kept = self._kept(f"survey {wishes.depth} {wishes.dialect} {wishes.seed}", survey, wishes,
+        kept = self._kept(f"survey {wishes} {wishes.seed}", survey, wishes,
                           3 * self._bound(wishes))
         if kept is None or TROUBLE in kept:
             raise Failed(f"the survey of the honest broker did not end: {kept}")

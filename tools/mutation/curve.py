@@ -27,8 +27,8 @@ def figures(sampled: Sequence[Sampled], campaign: Campaign, places: int) -> Figu
     rows = [plain(one) for one in sampled]
     near, far = [one for one in rows if one["k"] <= NEAR], [one for one in rows if one["k"] > NEAR]
     return {
-        "depth": wishes.depth, "seed": wishes.seed, "dialect": wishes.dialect, "sample": len(rows), "places": places,
-        "base": campaign.base.depth,
+        "of": str(wishes), "depth": wishes.depth, "seed": wishes.seed, "sample": len(rows), "places": places,
+        "base": str(campaign.base),
         "passed_over": sum(one["passed_over"] for one in rows), "near": counted(near), "far": counted(far),
         "kinds": {kind: counted(those) for kind, those in _by(rows, "kind").items()},
         "powers": {kind: {k: counted(each) for k, each in sorted(_by(those, "k").items())}
@@ -80,8 +80,8 @@ def line(number: int, total: int, one: Sampled) -> str:
 def words(document: Figures) -> list[str]:
     """The figures for a person."""
     return [
-        "", f"seed {document['seed']}, depth {document['depth']}, {document['dialect']}: {document['sample']} brokers "
-        f"out of {document['places']} places; {document['passed_over']} mutations passed over that do not show at "
+        "", f"depth {document['of']}, seed {document['seed']}: {document['sample']} brokers out of "
+        f"{document['places']} places; {document['passed_over']} mutations passed over that do not show at depth "
         f"{document['base']}",
         _row("trigger", "found", "fired, not seen", "never fired", "not done", "share"),
         *(_counts(kind, counts) for kind, counts in document["kinds"].items()),

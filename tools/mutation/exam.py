@@ -43,8 +43,7 @@ class Exam:
 
     @property
     def key(self) -> str:
-        wishes = self.wishes
-        return f"{self.mutation.key}, {self.trigger.key}, {wishes.depth} {wishes.dialect} {wishes.seed}"
+        return f"{self.mutation.key}, {self.trigger.key}, {self.wishes} {self.wishes.seed}"
 
 
 @dataclass(slots=True)

@@ -37,12 +37,18 @@ class Wishes:
     depth: str = "ci"
     seed: int = 0
     dialect: str = "documented"
+    machines_alone: bool = False
+    """Without scenes."""
+
+    def __str__(self) -> str:
+        return f"{self.depth} {self.dialect}{' machines alone' if self.machines_alone else ''}"
 
 
 def chosen(wishes: Wishes) -> list[Play]:
     """What is played at this depth: scenes, then machines."""
     profile = profiles.load(wishes.dialect)
-    return sorted((play for play in plays() if play.suits(profile, wishes.depth)), key=lambda play: play.machine)
+    wanted = (play for play in plays() if play.machine or not wishes.machines_alone)
+    return sorted((play for play in wanted if play.suits(profile, wishes.depth)), key=lambda play: play.machine)
 
 
 @dataclass

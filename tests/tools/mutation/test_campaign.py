@@ -104,7 +104,7 @@ def test_an_interrupt_loses_only_what_is_being_played(asked: list[Any], tmp_path
     before = len(asked)
     assert command.main(arguments) == command.DONE
     assert not any(isinstance(one, Wishes) for one in asked[before:])
-    assert json.loads((tmp_path / "f").read_text())["ci"]["sample"] == 3
+    assert json.loads((tmp_path / "f").read_text())["ci documented"]["sample"] == 3
 
 
 def test_the_base_may_be_of_another_depth_than_the_exam(asked: list[Any], tmp_path: Path) -> None:
@@ -114,6 +114,15 @@ def test_the_base_may_be_of_another_depth_than_the_exam(asked: list[Any], tmp_pa
     exams = {(one.trigger == ALWAYS, one.wishes.depth) for one in asked if isinstance(one, Exam)}
     assert surveys == ["ci", "deep"]
     assert exams == {(True, "ci"), (False, "deep")}
+
+
+def test_machines_alone_are_asked_about_what_shows_to_all(asked: list[Any], tmp_path: Path) -> None:
+    alone = Campaign(replace(WISHES, machines_alone=True), "ci", Journal(tmp_path, "exams"), workers=1)
+    list(alone.sampled(1))
+    exams = {(one.trigger == ALWAYS, one.wishes.machines_alone) for one in asked if isinstance(one, Exam)}
+    assert exams == {(True, False), (False, True)}
+    assert all(play.machine for play in surveys.chosen(Wishes("ci", machines_alone=True)))
+    assert not all(play.machine for play in surveys.chosen(WISHES))
 
 
 def test_who_does_not_answer_is_not_done_in_time_and_who_cannot_start_shows_nothing(
@@ -208,10 +217,10 @@ def test_words_tell_each_broker_and_the_curve(tmp_path: Path) -> None:
 def test_the_page_tells_the_curve_and_who_survived(tmp_path: Path) -> None:
     path = tmp_path / "mutation.json"
     command.keep(figures(sample(), campaign(tmp_path), 1000), path)
-    command.keep({**figures(sample(), campaign(tmp_path), 1000), "depth": "deep"}, path)
+    command.keep({**figures(sample(), campaign(tmp_path), 1000), "of": "deep documented"}, path)
     text = mutation_page.section(json.loads(path.read_text()))
-    assert "### At depth ci" in text
-    assert "### At depth deep" in text
+    assert "### At depth ci documented" in text
+    assert "### At depth deep documented" in text
     assert "| from the k-th occasion on | 1 | 0 | 1 | 0 | 50% |" in text
     assert "| &nbsp; 1024 | 0 | 0 | 1 | 0 | 0% |" in text
     assert "| unacked.Unacked.up_to | `True` as `False` | write | not seen | 4 | 0 |" in text
