@@ -6,22 +6,15 @@ whose mutant has not fired has done nothing but what the honest one does.
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from typing import Any
 
 from tools.mutation.past import Past
 from tools.mutation.subjects import Subjects, around
 from tools.mutation.triggers import Trigger
-
-COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "is": operator.is_, "is not": operator.is_not,
-    "in": lambda one, many: one in many, "not in": lambda one, many: one not in many,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}
 
 
 class Live:
@@ -44,14 +37,20 @@ class Live:
         self.fired += 1
         return True
 
-    def compare(self, left: Any, right: Any, sign: str, wrong: str, off: int) -> Any:
-        """The comparison; or with the wrong sign, or the right side so much off."""
-        honest = COMPARED[sign](left, right)
-        other = COMPARED[wrong](left, right + off if off else right)
-        return other if honest != other and self.fires() else honest
+    def fires_among(self, things: Sized, least: int) -> bool:
+        """Called where there is another end only if there are more things than that."""
+        return len(things) > least and self.fires()
 
-    def other(self, condition: object) -> object:
-        return not condition if self.fires() else condition
+    def differ(self, right: Callable[[], Any], wrong: Callable[[], Any]) -> Any:
+        """Called by expressions that may be looked at from both sides."""
+        honest = right()
+        try:
+            other = wrong()
+        except Exception:
+            if self.fires():
+                raise
+            return honest
+        return honest if same(honest, other) or not self.fires() else other
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
@@ -68,3 +67,8 @@ class Live:
     def times(self, one: object) -> int:
         self._times[one] += 1
         return self._times[one]
+
+
+def same(right: Any, wrong: Any) -> bool:
+    """Of conditions only the truth counts."""
+    return bool(right) is wrong if isinstance(wrong, bool) else right is wrong or bool(right == wrong)

@@ -3,15 +3,17 @@
 Six kinds: another comparison, the boundary on the other side, a constant one off, a statement dropped, a condition the
 other way round, the other end of a collection. The source is read, one place is rewritten, and the result is compiled:
 
-    if self.held >= self.count: ...    becomes    if MUTANT.compare(self.held, self.count, ">=", ">"): ...
+    if held >= count: ...    becomes    if MUTANT.differ(lambda: held >= count, lambda: held > count): ...
 
-Operands are evaluated once and in their order, whatever the trigger says; so a place whose trigger says no is as honest
-as before. Only bodies of functions are rewritten: their code can be put into a broker that is already loaded.
+An *occasion* is when right and wrong differ: of a condition as a whole, of the value of an expression. What changes
+something is evaluated once, as right or as wrong, and is always an occasion. Only bodies of functions are rewritten:
+their code can be put into a broker that is already loaded.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -22,17 +24,19 @@ from tools.mutation.source import CORE, Functions, codes, parsed
 MUTANT = "_mutant_"
 """What the global is called that rewritten code asks."""
 
-Build = Callable[[], ast.AST]
-
-SIGNS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+OTHER: dict[type[ast.cmpop], tuple[type[ast.cmpop], str]] = {
+    ast.Eq: (ast.NotEq, "!="), ast.NotEq: (ast.Eq, "=="), ast.Is: (ast.IsNot, "is not"), ast.IsNot: (ast.Is, "is"),
+    ast.In: (ast.NotIn, "not in"), ast.NotIn: (ast.In, "in"), ast.Lt: (ast.LtE, "<="), ast.LtE: (ast.Lt, "<"),
+    ast.Gt: (ast.GtE, ">="), ast.GtE: (ast.Gt, ">"),
 }
-OTHER = {"==": "!=", "is": "is not", "in": "not in", "<": "<=", ">": ">="}
-OTHER |= {wrong: right for right, wrong in OTHER.items()}
-BOUNDARIES = ("<", "<=", ">", ">=")
-ENDS = {"popleft": "pop", "min": "max", "max": "min"}
-
+BOUNDARIES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+OPPOSITE = {"min": "max", "max": "min"}
+PURE = frozenset({
+    "all", "announces_cancel", "any", "bool", "exchange", "find", "fits", "full", "get", "goes_in_circles", "ignored",
+    "impersonates", "index", "is_bound", "isinstance", "items", "known", "len", "lookup", "max", "min", "out",
+    "over_limit", "_returned_first", "startswith", "str", "type", "values", "watches", "whole",
+})
+"""Functions and methods of the core that change nothing."""
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
@@ -82,47 +86,74 @@ class _Mutator(Functions):
         self.module, self.wanted = module, wanted
         self.found: list[Mutation] = []
         self.nested = 0
+        self.inside = self.hit = False
 
-    def offer(self, kind: str, node: ast.expr | ast.stmt, says: str, build: Build) -> ast.AST:
-        """The node, or what it becomes where this is the place that is wanted."""
+    def offer(self, kind: str, node: ast.expr | ast.stmt, says: str) -> bool:
+        """Notes a place. Is it the one that is wanted?"""
         place = f"{node.col_offset}-{node.end_lineno}:{node.end_col_offset}"
         line = " ".join(says.split())
         one = Mutation(self.module, self.function, node.lineno, place, kind, self.statement, line)
         self.found.append(one)
-        return ast.copy_location(build(), node) if one == self.wanted else node
+        return one == self.wanted
 
     # -- expressions
 
+    def instead(self, kind: str, node: ast.expr, says: str, wrong: ast.expr) -> ast.expr:
+        """The expression; or, where it is the wanted place, either of the two. A part of a condition is just wrong: the
+        condition as a whole is then one of two."""
+        if not self.offer(kind, node, says):
+            return node
+        self.hit = self.inside
+        return wrong if self.inside else either(wrong, node)
+
+    def whole(self, node: ast.BoolOp, each: Callable[[ast.expr], ast.AST]) -> ast.expr:
+        """A condition of several parts: what counts is whether it differs as a whole."""
+        outermost = not self.inside and pure(node)
+        honest = copy.deepcopy(node) if outermost else node
+        self.inside = self.inside or outermost
+        node.values = [_expression(each(part)) for part in node.values]
+        if not outermost:
+            return node
+        self.inside, hit, self.hit = False, self.hit, False
+        return either(node, honest) if hit else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        return self.whole(node, self.visit)
+
+    def condition(self, test: ast.expr) -> ast.expr:
+        """The other way round, or one of its parts; a comparison has its places already."""
+        if isinstance(test, ast.BoolOp):
+            return self.whole(test, self.condition)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test.operand = self.condition(test.operand)
+            return test
+        told = ast.unparse(test)
+        seen = _expression(self.visit(test))
+        if isinstance(test, ast.Compare):
+            return seen
+        return self.instead("condition", seen, f"`{told}` the other way round", ast.UnaryOp(ast.Not(), seen))
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        shown = ast.unparse(node)
-        self._operands(node)
+        told = ast.unparse(node)
+        node.left = _expression(self.visit(node.left))
+        node.comparators = [each if _number(each) else _expression(self.visit(each)) for each in node.comparators]
         if len(node.ops) != 1:
             return node
-        left, right, sign = node.left, node.comparators[0], SIGNS[type(node.ops[0])]
-        kind = "boundary" if sign in BOUNDARIES else "comparison"
-
-        def compared(wrong: str, off: int) -> Build:
-            told = (ast.Constant(each) for each in (sign, wrong, off))
-            return lambda: asks("compare", left, right, *told)
-
+        right, sign = node.comparators[0], type(node.ops[0])
         if _number(right):
-            off = self.offer("constant", node, f"`{shown}` with the number one higher", compared(sign, 1))
+            higher = ast.Compare(node.left, node.ops, [ast.Constant(ast.literal_eval(right) + 1)])
+            off = self.instead("constant", node, f"`{told}` with the number one higher", higher)
             if off is not node:
                 return off
-        return self.offer(kind, node, f"`{shown}` with `{OTHER[sign]}`", compared(OTHER[sign], 0))
-
-    def _operands(self, node: ast.Compare) -> None:
-        """What is compared may hold places of its own; a plain number has its place in the comparison."""
-        node.left = _expression(self.visit(node.left))
-        node.comparators = [
-            each if _number(each) else _expression(self.visit(each)) for each in node.comparators
-        ]
+        wrong, shown = OTHER[sign]
+        kind = "boundary" if sign in BOUNDARIES else "comparison"
+        return self.instead(kind, node, f"`{told}` with `{shown}`", ast.Compare(node.left, [wrong()], [right]))
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if not isinstance(node.value, int):
             return node
         wrong = not node.value if isinstance(node.value, bool) else node.value + 1
-        return self.offer("constant", node, f"`{node.value}` as `{wrong}`", lambda: either(ast.Constant(wrong), node))
+        return self.instead("constant", node, f"`{node.value}` as `{wrong}`", ast.Constant(wrong))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         node.test = self.condition(node.test)
@@ -134,40 +165,29 @@ class _Mutator(Functions):
         node.ifs = [self.condition(each) for each in node.ifs]
         return node
 
-    def condition(self, test: ast.expr) -> ast.expr:
-        """As a whole the other way round, or one of its parts; a comparison has its places already."""
-        if isinstance(test, ast.BoolOp):
-            test.values = [self.condition(each) for each in test.values]
-            return test
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test.operand = self.condition(test.operand)
-            return test
-        told = ast.unparse(test)
-        seen = _expression(self.visit(test))
-        if isinstance(test, ast.Compare):
-            return seen
-        return _expression(self.offer("condition", seen, f"`{told}` the other way round", lambda: asks("other", seen)))
-
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        told = ast.unparse(node)
+        told = f"`{ast.unparse(node)}` at the other end"
         self.generic_visit(node)
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        wrong = _other_end(node, method, name)
-        if wrong is None:
+        if isinstance(node.func, ast.Name) and node.func.id in OPPOSITE and node.args:
+            opposite = ast.Name(OPPOSITE[node.func.id], ast.Load())
+            return self.instead("other end", node, told, ast.Call(opposite, node.args, node.keywords))
+        if not isinstance(node.func, ast.Attribute | ast.Name) or (found := other_end(node, node.func)) is None:
             return node
-        return self.offer("other end", node, f"`{told}` at the other end", lambda: either(wrong, node))
+        things, wrong, least = found
+        if not self.offer("other end", node, told):
+            return node
+        return ast.IfExp(asks("fires_among", things, ast.Constant(least)), wrong, node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         told = ast.unparse(node)
         node.value = _expression(self.visit(node.value))
         if not isinstance(node.ctx, ast.Load) or not _number(node.slice):
             return node
-        if ast.literal_eval(node.slice) not in (0, -1):
+        end = -1 - ast.literal_eval(node.slice)
+        if end not in (0, -1):
             return node
-        end = ast.Constant(-1 - ast.literal_eval(node.slice))
-        wrong = ast.Subscript(node.value, end, ast.Load())
-        return self.offer("other end", node, f"`{told}` at the other end", lambda: either(wrong, node))
+        wrong = ast.Subscript(node.value, ast.Constant(end), ast.Load())
+        return self.instead("other end", node, f"`{told}` at the other end", wrong)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """What is told to people is no decision."""
@@ -230,22 +250,19 @@ class _Mutator(Functions):
         if not can_be:
             return node
         honest = ast.UnaryOp(ast.Not(), asks("fires"))
-        return self.offer("dropped", node, f"`{told}` is left out", lambda: ast.If(honest, [node], []))
+        return ast.If(honest, [node], []) if self.offer("dropped", node, f"`{told}` is left out") else node
 
 
-def _other_end(node: ast.Call, method: str, name: str) -> ast.expr | None:
-    """The same call at the other end of what it is about."""
-    if isinstance(node.func, ast.Attribute):
-        if method in ENDS and not node.args:
-            return ast.Call(ast.Attribute(node.func.value, ENDS[method], ast.Load()), [], [])
-        if method == "append":
-            insert = ast.Attribute(node.func.value, "insert", ast.Load())
-            return ast.Call(insert, [ast.Constant(0), *node.args], [])
-        return None
-    if name in ENDS:
-        return ast.Call(ast.Name(ENDS[name], ast.Load()), node.args, node.keywords)
-    if name == "iter" and len(node.args) == 1:
-        return ast.Call(ast.Name("reversed", ast.Load()), node.args, [])
+def other_end(node: ast.Call, called: ast.Attribute | ast.Name) -> tuple[ast.expr, ast.expr, int] | None:
+    """A collection, the same call at its other end, and the number of things up to which there is none."""
+    if isinstance(called, ast.Name):
+        one = called.id == "iter" and len(node.args) == 1
+        return (node.args[0], ast.Call(ast.Name("reversed", ast.Load()), node.args, []), 1) if one else None
+    if called.attr == "popleft":
+        return called.value, ast.Call(ast.Attribute(called.value, "pop", ast.Load()), [], []), 1
+    if called.attr == "append":
+        insert = ast.Attribute(called.value, "insert", ast.Load())
+        return called.value, ast.Call(insert, [ast.Constant(0), *node.args], []), 0
     return None
 
 
@@ -255,7 +272,21 @@ def asks(method: str, *arguments: ast.expr) -> ast.expr:
 
 
 def either(wrong: ast.expr, right: ast.expr) -> ast.expr:
-    return ast.IfExp(asks("fires"), wrong, right)
+    """One of the two. Where that may be done, both are looked at, and it is no occasion if they are the same."""
+    if isinstance(right, ast.Constant) or not pure(right):
+        return ast.IfExp(asks("fires"), wrong, right)
+    return asks("differ", *(ast.Lambda(_NOTHING, each) for each in (right, wrong)))
+
+
+_NOTHING = ast.arguments([], [], None, [], [], None, [])
+
+
+def pure(node: ast.expr) -> bool:
+    """Does it change nothing, so that it may be evaluated twice?"""
+    calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+    names = {each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
+             for each in calls}
+    return names <= PURE and not any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
 
 
 def _number(node: ast.expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 
 import pytest
@@ -15,7 +16,7 @@ from reference_broker.ready import Ready
 from tests.reference_broker.conftest import Client
 from tests.tools.mutation.conftest import place
 from tools.mutation.install import installed
-from tools.mutation.sites import MUTANT, Mutation, mutations, rewritten
+from tools.mutation.sites import MUTANT, Mutation, mutations, pure, rewritten
 from tools.mutation.source import CORE, codes, functions, parsed
 from tools.mutation.triggers import ALWAYS, Trigger
 
@@ -53,6 +54,14 @@ def test_a_condition_the_other_way_round_every_second_time(client: Client) -> No
     assert seen == [True, False, False, True]
 
 
+def test_a_part_of_a_condition_counts_only_where_the_whole_differs(client: Client) -> None:
+    with installed(place("channel.Channel.publish", "condition", "`mandatory`"), ALWAYS) as live:
+        assert [returned(client.publish("1", mandatory=mandatory)) for mandatory in (1, 0)] == [False, False]
+        assert live.occasions == 0, "it was routed, so nobody asks whether it was mandatory"
+        assert returned(client.publish("1", queue="none"))
+        assert live.occasions == 1
+
+
 def returned(frames: list[object]) -> bool:
     return any(isinstance(frame, m.BasicReturn) for frame in frames)
 
@@ -75,8 +84,9 @@ def test_the_other_end_of_a_collection() -> None:
             ready.push(entry(position))
         return ready
 
-    with installed(place("ready.Ready.pop", "other end", "popleft"), SECOND):
+    with installed(place("ready.Ready.pop", "other end", "popleft"), SECOND) as live:
         assert popped(filled()) == [0, 3, 2, 1]
+        assert live.occasions == 3, "one thing has no other end"
     assert popped(filled()) == [0, 1, 2, 3]
 
 
@@ -134,6 +144,14 @@ def test_only_the_function_with_the_place_is_rewritten_and_asks(mutation: Mutati
 def names(code: object) -> list[str]:
     inner = [name for const in code.co_consts if hasattr(const, "co_names") for name in names(const)]
     return [*code.co_names, *inner]
+
+
+@pytest.mark.parametrize(("text", "twice"), [
+    ("a and not b.c", True), ("len(a) > b[0]", True), ("a.get(b) is None", True), ("a and b.pop()", False),
+    ("a.get(b.next())", False), ("(a := b) and c", False), ("a(b)(c)", False),
+])
+def test_only_what_changes_nothing_may_be_evaluated_twice(text: str, twice: bool) -> None:
+    assert pure(ast.parse(text, mode="eval").body) is twice
 
 
 @pytest.mark.parametrize("module", CORE)
