@@ -1,19 +1,19 @@
 """The section of docs/trust.md about strangers, made of the figures of `make personalities`.
 
-The section can be put into a page that is there: the rest of the page needs a whole campaign of mutants, which is
-another matter. Without figures there is no section.
+Without figures there is no section.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.front.sections import cell
+
 FIGURES = Path("build") / "personalities.json"
 TITLE = "## Strangers"
-BEFORE = "## Mutants of the reference broker"
+MADE_BY = "make personalities"
 LISTED = 40
 """So many wrong verdicts are told one by one."""
 
@@ -26,29 +26,9 @@ end within {bound:.0f} seconds, and is *aborted* if it gave the broker up, or en
 `make personalities RUNS=2000` repeats the measurement."""
 
 
-def figures(source: Path = FIGURES) -> dict[str, Any] | None:
-    """What was measured; None where nothing was."""
-    if not source.exists():
-        return None
-    read: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return read
-
-
 def section(document: Mapping[str, Any] | None) -> str:
     """Its text, with the title; empty without figures."""
     return "" if document is None else "\n".join([TITLE, "", *_lines(document), ""])
-
-
-def placed(page: str, text: str) -> str:
-    """The page with this section, in place of the one that it has."""
-    start = page.find(f"{TITLE}\n")
-    if start >= 0:
-        end = page.find("\n## ", start)
-        page = page[:start] + (page[end + 1:] if end >= 0 else "")
-    at = page.find(BEFORE)
-    if not text:
-        return page
-    return f"{page[:at]}{text}\n{page[at:]}" if at >= 0 else f"{page.rstrip()}\n\n{text}"
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -67,7 +47,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield "\nWrong verdicts" + (f", the first {LISTED} of {len(wrong)}" if len(wrong) > LISTED else "") + ":\n"
         yield "| stranger | rule | wrongly | observed |\n|---|---|---|---|"
         for one in wrong[:LISTED]:
-            yield f"| {one['personality']} | {one['rule']} | {one['what']} | {_cell(one['observed'])} |"
+            yield f"| {one['personality']} | {one['rule']} | {one['what']} | {cell(one['observed'])} |"
     if document["without_results"]:
         yield "\nRuns that did not end as they should: " + ", ".join(
             f"{one['personality']} ({one['how']})" for one in document["without_results"][:LISTED]) + "."
@@ -75,9 +55,3 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _share(part: int, whole: int) -> str:
     return f"{part} ({part / whole:.2%})" if whole else str(part)
-
-
-def _cell(text: str) -> str:
-    """Of a table: one line, no bars, not too long."""
-    line = " ".join(text.split()).replace("|", "\\|")
-    return line if len(line) <= 160 else f"{line[:159]}…"

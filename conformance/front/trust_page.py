@@ -1,7 +1,7 @@
 """docs/trust.md, from the document of the last whole campaign: `python -m conformance.front.trust_page`.
 
 The page is committed; it says with which seeds and at which depth it was measured, and repeats no figure by hand. With
-`--strangers` only the section about these is made anew, in the page that is there.
+`--strangers` or `--machine-made` only that section is made anew, in the page that is there.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from conformance.front import strangers_page
+from conformance.front import mutation_page, strangers_page
 from conformance.front.detection import FOLDER
 from conformance.front.exits import GATE_OPEN, WRONG_USE
 from conformance.front.mutants import DOCUMENT
+from conformance.front.sections import measured, placed
 from conformance.front.trust import TRUST, field_bugs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
+SECTIONS = {"--strangers": strangers_page, "--machine-made": mutation_page}
 ELSEWHERE = Path(__file__).with_name("field_bugs.toml")
 
 _HEAD = """\
@@ -95,31 +98,36 @@ def elsewhere() -> list[dict[str, str]]:
     return listed
 
 
-def strangers() -> int:
-    """Put the section about them into the page that is there."""
-    document = strangers_page.figures()
+def alone(section: ModuleType) -> int:
+    """Put this section into the page that is there."""
+    document = measured(section.FIGURES)
     if document is None:
-        print(f"{strangers_page.FIGURES} is not there. Run: make personalities", file=sys.stderr)
+        print(f"{section.FIGURES} is not there. Run: {section.MADE_BY}", file=sys.stderr)
         return WRONG_USE
-    PAGE.write_text(strangers_page.placed(PAGE.read_text(encoding="utf-8"), strangers_page.section(document)),
-                    encoding="utf-8")
-    print(PAGE)
-    return GATE_OPEN
+    return written(placed(PAGE.read_text(encoding="utf-8"), section.TITLE, section.section(document)))
 
 
-def main(arguments: Sequence[str]) -> int:
-    if "--strangers" in arguments:
-        return strangers()
+def whole() -> int:
     source = FOLDER / DOCUMENT
     document = json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
     if "wire" not in document:
         print(f"{source} has no whole campaign. Run: make trust", file=sys.stderr)
         return WRONG_USE
-    figures = json.loads(TRUST.read_text(encoding="utf-8")) if TRUST.exists() else {}
-    told = strangers_page.section(strangers_page.figures())
-    PAGE.write_text(strangers_page.placed(page(document, figures), told), encoding="utf-8")
+    text = page(document, measured(TRUST) or {})
+    for section in SECTIONS.values():
+        text = placed(text, section.TITLE, section.section(measured(section.FIGURES)))
+    return written(text)
+
+
+def written(text: str) -> int:
+    PAGE.write_text(text, encoding="utf-8")
     print(PAGE)
     return GATE_OPEN
+
+
+def main(arguments: Sequence[str]) -> int:
+    wanted = [section for option, section in SECTIONS.items() if option in arguments]
+    return alone(wanted[0]) if wanted else whole()
 
 
 if __name__ == "__main__":

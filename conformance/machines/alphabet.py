@@ -33,7 +33,7 @@ class Publish:
     count: int
 
     def perform(self, world: World) -> None:
-        world.channel(self.channel).publish(world.queue(self.queue), self.count)
+        world.channel(self.channel).publish(world.queue(self.queue), world.many(self.count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Get:
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
         with world.stage.batch():
-            for _ in range(self.count):
+            for _ in range(world.many(self.count)):
                 channel.get(world.queue(self.queue), self.no_ack)
 
 
@@ -65,7 +65,7 @@ class Consume:
         channel = world.channel(self.channel)
         running = world.consumers(channel)
         if not running and self.prefetch is not None:
-            channel.qos(self.prefetch)
+            channel.qos(world.scaled(self.prefetch))
         if running < CONSUMERS:
             channel.consume(world.queue(self.queue), self.no_ack)
 
@@ -98,7 +98,7 @@ class Settle:
         channel = world.first(self.channel, lambda channel: channel.unacked)
         if channel:
             tags = channel.unacked
-            chosen = self.index % len(tags)
+            chosen = world.scaled(self.index) % len(tags)
             covered = tags[: chosen + 1] if self.multiple else tags[chosen : chosen + 1]
             settle(channel, self.how, tags[chosen], self.multiple, self.requeue and world.may_return(channel, covered))
 

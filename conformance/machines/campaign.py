@@ -24,7 +24,7 @@ from conformance.machines.alphabet import Command
 from conformance.machines.cutting import cut_batches
 from conformance.machines.failures import RuleBroken, fail
 from conformance.machines.purse import EACH, Purse
-from conformance.machines.world import World
+from conformance.machines.world import Shape, World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
 from conformance.stage import Endless, NotOffered, SceneOver, Stage
@@ -95,8 +95,8 @@ class MachineOutcome:
 class Example:
     """One history, from first command to drain."""
 
-    def __init__(self, stage: Stage, queues: int, world: Callable[[Stage, int], World] = World) -> None:
-        self.stage, self.queues, self._make = stage, queues, world
+    def __init__(self, stage: Stage, shape: Shape, world: Callable[[Stage, Shape], World] = World) -> None:
+        self.stage, self.shape, self._make = stage, shape, world
         self.commands: list[tuple[Command, ...]] = []
         self.finding: Finding | None = None
         self.over = False
@@ -145,7 +145,7 @@ class Example:
 
     def _begin(self) -> World:
         if self._world is None:
-            self._world = self._make(self.stage, self.queues)
+            self._world = self._make(self.stage, self.shape)
         return self._world
 
 
@@ -176,13 +176,13 @@ class Campaign:
         self._impatience = max(0.3, deadline / 10)
         self._until = 0.0
 
-    def start(self, queues: int) -> Example:
+    def start(self, shape: Shape) -> Example:
         """A new history; unrecorded, and with less patience, while Hypothesis shrinks."""
         if self.trouble is not None or self._spent() or not self._fit():
             raise Enough
         if self.first is not None:
-            return Example(self._stage(self._silent, self._impatience), queues, self.world)
-        return Example(self._stage(self.recorder, self.deadline), queues, self.world)
+            return Example(self._stage(self._silent, self._impatience), shape, self.world)
+        return Example(self._stage(self.recorder, self.deadline), shape, self.world)
 
     def step(self, example: Example, commands: Sequence[Command]) -> None:
         if example.over:
@@ -311,7 +311,7 @@ class Campaign:
         self, example: Example, deadline: float, batches: Sequence[tuple[Command, ...]] | None = None,
     ) -> Example:
         """The same commands, or these, in a history of their own."""
-        replay = Example(self._stage(self._silent, deadline), example.queues, self.world)
+        replay = Example(self._stage(self._silent, deadline), example.shape, self.world)
         if not self._fit():
             return replay
         try:

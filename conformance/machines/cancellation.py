@@ -17,7 +17,7 @@ from conformance.channel import Channel
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.machines import search
 from conformance.machines.alphabet import Barrier, Get, Publish, Settle, SettleBadly, weighted
-from conformance.machines.world import CONSUMERS, World
+from conformance.machines.world import CONSUMERS, Shape, World
 from conformance.stage import Stage
 
 DEAF = 2
@@ -31,13 +31,13 @@ Life = tuple[str, int, int]
 class Wards(World):
     """Two clients, and queues that may be gone for a while."""
 
-    def __init__(self, stage: Stage, queues: int) -> None:
+    def __init__(self, stage: Stage, shape: Shape) -> None:
         self._gone: dict[str, bool] = {}
         self._spare: defaultdict[Life, dict[str, None]] = defaultdict(dict)
         self._asked: set[tuple[Life, str]] = set()
         self._bereft: set[tuple[Life, str]] = set()
         self._deleting: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
-        super().__init__(stage, queues)
+        super().__init__(stage, shape)
         stage.recorder.subscribe(self._watch)
         self.channels += self._join(deaf=True)
 
@@ -193,7 +193,7 @@ class Start:
         channel = world.channel(self.channel)
         running, spare = world.consumers(channel), world.spare(channel) if self.again else []
         if not running and self.prefetch is not None:
-            channel.qos(self.prefetch)
+            channel.qos(world.scaled(self.prefetch))
         if running < CONSUMERS:
             tag = spare[0] if spare else None
             if tag is not None:

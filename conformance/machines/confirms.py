@@ -50,9 +50,9 @@ class Send:
     def perform(self, world: World) -> None:
         exchange, key = address(world, self.address, self.queue)
         body = {"small": None, "empty": b"", "large": bytes(LARGE)}[self.body]
+        count = 1 if self.body == "large" else world.many(self.count)
         world.channel(self.channel).publish(
-            key, 1 if self.body == "large" else self.count, self.mandatory, self.persistent, exchange=exchange,
-            body=body,
+            key, count, self.mandatory, self.persistent, exchange=exchange, body=body,
         )
 
 
@@ -190,4 +190,4 @@ def commands(profile: Profile, queue_type: str) -> search.Commands:
     )
 
 
-CONFIRMS = search.Machine("confirms", commands)
+CONFIRMS = search.Machine("confirms", commands, apart=search.APART)

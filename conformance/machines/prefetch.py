@@ -28,8 +28,8 @@ from conformance.machines.alphabet import (
     Settle,
     SettleAll,
 )
-from conformance.machines.search import Machine
-from conformance.machines.world import World
+from conformance.machines.search import APART, Machine
+from conformance.machines.world import Shape, World
 from conformance.profiles import Profile
 from conformance.stage import Stage
 
@@ -40,8 +40,8 @@ CONSUMERS = 3
 class LimitedWorld(World):
     """Remembers which channels have, or had, a limit for all their consumers."""
 
-    def __init__(self, stage: Stage, queues: int) -> None:
-        super().__init__(stage, queues)
+    def __init__(self, stage: Stage, shape: Shape) -> None:
+        super().__init__(stage, shape)
         choices = stage.profile.choices
         self.clears = choices["consumer_limit_clears_channel_limit"] == "yes" and choices["channel_limit"] == "channel"
         self._shared: set[tuple[str, int, int]] = set()
@@ -50,12 +50,12 @@ class LimitedWorld(World):
         """Sets a limit for the channel, unless what is out there is known to spoil it."""
         if not self.clears or not self._getting(channel):
             self._shared.add(self._life(channel))
-            channel.qos(limit, global_=True)
+            channel.qos(self.scaled(limit), global_=True)
 
     def limit(self, channel: Channel, limit: int) -> None:
         """Sets a limit for the consumers to come."""
         if not self.clears or self._life(channel) not in self._shared:
-            channel.qos(limit)
+            channel.qos(self.scaled(limit))
 
     @staticmethod
     def _life(channel: Channel) -> tuple[str, int, int]:
@@ -133,4 +133,4 @@ def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
     return st.one_of([kind.map(lambda command: command) for weight, kind in kinds for _ in range(weight)])
 
 
-PREFETCH = Machine("prefetch", commands, world=LimitedWorld)
+PREFETCH = Machine("prefetch", commands, world=LimitedWorld, apart=APART)

@@ -27,7 +27,7 @@ from conformance.machines.alphabet import (
     settle,
     weighted,
 )
-from conformance.machines.world import World
+from conformance.machines.world import Shape, World
 from conformance.profiles import Profile
 from conformance.stage import Stage
 
@@ -35,25 +35,18 @@ LIMIT = 3
 
 
 class Rivals(World):
-    """Channels on connections of their own."""
+    """Channels on connections of their own, all in confirm mode."""
 
-    def __init__(self, stage: Stage, queues: int) -> None:
-        super().__init__(stage, queues)
-        if stage.queue_type == "quorum" and queues > 1:
+    def __init__(self, stage: Stage, shape: Shape) -> None:
+        super().__init__(stage, shape)
+        if stage.queue_type == "quorum" and shape.queues > 1:
             self._queues[1] = stage.queue({"x-delivery-limit": LIMIT})
-        self.channels[1:] = [self._alone() for _ in self.channels[1:]]
 
     def _alone(self) -> Channel:
-        stage = self.stage
-        channel = stage.channel(connection=stage.connect(f"c{len(stage.connections) + 1}"))
+        channel = super()._alone()
         channel.confirm()
-        stage.quiesce()
+        self.stage.quiesce()
         return channel
-
-    def _reconnect(self) -> None:
-        self.channels = [
-            channel if channel.connection.alive else self._alone() for channel in self.channels
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +62,7 @@ class Watch:
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
         if not any(world.consumers(one) for one in world.channels):
-            channel.qos(self.prefetch)
+            channel.qos(world.scaled(self.prefetch))
             channel.consume(world.queue(0))
 
 
@@ -86,7 +79,7 @@ class Return:
         channel = world.first(self.channel, lambda channel: channel.unacked)
         if channel:
             tags = channel.unacked
-            chosen = self.index % len(tags)
+            chosen = world.scaled(self.index) % len(tags)
             multiple = self.multiple and self.how == "nack"
             covered = tags[: chosen + 1] if multiple else tags[chosen : chosen + 1]
             how = self.how if world.may_return(channel, covered) else "ack"
@@ -111,5 +104,5 @@ def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
     )
 
 
-REQUEUEING = search.Machine("requeueing", commands, world=Rivals)
+REQUEUEING = search.Machine("requeueing", commands, world=Rivals, apart=(True,))
 run_requeueing = partial(search.run, REQUEUEING)

@@ -10,5 +10,5 @@ from conformance.machines.campaign import SCHEDULERS, Broken, MachineOutcome, Sc
 
 __all__ = ["SCHEDULERS", "SETTLEMENT", "Broken", "MachineOutcome", "Scheduler", "run_settlement"]
 
-SETTLEMENT = search.Machine("settlement", lambda profile, queue_type: COMMANDS)
+SETTLEMENT = search.Machine("settlement", lambda profile, queue_type: COMMANDS, apart=search.APART)
 run_settlement = partial(search.run, SETTLEMENT)

@@ -25,7 +25,7 @@ from conformance.channel import Channel
 from conformance.events import TO_CLIENT, Event
 from conformance.machines.alphabet import Barrier, Command, Get, Publish, Reopen, Settle, weighted
 from conformance.machines.search import Machine
-from conformance.machines.world import CONSUMERS, World
+from conformance.machines.world import CONSUMERS, Shape, World
 from conformance.model.timeouts import ARGUMENT, MS
 from conformance.profiles import Profile
 from conformance.stage import Stage
@@ -43,9 +43,9 @@ class Clockwork(World):
 
     capabilities: ClassVar[Mapping[str, object]] = {NOTICE: True}
 
-    def __init__(self, stage: Stage, queues: int) -> None:
+    def __init__(self, stage: Stage, shape: Shape) -> None:
         stage.connect("c1", self.capabilities)
-        super().__init__(stage, queues)
+        super().__init__(stage, shape)
         self._queues[-1] = stage.queue({ARGUMENT: OF_THE_QUEUE})
         self._free: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         stage.recorder.subscribe(self._watch)
@@ -181,6 +181,6 @@ def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
 
 
 TIMED_OUT = (
-    Machine("timeouts", commands, (2,), Clockwork, clock=True),
-    Machine("timeouts-unheard", commands, (2,), DeafClockwork, clock=True),
+    Machine("timeouts", commands, (2,), Clockwork, wide=(1,), clock=True),
+    Machine("timeouts-unheard", commands, (2,), DeafClockwork, wide=(1,), clock=True),
 )

@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from conformance.channel import Channel
+from conformance.drivers.raw import RawConnection
 from conformance.events import TO_CLIENT, Event
 from conformance.stage import NotOffered, Stage
 
@@ -25,20 +27,45 @@ RETURNS = 12
 """A message delivered so often is not returned on purpose any more; quorum queues drop it after 20 returns."""
 
 
+MOST = 600
+"""So many messages of a wide history are published, and asked for, in wide steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a history is played with, drawn for it as a whole: so many queues, so many times as many messages, gets and
+    slots as its commands say, and each channel on a connection of its own, or all on one."""
+
+    queues: int = 1
+    wide: int = 1
+    apart: bool = False
+
+
 class World:
     """One history of a machine."""
 
-    def __init__(self, stage: Stage, queues: int) -> None:
-        self.stage = stage
+    def __init__(self, stage: Stage, shape: Shape) -> None:
+        self.stage, self.shape = stage, shape
+        self._widely = 0
         self._delivered: Counter[str] = Counter()
         self._highest: Counter[tuple[str, int]] = Counter()
         self._props: dict[str, str] = {}
         stage.recorder.subscribe(self._count)
-        self.channels = stage.channels(CHANNELS)
-        self._queues = [stage.queue() for _ in range(queues)]
+        self.channels = [self._alone() for _ in range(CHANNELS)] if shape.apart else stage.channels(CHANNELS)
+        self._queues = [stage.queue() for _ in range(shape.queues)]
         with contextlib.suppress(NotOffered):
             self.channels[0].confirm()
         stage.quiesce()
+
+    def many(self, count: int) -> int:
+        """So many messages, or that many times what is wide, until there were enough."""
+        wide = count * self.shape.wide if self._widely < MOST else count
+        self._widely += wide if wide > count else 0
+        return min(wide, MOST)
+
+    def scaled(self, number: int) -> int:
+        """A limit, or the place of a delivery: so many times as large as this history is wide."""
+        return number * self.shape.wide
 
     def queue(self, index: int) -> str:
         return self._queues[index % len(self._queues)]
@@ -122,5 +149,14 @@ class World:
             self._highest[key] = max(self._highest[key], event.delivery_tag)
 
     def _reconnect(self) -> None:
-        connection = self.stage.connect(f"c{len(self.stage.connections) + 1}")
-        self.channels = self.stage.channels(CHANNELS, connection)
+        if self.shape.apart:
+            self.channels = [one if one.connection.alive else self._alone() for one in self.channels]
+        else:
+            self.channels = self.stage.channels(CHANNELS, self._connect())
+
+    def _alone(self) -> Channel:
+        """A channel on a connection of its own."""
+        return self.stage.channel(connection=self._connect())
+
+    def _connect(self) -> RawConnection:
+        return self.stage.connect(f"c{len(self.stage.connections) + 1}")

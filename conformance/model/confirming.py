@@ -113,10 +113,13 @@ def give_back(model: Model, channel: Channel, event: Event) -> Facts:
 def _returned(channel: Channel, event: Event) -> Publication | None:
     """The publish that comes back: by its message, else the oldest to that address that may be returned.
 
-    Of several with the same content the one that explains it best.
+    Of several with the same content the one that explains it best; of the best the first, as they are in order.
     """
     same = channel.recent.get(event.message or "", ())
     address = event.exchange or "", event.routing_key or ""
+    for one in same:
+        if one.mandatory and (one.exchange, one.routing_key) == address and not one.returned and not one.resolved:
+            return one
     candidates: Iterable[Publication] = same or ([] if channel.forgetful else [
         one for group in channel.recent.values() for one in group
         if one.mandatory and (one.exchange, one.routing_key) == address

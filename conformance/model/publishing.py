@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOT_FOUND, PRECONDITION_FAILED = 404, 406
 EXPIRATION = re.compile(r'"expiration": "(.*?)"[,}]')
 RECENT = 128
-"""So many messages are remembered for what may be returned."""
+"""So many messages are remembered for what may be returned, at least, and all that may be owed a return."""
 ALIKE = 64
 """So many with the same content."""
 
@@ -140,14 +140,21 @@ def _press(queue: Queue, room: int, channel: Channel) -> bool:
 
 
 def _remember(channel: Channel, publication: Publication) -> None:
-    alike = channel.recent.setdefault(publication.message, [])
+    alike, pending = channel.recent.setdefault(publication.message, []), 2 * len(channel.unconfirmed)
     alike.append(publication)
-    if len(alike) > ALIKE:
-        del alike[0]
+    if len(alike) > 2 * ALIKE + pending:
+        alike[:-ALIKE] = filter(_owed_a_return, alike[:-ALIKE])
         channel.forgetful = True
-    if len(channel.recent) > RECENT:
-        channel.recent.popitem(last=False)
+    if len(channel.recent) > 2 * RECENT + pending:
+        for message in list(channel.recent)[:-RECENT]:
+            if not any(map(_owed_a_return, channel.recent[message])):
+                del channel.recent[message]
         channel.forgetful = True
+
+
+def _owed_a_return(publication: Publication) -> bool:
+    """May its confirm only come after its return?"""
+    return publication.mandatory and publication.number > 0 and not publication.resolved and not publication.returned
 
 
 def confirm_select(model: Model, channel: Channel, event: Event) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conformance.front import strangers_page
+from conformance.front import sections, strangers_page
 from reference_broker.personalities import PERSONALITIES, of
 from reference_broker.personalities.kinds import Truth
 from tools import personalities
@@ -87,20 +87,20 @@ def test_the_page_tells_the_figures_and_what_was_wrong() -> None:
 
 
 def test_the_section_takes_the_place_of_the_one_that_was_there() -> None:
-    page = f"# Head\n\nwords\n\n{strangers_page.BEFORE}\n\n| a |\n"
-    once = strangers_page.placed(page, strangers_page.section(figures()))
-    twice = strangers_page.placed(once, strangers_page.section(figures(depth="ci")))
+    page = f"# Head\n\nwords\n\n{sections.BEFORE}\n\n| a |\n"
+    once = sections.placed(page, strangers_page.TITLE, strangers_page.section(figures()))
+    twice = sections.placed(once, strangers_page.TITLE, strangers_page.section(figures(depth="ci")))
     assert once.count(strangers_page.TITLE) == twice.count(strangers_page.TITLE) == 1
     assert "depth, verdicts (held or broken) | ci, 1 |" in twice
-    assert twice.index(strangers_page.TITLE) < twice.index(strangers_page.BEFORE)
-    assert strangers_page.placed(twice, "") == page
+    assert twice.index(strangers_page.TITLE) < twice.index(sections.BEFORE)
+    assert sections.placed(twice, strangers_page.TITLE, "") == page
 
 
 def test_what_was_measured_is_read_from_where_the_campaign_leaves_it(tmp_path: Path) -> None:
     assert personalities.FIGURES == strangers_page.FIGURES
-    assert strangers_page.figures(tmp_path / "none.json") is None
+    assert sections.measured(tmp_path / "none.json") is None
     (tmp_path / "some.json").write_text(json.dumps(figures()))
-    assert strangers_page.figures(tmp_path / "some.json") == figures()
+    assert sections.measured(tmp_path / "some.json") == figures()
 
 
 def test_only_a_broker_that_breaks_down_may_be_given_up() -> None:

@@ -408,6 +408,22 @@ def test_what_a_full_queue_refuses_is_not_without_a_route(play) -> None:
     assert play(FULL + "1 < return q m2 code=312 \n 1 < ack 2").broken == ["CNF-025", "CNF-011"]
 
 
+def many(name: str) -> tuple[str, str, str]:
+    """Publishes that no queue takes, their returns, and the confirm of them all; `name` says what each is called."""
+    names = [name.format(each) for each in range(1, 501)]
+    publishes = "\n".join(f"1 > publish any {each} exchange=x mandatory" for each in names)
+    returns = "\n".join(f"1 < return any {each} exchange=x" for each in names)
+    return f"@exchange x \n @confirming 1 \n {publishes} \n", f"{returns} \n", f"1 < ack {len(names)} multiple"
+
+
+@pytest.mark.parametrize("name", ["m{}", "m1"], ids=["different", "alike"])
+def test_a_return_is_remembered_for_as_long_as_its_confirm_is_owed(play, name: str) -> None:
+    """CNF-009: five hundred publishes are under way before the first comes back."""
+    publishes, returns, ack = many(name)
+    assert play(publishes + returns + ack).broken == []
+    assert "CNF-009" in play(publishes + returns.partition("\n")[2] + ack).broken
+
+
 AFTER_CLOSE = """
     deaf:0 > start-ok
     @queue q

@@ -1,0 +1,73 @@
+"""The section of docs/trust.md about machine-made wrong brokers, made of the figures of `make mutation`.
+
+Without figures there is no section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.front.sections import cell
+
+FIGURES = Path("build") / "mutation.json"
+TITLE = "## Machine-made wrong brokers"
+MADE_BY = "make mutation"
+OUTCOMES = ("found", "unseen", "silent", "unfinished")
+
+_SAYS = """\
+A *machine-made* wrong broker is the reference broker with one place of its core changed (another comparison, a boundary
+on the other side, a constant one off, a statement left out, a condition the other way round, the other end of a
+collection) and a *trigger* that says when the change shows. Both are drawn by seed. The change is one that the suite
+finds while it always shows; so what is missed is missed because of the trigger. It is *found* where a MUST or SHOULD
+breaks, or the broker breaks down, after the trigger held, in a check that the honest broker passes. Else the trigger
+held and nothing was *seen*, or it *never held*. `make mutation SAMPLE=400 SEED=n` repeats the measurement."""
+_TRIGGERS = {
+    "from": "from the k-th occasion on", "every": "on every k-th occasion",
+    "second": "only the second time on a channel, queue, consumer, tag or channel number",
+    "size": "only from a size on", "feature": "only if another feature was used before",
+    "connection": "only on another connection than the first", "write": "only if two methods came in one write",
+}
+
+
+def section(document: Mapping[str, Any] | None) -> str:
+    """Its text, with the title; empty without figures."""
+    return "" if not document else "\n".join([TITLE, "", *_lines(document), ""])
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield _SAYS
+    for of, figures in document.items():
+        yield f"\n### At depth {of}\n"
+        yield from _depth(figures)
+
+
+def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
+    yield (f"Seed {figures['seed']}, {figures['sample']} brokers out of {figures['places']} places; "
+           f"{figures['passed_over']} changes were passed over: they do not show at depth {figures['base']}.\n")
+    yield "| the change shows | found | not seen | never held | not done in time | share found |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for kind, counts in figures["kinds"].items():
+        yield _row(_TRIGGERS[kind], counts)
+        for k, each in figures["powers"].get(kind, {}).items():
+            yield _row(f"&nbsp; {k}", each)
+    yield _row("with k up to 64, or without", figures["near"])
+    yield _row("with k beyond 64", figures["far"])
+    yield _row("of all, changes that are not found by an internal error", figures["quiet"])
+    if figures["alarms"]:
+        yield "\nHonest brokers accused: " + "; ".join(cell(one) for one in figures["alarms"]) + "."
+    if figures["survivors"]:
+        yield "\n| not found | changed | trigger | | held | occasions |\n|---|---|---|---|--:|--:|"
+        for one in figures["survivors"]:
+            yield (f"| {one['module']}.{one['function']} | {cell(one['says'])} | {one['trigger']} | "
+                   f"{_TOLD[one['outcome']]} | {one['fired']} | {one['occasions']} |")
+
+
+_TOLD = {"unseen": "not seen", "silent": "never held", "unfinished": "not done in time"}
+
+
+def _row(name: str, counts: Mapping[str, int]) -> str:
+    whole = sum(counts.values())
+    share = f"{counts['found'] / whole:.0%}" if whole else ""
+    return f"| {name} | " + " | ".join(str(counts[outcome]) for outcome in OUTCOMES) + f" | {share} |"

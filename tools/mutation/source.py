@@ -1,0 +1,96 @@
+"""The source of the core: read, walked through function by function, and compiled to code that can take its place."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, FunctionType, ModuleType
+
+CORE = (
+    "arguments", "basic", "broker", "channel", "clock", "confirms", "connection", "content", "deadletter",
+    "deliveries", "intake", "lifecycle", "limits", "message", "outbox", "pipeline", "policies", "prefetch", "queue",
+    "quorum", "ready", "replies", "routing", "timeouts", "topology", "transaction", "unacked", "vhost",
+)
+"""Modules of the reference broker: the pure core, without the shell around it, its store and who may log in."""
+
+
+def loaded(module: str) -> ModuleType:
+    return importlib.import_module(f"reference_broker.{module}")
+
+
+def parsed(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(loaded(module)))
+
+
+def codes(tree: ast.Module, module: str) -> dict[str, CodeType]:
+    """The code of every function and method of a module, by qualified name."""
+    path = inspect.getsourcefile(loaded(module)) or module
+    return dict(_within(compile(ast.fix_missing_locations(tree), path, "exec")))
+
+
+def _within(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            if const.co_flags & inspect.CO_OPTIMIZED:
+                yield const.co_qualname, const
+            else:  # the body of a class
+                yield from _within(const)
+
+
+def functions(module: str) -> dict[str, FunctionType]:
+    """The same functions as they are loaded, to be given other code; decorators may hide them from who asks by name."""
+    name = loaded(module).__name__
+    return {
+        each.__qualname__: each for each in gc.get_objects() if type(each) is FunctionType and each.__module__ == name
+    }
+
+
+class Functions(ast.NodeTransformer):
+    """Walks through the bodies of functions only, and knows in which function and statement it is."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.depth = 0
+        self.statement = 0
+
+    @property
+    def function(self) -> str:
+        return ".".join(self.names)
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if not self.depth and not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            return node
+        with self._in(node):
+            found: ast.AST = super().visit(node)
+            return found
+
+    @contextmanager
+    def _in(self, node: ast.AST) -> Iterator[None]:
+        before = self.statement
+        self.statement = node.lineno if isinstance(node, ast.stmt) else before
+        yield
+        self.statement = before
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.names.append(node.name)
+        node.body = self.body(node.body)
+        self.names.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        outermost = not self.depth
+        if outermost:
+            self.names.append(node.name)
+        self.depth += 1
+        node.body = self.body(node.body)
+        self.depth -= 1
+        if outermost:
+            self.names.pop()
+        return node
+
+    def body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [found for each in statements if isinstance(found := self.visit(each), ast.stmt)]
