@@ -222,7 +222,7 @@ def _(self: Channel) -> None:
     "AUTO-012",
 )
 def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-    if fate is not failed:
+    if fate is not failed or not self.closing:
         Channel.finish(self, deliveries, fate)
         return
     for delivery in deliveries:
