@@ -83,11 +83,13 @@ def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
     return [f"{trouble.scene}[{trouble.queue_type}]" for trouble in troubles if trouble.kind == kind]
 
 
-def _weighed(witnesses: Mapping[str, Sequence[Seen]]) -> dict[str, list[Seen]]:
-    """Findings that another broken rule explains as well are not certain."""
+def _weighed(witnesses: Mapping[str, Sequence[Seen]], known: Known) -> dict[str, list[Seen]]:
+    """Findings that another broken rule explains as well are not certain. What is known to be broken explains nothing:
+    its consequences are known, too."""
     proven = {
         rule for rule, seen in witnesses.items()
-        if any(witness.finding.certain and not witness.finding.unless for _, witness in seen)
+        if any(one.finding.certain and not one.finding.unless and _excuse(known, entry, one) is None
+               for entry, one in seen)
     }
 
     def weigh(witness: Witness) -> Witness:
@@ -96,6 +98,12 @@ def _weighed(witnesses: Mapping[str, Sequence[Seen]]) -> dict[str, list[Seen]]:
         return replace(witness, finding=replace(finding, certain=False)) if doubted else witness
 
     return {rule: [(entry, weigh(witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
+
+
+def _excuse(known: Known, entry: Entry, witness: Witness) -> int | None:
+    """The place of the deviation that covers this finding."""
+    finding = witness.finding
+    return gate.excuse(known.entries, finding.rule, finding.observed, entry.queue_type, finding.where)
 
 
 class _Scope:
@@ -107,7 +115,7 @@ class _Scope:
         self._frame, self._broker, self._queue_types, self._choices = frame, broker, queue_types, choices
         self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
-        self._witnesses = _weighed(ledger.witnesses())
+        self._witnesses = _weighed(ledger.witnesses(), frame.known)
         self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
         self._targets = ledger.targets() if frame.complete else None
         self._failed = {
@@ -177,8 +185,7 @@ class _Scope:
         kinds: dict[tuple[object, ...], list[Seen]] = {}
         for entry, witness in seen:
             finding = witness.finding
-            excuse = gate.excuse(self._frame.known.entries, rule, finding.observed, entry.queue_type,
-                                 finding.where)
+            excuse = _excuse(self._frame.known, entry, witness)
             key = (not finding.certain, excuse is not None, excuse or 0, entry.queue_type, gist(finding.observed))
             kinds.setdefault(key, []).append((entry, witness))
         cases = [self._case(kinds[key], excused=key[1], place=key[2]) for key in sorted(kinds)]

@@ -82,6 +82,9 @@ def test_what_another_broken_rule_explains_is_not_certain() -> None:
     assert verdicts(build(ledger(doubtful, circle), FRAME))["ACK-001"] == "broken"
     both = verdicts(build(ledger(doubtful, proof), FRAME))
     assert (both["ACK-001"], both["AUTO-004"]) == ("inconclusive", "broken")
+    excuse = Deviation("AUTO-004", "stays", "a bug", "issue 1", "me", None, ("classic", "quorum"))
+    known = replace(FRAME, known=gate.Known((excuse,)))
+    assert verdicts(build(ledger(doubtful, proof), known))["ACK-001"] == "broken", "its consequences were known as well"
 
 
 def test_the_schema_refuses_what_no_run_can_say() -> None:
