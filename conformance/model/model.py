@@ -20,8 +20,6 @@ from conformance.model.queues import Queue
 from conformance.model.topology import Exchange
 from conformance.profiles import Profile
 
-CONNECTION = 10
-"""The class of methods that are about the connection."""
 UNEXPECTED = ("fin", "reset")
 """How a connection ends when it was not us."""
 _BROKEN = {events.JOINED: gaps.BEFORE, events.GAP: gaps.LOST, events.CUT: gaps.CUT_OFF}
@@ -138,7 +136,7 @@ class Model:
         return connection
 
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
-        if (event.class_id == CONNECTION) is (event.channel > 0):
+        if event.method.startswith("connection.") is (event.channel > 0):
             allowed = "methods of the connection on channel 0, and others on channels of their own"
             return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
         if event.channel:

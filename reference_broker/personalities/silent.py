@@ -1,7 +1,7 @@
 """What a stranger leaves unanswered: one method for ever, or everything of a kind from some moment on.
 
-A method is carried out, and its answer is dropped. Where no rule of the catalogue speaks of the answer, no rule is
-broken by that, however much cannot be exercised any more.
+A method is carried out, and its answer is dropped. That breaks ERR-014, or the rule that is nearer. Where the
+connection ends all the same, or the method is one that a client may do without, nobody need notice.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ unanswered("basic.get-on-empty", m.BasicGetEmpty, breaks="ERR-014", hides="ACK-*
 unanswered("basic.recover", m.BasicRecoverOk, breaks="RQ-014", about="recover")
 unanswered("confirm.select", m.ConfirmSelectOk, breaks="CNF-001", may="CNF-003", hides="CNF-* TAG-010 RQ-011",
            about="confirms")
-unanswered("tx.select", m.TxSelectOk, breaks="ERR-014", hides="TX-* CNF-016 CNF-024 AUTO-006 QOS-026",
+unanswered("tx.select", m.TxSelectOk, may="ERR-014", hides="TX-* CNF-016 CNF-024 AUTO-006 QOS-026",
            about="transactions")
 # CNF-024 says that publishes in a transaction are answered by commit-ok alone, TX-003 what comes before it.
 unanswered("tx.commit", m.TxCommitOk, may="CNF-024 TX-003", hides="TX-* AUTO-006 QOS-026", about="transactions")
@@ -64,7 +64,7 @@ unanswered("connection.close", m.ConnectionCloseOk, hides="AUTO-002")
 
 
 @changes(TRAITS, "unanswered.queue.delete-with-consumers", "queue.delete of a queue with consumers is not answered",
-         hides="CAN-003 CAN-004 CAN-006 CAN-008 CAN-010 CAN-011 CAN-012", about="method:queue.delete")
+         breaks="ERR-014", hides="CAN-003 CAN-004 CAN-006 CAN-008 CAN-010 CAN-011 CAN-012", about="method:queue.delete")
 def _(parts: Parts) -> None:
     def delete(earlier: Handler, channel: Channel, method: m.QueueDelete) -> None:
         queue = channel.vhost.queues.get(method.queue or channel.last_queue)

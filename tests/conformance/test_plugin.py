@@ -213,7 +213,9 @@ def test_options_come_from_the_ini_file_and_the_environment(
     results = json.loads((pytester.path / "out" / "results.json").read_text())
     assert results["broker"]["url"].startswith("amqp://guest@127.0.0.1")
     assert results["profile"] == "documented"
-    assert results["selection"] == {"level": "may", "rules": "TAG-001", "strict": True}
+    assert results["selection"] == {
+        "level": "may", "rules": "TAG-001", "strict": True, "min_coverage": 75,
+    }
     assert results["seed"] == 6
     done.stdout.fnmatch_lines(["broker:*profile documented (as asked)*"])
 

@@ -82,7 +82,7 @@ def test_a_known_deviation_of_a_real_broker_is_shown_within_a_minute() -> None:
     wanted = [entry.rule for entry in known if entry.rule in ("QOS-008", "CAN-017")]
     bench = Bench(patient(broker.target), broker.profile, deadline=broker.deadline, run=f"t{os.getpid()}")
     stage, finding = found(bench, wanted)
-    assert excuse(known, finding.rule, finding.observed, stage.queue_type) is not None
+    assert excuse(known, finding.rule, finding.observed, stage.queue_type, finding.where) is not None
     began = time.monotonic()
     tale = told(stage, finding, broker.profile, broker.target)
     assert time.monotonic() - began < MINUTE
