@@ -8,7 +8,7 @@ import pytest
 
 from conformance import profiles
 from conformance.drivers.raw import Target
-from conformance.machines.world import World
+from conformance.machines.world import Shape, World
 from conformance.recorder import Recorder
 from conformance.stage import Stage
 from reference_broker import ReferenceBroker
@@ -23,7 +23,17 @@ def target() -> Iterator[Target]:
 @pytest.fixture
 def world(target: Target) -> Iterator[World]:
     """Two queues, on which the test must do nothing that is not lawful."""
+    yield from played(target, Shape(queues=2))
+
+
+@pytest.fixture
+def wide(target: Target) -> Iterator[World]:
+    """Likewise, ten times as wide, and each channel on a connection of its own."""
+    yield from played(target, Shape(wide=10, apart=True))
+
+
+def played(target: Target, shape: Shape) -> Iterator[World]:
     stage = Stage(target, profiles.load("documented"), Recorder("run", "reference"), "machine")
-    yield World(stage, queues=2)
+    yield World(stage, shape)
     assert stage.finish().findings == []
     stage.cleanup()

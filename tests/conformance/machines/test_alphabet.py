@@ -29,6 +29,27 @@ def test_publish_and_get(world: World) -> None:
     assert sent(world, a.Get(1, 0, 2, False)) == ["basic.get"] * 2
 
 
+def test_in_a_wide_history_messages_gets_limits_and_places_are_many_times_as_many(wide: World) -> None:
+    assert sent(wide, PUBLISH) == ["basic.publish"] * 30
+    assert sent(wide, a.Get(0, 0, 2, False)) == ["basic.get"] * 20
+    assert sent(wide, a.Settle(0, "ack", 1, True, False)) == ["basic.ack 11 multiple"]
+    limit = next(event for event in last(wide, a.Consume(1, 0, 3, False)) if event.method == "basic.qos")
+    assert limit.args["prefetch_count"] == 30
+
+
+def test_a_wide_history_is_no_wider_than_there_is_time_for(wide: World) -> None:
+    assert [wide.many(40), wide.many(30), wide.many(3)] == [400, 300, 3]
+
+
+def test_channels_that_are_apart_fail_apart(wide: World) -> None:
+    connections = [channel.connection for channel in wide.channels]
+    assert len({connection.name for connection in connections}) == len(connections)
+    connections[1].abort()
+    again = wide.channel(1)
+    assert again.connection is not connections[1]
+    assert [wide.channels[place].connection for place in (0, 2)] == [connections[0], connections[2]]
+
+
 @pytest.mark.parametrize(("settle", "sends"), [
     (a.Settle(0, "ack", 1, False, True), ["basic.ack 2"]),
     (a.Settle(0, "ack", 5, True, False), ["basic.ack 2 multiple"]),

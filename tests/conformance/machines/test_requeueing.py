@@ -9,6 +9,7 @@ from conformance.drivers.raw import Target
 from conformance.machines import campaign
 from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
 from conformance.machines.requeueing import Return, Rivals, Watch, run_requeueing
+from conformance.machines.world import Shape
 from conformance.recorder import Recorder
 from conformance.stage import Stage
 from reference_broker import ReferenceBroker
@@ -46,7 +47,7 @@ def test_returns_that_are_kept_for_one_client_have_no_explanation(monkeypatch: p
 @pytest.mark.parametrize("queue_type", ["classic", "quorum"])
 def test_the_world_has_a_connection_for_each_channel(target: Target, queue_type: str) -> None:
     stage = Stage(target, DOCUMENTED, Recorder("run", "reference"), "machine", queue_type=queue_type)
-    world = Rivals(stage, 2)
+    world = Rivals(stage, Shape(2, apart=True))
     assert len({channel.connection.name for channel in world.channels}) == len(world.channels)
     world.channels[0].publish(world.queue(0), 2)
     stage.quiesce()
