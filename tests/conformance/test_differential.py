@@ -44,8 +44,8 @@ def test_what_machines_alone_have_seen_is_shown_as_well(tmp_path: Path, monkeypa
         return [one for one in plays_for(wanted, profile, depth) if one.key == "settlement[lockstep]-classic"]
 
     monkeypatch.setattr(differential, "plays_for", settlement)
-    wrong = "documented+requeue.at-tail"
-    found = explained(tmp_path, 1, wrong, "documented", "--rules", "RQ-004")["disagreements"]
+    wrong = "documented+requeue.at-head"
+    found = explained(tmp_path, 1, wrong, "documented", "--rules", "RQ-001")["disagreements"]
     assert {one["scene"] for entry in found for one in entry["rules"]} == {"settlement[lockstep]"}
     assert all(len(set(map(tuple, entry["answers"].values()))) == 2 for entry in found)
 

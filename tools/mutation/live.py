@@ -32,10 +32,12 @@ class Live:
         if self.silent:
             return False
         self.occasions += 1
-        if not self.trigger.holds(self):
+        try:
+            holds = self.trigger.holds(self)
+        except AttributeError:  # a queue or channel in the making has no size and no past
             return False
-        self.fired += 1
-        return True
+        self.fired += holds
+        return holds
 
     def fires_among(self, things: Sized, least: int) -> bool:
         """Called where there is another end only if there are more things than that."""

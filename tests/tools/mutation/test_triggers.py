@@ -166,6 +166,17 @@ def test_the_one_that_a_decision_concerns_is_the_nearest() -> None:
     assert fired(Trigger("feature", "confirm", "channel"), PUSH, say(consumer, m.ConfirmSelect(1)), put_one) == [0, 0]
 
 
+@pytest.mark.parametrize("trigger", [
+    Trigger("size", "ready", "queue", 2), Trigger("feature", "get", "queue"),
+], ids=lambda trigger: trigger.kind)
+def test_what_is_in_the_making_has_no_size_and_no_past(trigger: Trigger) -> None:
+    client = spoken_to()
+    where = "arguments.QueueArguments.length_limited", "comparison", "self.max_length is not None"
+    with installed(place(*where), trigger) as live:
+        assert isinstance(client.send(m.QueueDeclare(1, 0, "new"))[0], m.QueueDeclareOk)
+    assert live.occasions > live.fired == 0
+
+
 @pytest.mark.parametrize("kind", TRIGGERS)
 def test_what_is_drawn_can_hold_there_and_is_the_same_each_time(kind: str) -> None:
     everything = frozenset({*KINDS, WRITE})
