@@ -75,8 +75,8 @@ def all_was_said(fact: Parted, notes: Notes) -> None:
 
 
 def _accused(event: Event, notes: Notes) -> bool:
-    """Has another rule something to say about this event?"""
-    return any(event.seq in (finding.at, *finding.witness) for finding in notes.fresh)
+    """Has another rule something to say about this event, be it for the sixth time?"""
+    return bool(notes.accused) or any(event.seq in (finding.at, *finding.witness) for finding in notes.fresh)
 
 
 def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
