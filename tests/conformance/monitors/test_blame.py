@@ -416,7 +416,7 @@ def test_a_message_that_is_there_was_passed_over(play) -> None:
 
 
 def test_what_is_told_no_more_is_still_that_fault(play) -> None:
-    """CAN-008: RabbitMQ 3.8 answers a cancel twice, again and again. The sixth is no frame that nobody knows (ERR-013)."""
+    """CAN-008: RabbitMQ 3.8 answers cancels twice. The sixth is no frame that nobody knows (ERR-013)."""
     twice = "1 > cancel c{0} \n 1 < cancel-ok c{0} \n 1 < cancel-ok c{0} \n"
     history = "@queue q \n @open 1 \n" + "".join(f"@consume 1 q c{n} \n" + twice.format(n) for n in range(8))
     assert play(history).broken == ["CAN-008"]
