@@ -57,9 +57,10 @@ def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact
 
 
 def _unopened(connection: Connection, event: Event) -> Facts:
-    """A method on a channel that the client has never opened, as far as can be told."""
+    """A method on a channel that the client has never opened, as far as can be told. Who uses such a channel himself
+    may be answered there: that the broker lets his mistake pass is a fault of its own."""
     yield AfterClose(event, None, None, ours=False)
-    if not connection.overheard:
+    if not (connection.overheard or connection.misused or connection.doom):
         yield Unlawful(event, connection, f"nothing on channel {event.channel}: it was never opened", event.method)
 
 

@@ -125,7 +125,7 @@ def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
     if channel.previous is not None and channel.previous.afterlife:
         return True
     if rule == "QOS-015":
-        return slots.filled_by_siblings(channel, consumer)
+        return slots.filled_by_siblings(channel, consumer) or slots.followed(channel, consumer)
     if rule in WOKEN and any(copy.entry == RELEASED for copy in consumer.source.waiting()):
         return True
     return rule in BESIDE and slots.meddled(channel, consumer)

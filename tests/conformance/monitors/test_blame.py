@@ -420,3 +420,21 @@ def test_what_is_told_no_more_is_still_that_fault(play) -> None:
     twice = "1 > cancel c{0} \n 1 < cancel-ok c{0} \n 1 < cancel-ok c{0} \n"
     history = "@queue q \n @open 1 \n" + "".join(f"@consume 1 q c{n} \n" + twice.format(n) for n in range(8))
     assert play(history).broken == ["CAN-008"]
+
+
+def test_an_answer_to_a_mistake_is_no_frame_that_nobody_asked_for(play) -> None:
+    """ERR-010: LavinMQ answers channel.close on a number that was never opened. ERR-013 is about what nobody asked."""
+    closed = "@open 1 \n 7 > close \n 7 < close-ok \n"
+    assert play(closed).broken == []
+    assert play(closed + "- deadline replies").broken == ["ERR-010"]
+    assert play("@open 1 \n 7 < close-ok").broken == ["ERR-013"]
+
+
+def test_a_limit_that_running_consumers_follow_is_no_slot_of_a_get(play) -> None:
+    """QOS-015: LavinMQ let a new limit of 2 bind a consumer of 3 (QOS-004), and a get was outstanding beside it."""
+    begin = "@queue q \n @stock q m1 m2 m3 m4 m5 m6 \n @open 1 \n 1 > qos 3 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    begin += "".join(f"1 < deliver c1 {n} m{n} q \n" for n in (1, 2, 3)) + "1 > get q \n 1 < get-ok 4 m4 q \n"
+    begin += "1 > qos 5 global \n 1 < qos-ok \n {} 1 > ack 2 multiple \n 1 < deliver c1 5 m5 q \n - deadline replies \n"
+    seen = "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m6"
+    assert play(begin.format("") + seen).broken == ["QOS-015"]
+    assert "QOS-015" not in play(begin.format("1 > qos 2 \n 1 < qos-ok \n") + seen).broken
