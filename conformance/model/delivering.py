@@ -50,7 +50,11 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield Numbered(event, channel, event.delivery_tag or 0, False)
     _numbered(channel, event, get=False)
-    if cancelling.contested(channel, tag):
+    namesake = _namesake(model, consumer, event)
+    if namesake is not None:
+        namesake.haunt(event.seq)
+        channel.strays.add(event.delivery_tag or 0)
+    if namesake is not None or cancelling.contested(channel, tag):
         _shake(model, channel, event)
         return
     cancelling.established(consumer, event)
@@ -134,6 +138,14 @@ def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
         races.lift(channel)
     if tag > channel.last_tag:
         channel.last_tag = tag
+
+
+def _namesake(model: Model, consumer: Consumer, event: Event) -> Queue | None:
+    """The queue that was declared under the name of the consumer's deleted one, if the message is of that: where nobody
+    could be notified, a broker may have started the consumer anew."""
+    source, message = consumer.source, event.message or ""
+    queue = model.queues.get(source.name)
+    return queue if queue is not None and queue is not source and source.deleted and message in queue.copies else None
 
 
 def _counts(channel: Channel) -> bool:

@@ -904,3 +904,30 @@ def test_gets_are_not_accused_where_siblings_fill_the_limit_as_well(play) -> Non
     assert play(both + "@close 1 \n @drain p o1").broken == []
     alone = SIBLINGS.replace("@stock q m1 m2", "").format("")
     assert play(alone + "@close 1 \n @drain p o1").broken == ["QOS-015"]
+
+
+def test_a_consumer_that_nobody_could_notify_may_be_started_anew(play) -> None:
+    """RQ-011: RabbitMQ 3.8 served a consumer of a deleted queue from the next one of that name."""
+    history = """
+        0 < start notify
+        0 > start-ok
+        @queue q
+        @consume 1 q c1
+        1 > delete q
+        1 < delete-ok
+        @barrier 1
+        @queue q
+        @stock q m1 m2
+        1 < deliver c1 1 m1 q
+        1 < deliver c1 2 m2 q
+        1 > ack 2 multiple
+        @barrier 1
+        1 > cancel c1
+        1 < cancel-ok c1
+        @drain q {}
+        - deadline drain q
+    """
+    assert play(history.format("")).broken == []
+    assert play(history.format("m1")).broken == []
+    lost = history.replace("1 < deliver c1 1 m1 q\n        1 < deliver c1 2 m2 q\n        1 > ack 2 multiple\n", "")
+    assert play(lost.format("m1")).broken == ["RQ-011"]
