@@ -283,4 +283,4 @@ def _row(rule: str, one: Fact, other: Fact, allowed: str, observed: str, certain
     witness = sorted({fact.seq for fact in (first, second) if fact.history == first.history})
     return {"run": first.run, "history": first.history, "what": check.FINDING, "rule": rule, "times": 1,
             "at": witness[-1], "allowed": allowed, "observed": observed + where + doubt, "certain": certain,
-            "witness": witness}
+            "witness": witness, "amid": []}

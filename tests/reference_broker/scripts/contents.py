@@ -6,8 +6,10 @@ from codec import methods as m
 
 def long_and_wordy(client):
     properties = {"delivery_mode": 1, "priority": 3, "headers": [("kind", "S", b"odd")]}
+    client.send(m.QueueDeclare(1, 0, "q", passive=True))
     body = b"".join(b"%04d" % number for number in range(2560))
-    client.send(m.QueueBind(1, 0, "q", "amq.direct", "key"))
+    for _ in range(2):
+        client.send(m.QueueBind(1, 0, "q", "amq.direct", "key"))
     client.send(codec.content(m.BasicPublish(1, 0, "amq.direct", "key"), body, **properties))
     client.get()
     client.send(m.BasicNack(1, 1, False, True))
