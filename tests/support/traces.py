@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance import profiles
@@ -109,6 +109,4 @@ def play(
 
 
 def _labelled(judgement: Judgement, history: str) -> Judgement:
-    findings = [type(found)(found.rule, history, found.at, found.allowed, found.observed, found.witness, found.certain)
-                for found in judgement.findings]
-    return Judgement(findings, judgement.exercised, judgement.reports, judgement.doubts)
+    return replace(judgement, findings=[replace(found, history=history) for found in judgement.findings])
