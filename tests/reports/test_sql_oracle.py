@@ -182,6 +182,7 @@ def test_settling_what_is_not_outstanding_costs_the_channel(played: list[Trace],
     rules = "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009"
     found = {one.history for trace in played for one in trace.live.findings if one.rule in rules}
     suspects = set(asked(sql, f"SELECT * FROM ({went_on}) WHERE history LIKE 'lenient%' OR history LIKE 'right%'"))
+    assert suspects & found
     assert len(suspects - found) <= len(suspects) // WAYS_OUT, suspects - found
 
 
@@ -190,6 +191,7 @@ def test_mode_004(played: list[Trace], sql: SparkSession) -> None:
     again = """SELECT h.history, l.seq FROM handed h JOIN handed l USING (history, routing_key, message_id)
                WHERE h.acked IS NOT NULL AND l.seq > h.acked"""
     found = judged(played, "MODE-004", "ACK-016", "ACK-018", "AUTO-006")
+    assert found
     suspects = set(asked(sql, again))
     assert set(found) <= suspects
     assert len(suspects - set(found)) <= len(suspects) // WAYS_OUT, suspects - set(found)
