@@ -42,10 +42,14 @@ def _within(code: CodeType) -> Iterator[tuple[str, CodeType]]:
 
 
 def functions(module: str) -> dict[str, FunctionType]:
-    """The same functions as they are loaded, to be given other code; decorators may hide them from who asks by name."""
-    name = loaded(module).__name__
+    """The same functions as they are loaded, to be given other code; decorators may hide them from who asks by name.
+
+    The collector knows them all, once it thaws what somebody froze.
+    """
+    home = vars(loaded(module))
+    gc.unfreeze()
     return {
-        each.__qualname__: each for each in gc.get_objects() if type(each) is FunctionType and each.__module__ == name
+        each.__qualname__: each for each in gc.get_objects() if type(each) is FunctionType and each.__globals__ is home
     }
 
 

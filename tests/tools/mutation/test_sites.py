@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import random
 
 import pytest
@@ -160,6 +161,12 @@ def test_all_functions_of_the_core_are_known_where_their_source_is(module: str) 
     compiled, known = codes(parsed(module), module), functions(module)
     named = {name: code for name, code in compiled.items() if "<" not in name}
     assert {name for name, code in named.items() if known[name].__code__.co_firstlineno != code.co_firstlineno} == set()
+
+
+def test_functions_are_found_when_the_collector_was_told_to_forget_them() -> None:
+    """A broker that serves freezes what is loaded."""
+    gc.freeze()
+    assert functions("confirms")["coalesce"] is coalesce
 
 
 def test_nothing_is_left_behind() -> None:
