@@ -148,7 +148,7 @@ class Model:
         if event.method == "connection.close-ok":
             return self._closed(connection, event)
         if event.method == "connection.start":
-            connection.whole = True
+            connection.whole = not connection.broken  # else what the client says may still be missing
             cancelling.introduce(connection, event)
         elif event.method == "connection.tune":
             connection.beats = int(event.args.get("heartbeat", 0)) > 0

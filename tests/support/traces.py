@@ -36,12 +36,16 @@ FAMILIES = ("tags", "mode", "settle", "errors", "requeue", "prefetch", "slots", 
 STEPS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """One history, and what the live Judge made of it."""
 
     events: list[Event]
     live: Judgement
+
+    def __repr__(self) -> str:
+        """What a failing test prints of it: its name, of which it can be played again."""
+        return f"<{self.events[0].history}, {len(self.events)} events>"
 
 
 Plain = tuple[Any, ...]

@@ -103,6 +103,12 @@ def test_what_is_sent_before_the_broker_is_seen_again_is_not_read(play) -> None:
     assert seen.broken == ["TAG-001"]
 
 
+def test_what_the_client_asked_may_be_missing_from_the_handshake_on(play) -> None:
+    """The broker greets after the hole, and answers what was not seen."""
+    assert play("- gap c > \n 0 < start notify \n 1 < open-ok \n 1 < flow-ok").broken == []
+    assert play("0 < start notify \n 1 < open-ok").broken == ["ERR-013"]
+
+
 def test_silence_proves_nothing_about_a_connection_with_a_gap(play) -> None:
     book = play("@open 1 \n 1 > flow \n - deadline replies")
     assert book.broken == ["ERR-014"]
