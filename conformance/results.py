@@ -73,6 +73,23 @@ class RuleResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """Broken rules that are likely one wrong decision: the rule that names it, all that break by it, the case that
+    shows it best. `like` completes "it behaves as if", by the wrong brokers that answer alike; empty where none does.
+    """
+
+    rule: str
+    rules: tuple[str, ...]
+    case: str
+    like: tuple[str, ...] = ()
+    mutants: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        return f"The broker behaves as if {', or as if '.join(self.like)}." if self.like else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Gate:
     """Open or closed. Reasons close it; warnings are what a reader must know although it stays open."""
 
@@ -120,6 +137,8 @@ class Results:
     """How many checks were not played, by the reason."""
     met: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By queue type: how often each circumstance arose, see `rules.circumstances`."""
+    faults: tuple[Fault, ...] = ()
+    """What is broken, grouped by what seems to be its cause."""
     timings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """`{confirm | delivery: {n, quantiles: [[share, milliseconds], ...]}}`, by the observer's clock."""
     schema: str = field(default=SCHEMA)
@@ -150,6 +169,7 @@ def _results(document: Mapping[str, Any]) -> Results:
         Results, document, broker=_broker, queue_types=tuple, selection=lambda value: _made(Selection, value),
         rules=_each(_rule), gate=_gate, troubles=_each(lambda value: _made(Trouble, value)),
         incidents=_each(lambda value: _made(Incident, value, after=tuple)),
+        faults=_each(lambda value: _made(Fault, value, rules=tuple, like=tuple, mutants=tuple)),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from conformance.ledger import Step, gist
-from conformance.results import Case, Results, RuleResult
+from conformance.results import Case, Fault, Results, RuleResult
 from conformance.verdicts import Verdict
 from reports.folding import runs, told
 
@@ -100,17 +100,26 @@ class _Page:
             where = f"first in {incident.scene or 'no scene'} on {incident.queue_type or 'no'} queues"
             before = f"; before it: {', '.join(incident.after)}" if incident.after else ""
             yield from self._paragraph(f"{where}{before}", "  ")
-        for group in _causes(results.rules):
-            if len(group) > 1:
-                others = ", ".join(rule.id for rule in group)
-                yield ""
-                yield self.paint("strong", f"{len(group)} rules break in the same way: {others}")
+        for fault, group in _causes(results):
+            yield from self._fault(fault, group)
             for rule in group:
                 yield from self._rule(rule)
         for trouble in results.troubles:
             yield ""
             yield f"{self.paint('bad', trouble.kind)}  {trouble.scene} on {trouble.queue_type} queues"
             yield from self._paragraph(trouble.message, "  ")
+
+    def _fault(self, fault: Fault | None, group: Sequence[RuleResult]) -> Iterator[str]:
+        """What the rules of a group have in common."""
+        if fault is not None and (fault.like or len(group) > 1):
+            others = _ids(group[1:])
+            yield ""
+            yield self.paint("strong", f"FAULT  {fault.rule}{f'; with it break {others}' if others else ''}")
+            if fault.like:
+                yield from self._paragraph(fault.sentence, "  ")
+        elif len(group) > 1:
+            yield ""
+            yield self.paint("strong", f"{len(group)} rules break in the same way: {_ids(group)}")
 
     def _rule(self, rule: RuleResult) -> Iterator[str]:
         yield ""
@@ -177,14 +186,23 @@ class _Page:
         return [(head if n == 0 else rest) + line for n, line in enumerate(lines)] or [head]
 
 
-def _causes(rules: Sequence[RuleResult]) -> list[list[RuleResult]]:
-    """What is wrong, worst first; broken rules that were observed to break in the same words stand together."""
-    groups: dict[str, list[RuleResult]] = {}
-    for rule in sorted((rule for rule in rules if rule.verdict in _WORST), key=_badness):
+def _causes(results: Results) -> list[tuple[Fault | None, list[RuleResult]]]:
+    """What is wrong, each fault with its rules; then the rest, worst first, where what was observed in the same words
+    stands together."""
+    by_id = {rule.id: rule for rule in results.rules}
+    known = {rule for fault in results.faults for rule in fault.rules}
+    rest: dict[str, list[RuleResult]] = {}
+    others = (rule for rule in results.rules if rule.verdict in _WORST and rule.id not in known)
+    for rule in sorted(others, key=_badness):
         counts = rule.selected and rule.status == "judged" and not _otherwise(rule)
         alike = rule.verdict == Verdict.BROKEN and counts and rule.cases
-        groups.setdefault(gist(rule.cases[0].observed) if alike else rule.id, []).append(rule)
-    return list(groups.values())
+        rest.setdefault(gist(rule.cases[0].observed) if alike else rule.id, []).append(rule)
+    grouped = [(fault, [by_id[rule] for rule in fault.rules]) for fault in results.faults]
+    return [*grouped, *((None, group) for group in rest.values())]
+
+
+def _ids(rules: Sequence[RuleResult]) -> str:
+    return ", ".join(rule.id for rule in rules)
 
 
 def _badness(rule: RuleResult) -> tuple[object, ...]:

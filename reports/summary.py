@@ -12,7 +12,7 @@ from typing import Any
 
 from reports.folding import runs, told
 from reports.html import visible
-from reports.html.words import LEVELS, SIGNS, count, duration, gravity, headline, share, shown, sign
+from reports.html.words import LEVELS, SIGNS, count, duration, fault, gravity, headline, share, shown, sign
 
 _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
 _LINES = 40
@@ -85,6 +85,10 @@ def _broken(results: Mapping[str, Any]) -> Iterator[str]:
     if broken:
         yield "### Broken"
         yield ""
+    for one in results.get("faults") or ():
+        if words := fault(one):
+            yield f"**{text(one['rule'])}**: {text(words)}"
+            yield ""
     for rule in broken:
         yield f"<details><summary>✕ <b>{rule['id']}</b> {rule['level'].upper()}: {_html(rule['title'])}</summary>"
         yield ""

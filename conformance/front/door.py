@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -225,6 +226,10 @@ class Door:
 
         stopped = session.exitstatus not in (0, 1) or bool(session.shouldstop or session.shouldfail)
         self.results = conclude(self.options, self.ticket, self.ledger, complete=not stopped, began=self._began)
+        if not stopped:
+            from conformance.front.likeness import faults
+
+            self.results = replace(self.results, faults=faults(self.results))
         code = exit_code(self.results)
         if session.exitstatus == pytest.ExitCode.INTERNAL_ERROR:
             code = HARNESS_ERROR

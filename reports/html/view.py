@@ -19,7 +19,7 @@ from reports.html.exchange import CaseView
 from reports.html.offers import Offers, offers
 from reports.html.room import fitted
 from reports.html.runs import Run, columns, together, verdict
-from reports.html.words import Share, Sign, gravity, judged, severity, share, sign
+from reports.html.words import Share, Sign, fault, gravity, judged, severity, share, sign
 
 BRACKET, EARLY = "TMO-020", "TMO-019"
 """The rules that say how late timeouts come, and that none comes early."""
@@ -225,6 +225,12 @@ class Page:
     @property
     def incidents(self) -> list[tuple[Run, Mapping[str, Any]]]:
         return [(run, incident) for run in self.runs for incident in run.results.get("incidents") or ()]
+
+    @property
+    def faults(self) -> list[tuple[Run, Mapping[str, Any], str]]:
+        """What breaks, grouped by what seems to be the cause, where that says more than the rules alone."""
+        found = [(run, one, fault(one)) for run in self.runs for one in run.results.get("faults") or ()]
+        return [(run, one, words) for run, one, words in found if words]
 
     @property
     def troubles(self) -> list[tuple[Run, Mapping[str, Any]]]:

@@ -116,7 +116,7 @@ def headline(results: Mapping[str, Any]) -> tuple[str, str]:
         broken = [rule for rule in rules if rule["verdict"] == "broken"]
         worst = min(broken, key=gravity)
         passes = "passes the gate" if is_open else "does not pass the gate"
-        return f"{name} {passes}.", _breaks(worst, tally["broken"], offered)
+        return f"{name} {passes}.", _breaks(worst, tally["broken"], offered, results.get("faults") or ())
     if not is_open:
         return f"{name} does not pass the gate.", _sentence(next(iter(results["gate"]["reasons"]), "No reason given"))
     if tally["held"] == offered:
@@ -124,10 +124,26 @@ def headline(results: Mapping[str, Any]) -> tuple[str, str]:
     return f"{name} passes the gate. {_rest(tally, offered)}", ""
 
 
-def _breaks(worst: Mapping[str, Any], broken: int, offered: int) -> str:
-    if broken == 1:
-        return f"It breaks one of {count(offered, 'rule')} judged: “{worst['title']}”."
-    return f"It breaks {broken} of {count(offered, 'rule')} judged, among them “{worst['title']}”."
+def _breaks(worst: Mapping[str, Any], broken: int, offered: int, faults: Sequence[Mapping[str, Any]]) -> str:
+    """How much is broken, and what it looks like: the fault in words, where it is known, else the worst rule."""
+    rules = f"one of {count(offered, 'rule')}" if broken == 1 else f"{broken} of {count(offered, 'rule')}"
+    like = faults[0]["like"] if faults else ()
+    if like and len(faults) == 1:
+        return f"It breaks {rules} judged, as if {like[0]}."
+    if like:
+        return f"It breaks {rules} judged, by {len(faults)} faults or so. It behaves as if {like[0]}."
+    return f"It breaks {rules} judged{',' if broken > 1 else ':'} {'among them ' * (broken > 1)}“{worst['title']}”."
+
+
+def fault(one: Mapping[str, Any]) -> str:
+    """What a group of broken rules looks like, and which rules they are beside the one that names it."""
+    like = f"It behaves as if {', or as if '.join(one['like'])}. " if one["like"] else ""
+    others = [rule for rule in one["rules"] if rule != one["rule"]]
+    return f"{like}{_with(others)}".strip()
+
+
+def _with(others: Sequence[str]) -> str:
+    return f"With it {'break' if len(others) > 1 else 'breaks'} {', '.join(others)}." if others else ""
 
 
 def _rest(tally: Mapping[str, int], offered: int) -> str:

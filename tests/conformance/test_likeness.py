@@ -1,0 +1,98 @@
+"""Broken rules are grouped by the wrong decision that explains them, and it is said in words which one that may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.front import likeness
+from conformance.front.likeness import faults
+from conformance.ledger import Witness
+from conformance.results import Fault, Results, from_json, to_json
+from reference_broker.mutants import MUTANTS
+from reports.html import render
+from reports.html.words import fault
+from tests.conformance.test_results import FRAME, build, entry, finding, ledger
+
+Row = dict[str, Any]
+CROSSES, ZERO = "settle.crosses-channels", "tags.start-at-zero"
+
+
+def story(*rows: Row) -> tuple[Row, ...]:
+    """One connection, two channels, the message m1 in a queue; then these rows, on channel 2 or as they say."""
+    head: list[Row] = [{"who": "-", "method": "connect", "capabilities": {}}]
+    for channel in (1, 2):
+        head += [{"who": ">", "channel": channel, "method": "channel.open"},
+                 {"who": "<", "channel": channel, "method": "channel.open-ok"}]
+    head += [
+        {"who": ">", "channel": 1, "method": "queue.declare", "queue": "{q1}"},
+        {"who": "<", "channel": 1, "method": "queue.declare-ok", "queue": "{q1}"},
+        {"who": ">", "channel": 1, "method": "basic.publish", "routing_key": "{q1}", "body": "m1"},
+        {"who": ">", "channel": 2, "method": "basic.get", "queue": "{q1}"},
+    ]
+    return tuple({"n": n, "on": "c1", "channel": 2, **row} for n, row in enumerate([*head, *rows], 1))
+
+
+TAKEN: Row = {"who": "<", "method": "basic.get-ok", "message": "m1"}
+CROSSED = story(
+    TAKEN, {"who": ">", "channel": 1, "method": "basic.ack", "multiple": True},
+    {"who": ">", "method": "basic.ack", "delivery_tag": "@10"},
+    {"who": "<", "method": "channel.close", "reply_code": 406, "decisive": True},
+)
+"""Tag 0 with multiple on channel 1 has settled what channel 2 holds."""
+FROM_ZERO = story({**TAKEN, "delivery_tag": 0, "decisive": True})
+NEVER_SEEN = story({**TAKEN, "message": "m2", "decisive": True})
+
+
+def results(**stories: tuple[Row, ...]) -> Results:
+    """Rules by their ids with _ for -, each broken in the exchange of this story."""
+    witnesses = [
+        Witness(finding(rule, f"{rule[:3]} is wrong"), story=told) for name, told in stories.items()
+        for rule in [name.replace("_", "-")]
+    ]
+    return build(ledger(entry("a", witnesses=tuple(witnesses), profile="documented")), FRAME)
+
+
+def groups(found: Results) -> Mapping[str, Fault]:
+    return {one.rule: one for one in faults(found)}
+
+
+def test_what_one_mutant_answers_alike_is_one_fault_named_by_its_rule() -> None:
+    found = groups(results(ACK_004=CROSSED, MODE_001=CROSSED, TAG_001=FROM_ZERO))
+    assert [one.rules for one in found.values()] == [("ACK-004", "MODE-001"), ("TAG-001",)]
+    assert found["ACK-004"].mutants == (CROSSES,)
+    assert found["ACK-004"].sentence == f"The broker behaves as if {MUTANTS[CROSSES].says}."
+    assert ZERO in found["TAG-001"].mutants
+
+
+def test_what_nobody_answers_alike_is_like_nothing() -> None:
+    (one,) = faults(results(ACK_004=NEVER_SEEN))
+    assert (one.rule, one.rules, one.like, one.sentence) == ("ACK-004", ("ACK-004",), (), "")
+
+
+def test_an_exchange_that_cannot_be_played_goes_with_the_one_that_is_observed_alike() -> None:
+    (one,) = faults(results(ACK_004=CROSSED, ACK_011=()))
+    assert one.rules == ("ACK-004", "ACK-011")
+
+
+def test_without_time_there_are_groups_and_no_likeness(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likeness, "SECONDS", {"ci": 0.0})
+    assert [one.like for one in faults(results(ACK_004=CROSSED, TAG_001=FROM_ZERO))] == [(), ()]
+
+
+def test_a_broker_that_breaks_nothing_has_no_fault() -> None:
+    assert faults(build(ledger(entry("a", exercised={"ACK-002": 3})), FRAME)) == ()
+
+
+def test_the_document_carries_faults_and_the_page_says_them() -> None:
+    found = results(ACK_004=CROSSED, MODE_001=CROSSED)
+    found = replace(found, faults=faults(found))
+    again = from_json(to_json(found))
+    assert again.faults == found.faults
+    words = fault({"rule": again.faults[0].rule, "rules": again.faults[0].rules, "like": again.faults[0].like})
+    assert words == f"It behaves as if {MUTANTS[CROSSES].says}. With it breaks MODE-001."
+    assert words in render(json.loads(to_json(found)))
