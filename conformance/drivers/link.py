@@ -2,8 +2,8 @@
 
 What is sent is logged before its octets leave, what is received after they came; so the log is one order that the
 client can vouch for. A driver sends whatever it is given, valid or broken. It answers by itself only what a live
-connection must answer at once: heartbeats, connection.close and channel.close, the last unless `holding` says to
-wait. The end of a connection is an event like any other and never an exception of `receive`.
+connection must answer at once: heartbeats, channel.flow, connection.close and channel.close, the last unless `holding`
+says to wait. The end of a connection is an event like any other and never an exception of `receive`.
 """
 
 from __future__ import annotations
@@ -167,6 +167,8 @@ class Link:
             answers.append(m.ConnectionCloseOk(0))
         elif event.method == "connection.close-ok":
             self._wire.close()
+        elif event.method == "channel.flow":
+            answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
         elif self.holding:
             self.held.append(event.channel)
         else:
@@ -214,7 +216,7 @@ class Link:
         return event
 
 
-_ANSWERED = frozenset({"connection.close", "connection.close-ok", "channel.close"})
+_ANSWERED = frozenset({"connection.close", "connection.close-ok", "channel.close", "channel.flow"})
 
 
 def _cut(reader: codec.FrameReader, data: bytes) -> tuple[list[bytes], codec.MalformedFrame | None]:

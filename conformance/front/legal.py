@@ -1,10 +1,10 @@
 """`amqp-conformance mutants --legal N`: is a right broker ever taken for a wrong one?
 
-At least so many histories of all machines are played on brokers that take liberties (see `reference_broker.freedom`):
-a new broker for each seed, with the liberties that this seed draws, on every machine, queue type and scheduler.
-Whatever the
-judge is certain of there is a *false alarm*: either it claims what the text does not, or the liberty is none. An alarm
-is told with all that it takes to play it again, and its slice is kept as a case.
+At least so many histories are played on brokers that take liberties (see `reference_broker.freedom`): a new broker for
+each seed, with the liberties that this seed draws, in the dialects in turn; on it every machine with every queue type
+and scheduler, and some scenes that the seed draws. What the judge is certain of there, and is no known deviation of the
+dialect, is a *false alarm*: either it claims what the text does not, or the liberty is none. An alarm is told with all
+that it takes to play it again, and its slice is kept as a case.
 
 The tally is merged into build/trust.json.
 """
@@ -19,10 +19,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from sys import stderr
 from typing import Any
 
-from conformance import profiles
+from conformance import profiles, rules
 from conformance.around import Around
 from conformance.drivers.admin import Admin
 from conformance.drivers.target import Target
@@ -31,6 +32,7 @@ from conformance.evidence import minimal, transcript
 from conformance.front.detection import Progress, played
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN
 from conformance.front.journal import Journal
+from conformance.front.plays import Bench, Play, plays
 from conformance.machines import search
 from conformance.machines.campaign import SCHEDULERS, Scheduler
 from conformance.machines.cancellation import CANCELLATION
@@ -42,14 +44,19 @@ from conformance.machines.timeouts import TIMED_OUT
 from conformance.recorder import Recorder
 from conformance.verdicts import Finding, Judgement
 from reference_broker import ReferenceBroker
+from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reference_broker.embedded import charter
 from reports.recording import to_row
 
 FOLDER = Path("build") / "legal"
 TRUST = Path("build") / "trust.json"
-PROFILE = "documented"
 EXAMPLES, STEPS = 2, 20
 """Of each round on each broker. A second history costs half of the first."""
+SCENES = 16
+"""On each broker."""
+DEPTH = "smoke"
+TIMED = "TMO-001"
+"""Where this rule can be asked, consumers time out."""
 DEADLINE = 5.0
 """Seconds that a broker gets for what it owes."""
 
@@ -81,62 +88,107 @@ class Task:
     names: tuple[str, ...] = ()
 
     @property
+    def dialect(self) -> str:
+        """Each in turn; what is named is looked at in the dialect that keeps to the texts."""
+        return DOCUMENTED.name if self.names else list(DIALECTS)[self.seed % len(DIALECTS)]
+
+    @property
+    def rounds(self) -> Sequence[Round]:
+        choices = profiles.load(self.dialect).choices
+        timed = rules.get(TIMED).ruled_out(choices) is None
+        return [one for one in ROUNDS if timed or one[0] not in TIMED_OUT]
+
+    @property
+    def histories(self) -> int:
+        return EXAMPLES * len(self.rounds) + SCENES
+
+    def scenes(self) -> list[Play]:
+        """Some, by chance, of those that this dialect can be asked."""
+        profile = profiles.load(self.dialect)
+        suited = [play for play in plays() if not play.machine and play.suits(profile, DEPTH)]
+        return Random(self.seed).sample(suited, SCENES)
+
+    @property
     def key(self) -> str:
         return " ".join([str(self.seed), *self.names])
 
 
 def tasks(wishes: Wishes) -> Sequence[Task]:
     """As many as it takes."""
-    each = EXAMPLES * len(ROUNDS)
-    return [Task(wishes.seed + number) for number in range(-(-wishes.runs // each))]
+    made, histories = list[Task](), 0
+    while histories < wishes.runs:
+        made.append(Task(wishes.seed + len(made)))
+        histories += made[-1].histories
+    return made
 
 
 @dataclass(slots=True)
 class Tally:
     """What the histories of one broker came to."""
 
-    seed: int
+    task: Task
+    bench: Bench
     runs: int = 0
     exercised: Counter[str] = field(default_factory=Counter)
     alarms: list[dict[str, Any]] = field(default_factory=list)
 
-    def play(self, one: Round, target: Target, around: Around) -> None:
+    def play(self, one: Round) -> None:
         """The histories of one round. Trouble that is no finding is an alarm, too."""
         machine, queue_type, scheduler = one
-        where = f"{machine.name} {queue_type} {scheduler}"
+        where, bench = f"{machine.name} {queue_type} {scheduler}", self.bench
 
         def judged(judgement: Judgement, history: Sequence[Event], *, reproduced: str = "") -> None:
-            self.runs += 1
-            self.exercised.update(judgement.exercised)
-            self.alarms += [alarm(self.seed, where, one, history) for one in judgement.findings if one.certain]
+            self._note(where, queue_type, judgement, history)
 
         try:
             search.run(
-                machine, target, profiles.load(PROFILE), lambda: Recorder("legal", "reference"), queue_type, scheduler,
-                EXAMPLES, STEPS, self.seed, judged, DEADLINE, around, known=lambda finding: True,
+                machine, bench.target, bench.profile, lambda: Recorder("legal", "reference"), queue_type, scheduler,
+                EXAMPLES, STEPS, bench.seed, judged, DEADLINE, bench.around, known=lambda finding: True,
             )
         except Exception as trouble:
-            self.alarms.append({"seed": self.seed, "where": where, "rule": "", "observed": repr(trouble), "slice": []})
+            self._trouble(where, trouble)
+
+    def perform(self, scene: Play) -> None:
+        """The history of one scene."""
+        trouble = scene.observe(
+            self.bench, lambda judgement, history: self._note(scene.key, scene.queue_type, judgement, history),
+        )
+        if trouble is not None:
+            self._trouble(scene.key, trouble)
+
+    def _note(self, where: str, queue_type: str, judgement: Judgement, history: Sequence[Event]) -> None:
+        self.runs += 1
+        self.exercised.update(judgement.exercised)
+        self.alarms += [alarm(self.task, where, one, history) for one in self.bench.damning(judgement, queue_type)]
+
+    def _trouble(self, where: str, trouble: Exception) -> None:
+        told = {"rule": "", "observed": repr(trouble), "slice": []}
+        self.alarms.append({"seed": self.task.seed, "dialect": self.task.dialect, "where": where, **told})
 
 
 def perform(task: Task) -> dict[str, Any]:
     """In whatever process: how many histories were played, what they exercised, and the alarms."""
-    tally, begin = Tally(task.seed), time.monotonic()
-    with ReferenceBroker(clock="elastic", http_port=0, liberties=task.names or task.seed) as broker:
+    begin = time.monotonic()
+    liberties = task.names or task.seed
+    with ReferenceBroker(clock="elastic", http_port=0, liberties=liberties, dialect=task.dialect) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
-        for one in ROUNDS:
-            tally.play(one, Target.parse(broker.url), around)
+        target, profile = Target.parse(broker.url), profiles.load(task.dialect)
+        tally = Tally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal"))
+        for one in task.rounds:
+            tally.play(one)
+        for scene in task.scenes():
+            tally.perform(scene)
     return {
         "runs": tally.runs, "alarms": tally.alarms, "exercised": tally.exercised, "seconds": time.monotonic() - begin,
     }
 
 
-def alarm(seed: int, where: str, finding: Finding, history: Sequence[Event]) -> dict[str, Any]:
+def alarm(task: Task, where: str, finding: Finding, history: Sequence[Event]) -> dict[str, Any]:
     """What it takes to see it again, and the exchange that shows it."""
-    kept = minimal(history, finding, profiles.load(PROFILE))
+    kept = minimal(history, finding, profiles.load(task.dialect))
     return {
-        "seed": seed, "where": where, "rule": finding.rule, "observed": finding.observed, "allowed": finding.allowed,
-        "transcript": transcript(kept), "slice": [to_row(event) for event in kept],
+        "seed": task.seed, "dialect": task.dialect, "where": where, "rule": finding.rule, "observed": finding.observed,
+        "allowed": finding.allowed, "transcript": transcript(kept), "slice": [to_row(event) for event in kept],
     }
 
 
@@ -179,8 +231,9 @@ def words(document: Mapping[str, Any]) -> list[str]:
     for one in document["alarms"]:
         lines += [
             "", f"FALSE ALARM {one['rule']}: {one['observed']}", one.get("transcript", ""),
-            f"with the liberties of seed {one['seed']} (amqp-conformance broker --liberties {one['seed']}):",
-            str(charter(one["seed"])), f"machine {one['where']}, seed {one['seed']}, case {one['case']}",
+            f"with the liberties of seed {one['seed']} (amqp-conformance broker --dialect {one['dialect']} "
+            f"--liberties {one['seed']}):",
+            str(charter(one["seed"])), f"played {one['where']}, seed {one['seed']}, case {one['case']}",
         ]
     return [*lines, "", f"chaos runs {document['runs']}, false alarms {len(document['alarms'])}, "
                         f"{document['wall_seconds']:.0f} s"]

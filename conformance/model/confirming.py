@@ -79,7 +79,21 @@ def _accept(channel: Channel, publication: Publication, at: int) -> None:
 def _refuse(channel: Channel, publication: Publication) -> None:
     memory.refused(channel, publication.number)
     for copy in publication.copies:
+        copy.queue.turned_away[channel.incarnation] += 1
         copy.queue.unsettle(copy, shaky=True)
+
+
+def full(channel: Channel, publication: Publication) -> bool:
+    """Was the queue certainly full for it: does it hold what was published before, but for what it turned away or may
+    still turn away?"""
+    queue = publication.full
+    if queue is None or queue.room is None:
+        return False
+    if not publication.pressed:
+        return True
+    earlier = takewhile(lambda one: one.number < publication.number, channel.unconfirmed.values())
+    undecided = sum(any(copy.queue is queue for copy in one.copies) for one in earlier)
+    return publication.pressed - queue.turned_away[channel.incarnation] - undecided >= queue.room
 
 
 def ordered(publication: Publication) -> bool:

@@ -53,6 +53,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
     for queue in queues:
         if queue.room is not None and _press(queue, queue.room, channel):
             publication.full = queue
+            publication.pressed = 0 if queue.accepted >= queue.room else queue.pressed[channel.incarnation] - 1
             break
     _remember(channel, publication)
     if channel.transactional:

@@ -93,6 +93,8 @@ class Queue:
     """How many publishes to it were confirmed."""
     pressed: Counter[int] = field(default_factory=Counter)
     """How many publishes each incarnation of a channel has sent to it, where it has room for so many only."""
+    turned_away: Counter[int] = field(default_factory=Counter)
+    """How many of them were refused."""
     copies: dict[str, Copy] = field(default_factory=dict)
     fresh: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)

@@ -115,7 +115,9 @@ class Publication:
     routed: bool | None = None
     """Does it reach any queue? None: the history does not prove it either way."""
     full: Queue | None = None
-    """A queue on its way that certainly has to turn it away."""
+    """A queue on its way that has to turn it away, unless it has turned away what came before."""
+    pressed: int = 0
+    """So many publishes of its channel went to that queue before it; 0: those that were confirmed by then fill it."""
     pipelined: bool = False
     """It was sent before the answer to confirm.select came, or there is none."""
     immediate: bool = False
@@ -124,6 +126,11 @@ class Publication:
     resolved: int = 0
     verdict: str = ""
     """basic.ack or basic.nack."""
+
+    @property
+    def undecided(self) -> bool:
+        """May the broker still say that it has not taken it over?"""
+        return self.number > 0 and not self.resolved
 
     def __str__(self) -> str:
         """In words, as reports show it."""

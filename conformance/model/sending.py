@@ -365,6 +365,7 @@ def _bind_exchange(model: Model, channel: Channel, event: Event) -> None:
 
 _HANDLERS: dict[str, Handler] = {
     "channel.close": _close, "channel.flow": _flow, "basic.publish": publishing.publish, "basic.consume": _consume,
+    "channel.flow-ok": lambda model, channel, event: None,
     "basic.cancel": _cancel, "basic.cancel-ok": _cancel_ok,
     "basic.get": _get, "basic.qos": _qos, "basic.recover": _recover,
     "basic.recover-async": _recover, "confirm.select": publishing.confirm_select, "tx.select": transacting.select,

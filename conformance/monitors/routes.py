@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.events import Event
+from conformance.model import confirming
 from conformance.model.channels import PUBLISH
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, Confirmed, Delivered, Returned
@@ -64,9 +65,10 @@ def by_route(fact: Confirmed, notes: Notes) -> None:
             _refused(fact, publication, notes)
         elif publication.full is not None:
             rule = "CNF-011" if len(publication.copies) == 1 else "CNF-012"
+            counted = fact.channel.counted or fact.number == fact.channel.published
             notes.find(rule, fact.event, f"basic.nack for {publication}: {publication.full.name} is full and rejects",
                        f"basic.ack {fact.number}", publication.seq,
-                       certain=fact.channel.counted or fact.number == fact.channel.published)
+                       certain=counted and confirming.full(fact.channel, publication))
 
 
 def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:

@@ -63,7 +63,7 @@ def returns_come_again(fact: Delivered, notes: Notes) -> None:
 @judges(FoundEmpty, "RQ-014", "ACK-011", "ACK-012")
 def not_empty(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody else may have taken it. To a broker that lets
-    a limit hinder gets it is, where that is reached (QOS-014)."""
+    a limit hinder gets it is, where that is reached (QOS-014); and what is not confirmed may still be refused."""
     queue, channel = fact.queue, fact.channel
     if queue.crowded(fact.taker):
         return
@@ -72,8 +72,10 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
         if queue.may_be_spent(copy):
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.taker):
+            refused = copy.publication is not None and copy.publication.undecided
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
-                       copy.published, copy.entered, fact.since, certain=not hindered, unless=fate.by_size(copy))
+                       copy.published, copy.entered, fact.since, certain=not (hindered or refused),
+                       unless=fate.by_size(copy))
             return
 
 

@@ -10,6 +10,7 @@ from reference_broker.freedom.kinds import SHARES, TICKS, Free, Liberty, liberty
 if TYPE_CHECKING:
     from reference_broker.channel import Channel
     from reference_broker.confirms import Confirms
+    from reference_broker.message import Message
 
 LIBERTIES: list[Liberty] = []
 GUIDE = "guide: Consumer Acknowledgements and Publisher Confirms"
@@ -114,3 +115,40 @@ def release(channel: Channel, held: list[tuple[int, bool]]) -> None:
         (channel.confirms.accept if accepted else channel.confirms.refuse)(number)
     for confirm in channel.confirms.flush(channel.number):
         channel.connection.send(confirm)
+
+
+@liberty(
+    LIBERTIES, "returns.late", "return a message after later publishes were confirmed, and confirm it after that",
+    f'{GUIDE}, "When Will Published Messages Be Confirmed by the Broker?": an unroutable message is returned before it '
+    "is confirmed; where that stands among other confirms is not said",
+    share=SHARES, ticks=TICKS,
+)
+def _(free: Free) -> None:
+    honest = free.parts.channel
+    late: dict[Channel, dict[int, tuple[str, Message]]] = {}
+
+    def give_back(self: Channel, exchange: str, message: Message) -> None:
+        if self.confirms is None or self.transaction is not None or not (self in late or free.luck()):
+            honest.give_back(self, exchange, message)
+            return
+        if self not in late:
+            late[self] = {}
+            free.put_off(lambda: go_on(self))
+        late[self][self.confirms.published] = exchange, message
+
+    def flush_confirms(self: Channel) -> None:
+        if self.confirms is not None and self in late:
+            held = [number for number in self.confirms.accepted if number in late[self]]
+            self.confirms.accepted = [number for number in self.confirms.accepted if number not in held]
+            self.confirms.pending = dict.fromkeys(sorted([*self.confirms.pending, *held]))
+        honest.flush_confirms(self)
+
+    def go_on(channel: Channel) -> None:
+        returned = late.pop(channel)
+        if channel.closing or channel.confirms is None:
+            return
+        for exchange, message in returned.values():
+            honest.give_back(channel, exchange, message)
+        release(channel, [(number, True) for number in returned if number in channel.confirms.pending])
+
+    free.parts.override("channel", give_back=give_back, flush_confirms=flush_confirms)

@@ -13,6 +13,7 @@ import pytest
 
 import codec
 from codec import methods as m
+from codec import values
 from conformance.drivers.raw import RawConnection, Target
 from conformance.recorder import Recorder
 from reference_broker import ReferenceBroker, freedom
@@ -155,6 +156,30 @@ def beating(client):
     return [type(frame).__name__ for frame in client.send(m.ChannelOpen(1))]
 
 
+def told_of_shortages(client):
+    asked = {"capabilities": {"connection.blocked": True}}
+    client.send(
+        codec.ProtocolHeader(), m.ConnectionStartOk(0, values.table(asked), "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0, 2047, 131072, 0), m.ConnectionOpen(0, "/"),
+    )
+    return kinds(client.send(m.ChannelOpen(1)) + client.send(FLOW))
+
+
+def publishes_with_answers(client):
+    client.open()
+    client.queue()
+    client.send(m.ConfirmSelect(1))
+    return kinds(client.send(*[codec.content(m.BasicPublish(1, 0, "", "q"), b"1") for _ in range(3)]))
+
+
+def return_among_confirms(client):
+    client.open()
+    client.queue()
+    client.send(m.ConfirmSelect(1))
+    lost = codec.content(m.BasicPublish(1, 0, "", "nowhere", True), b"1")
+    return kinds(client.send(lost, codec.content(m.BasicPublish(1, 0, "", "q"), b"2")))
+
+
 def answers_on_three_channels(client):
     client.open(1, 2, 3)
     return [frame.channel for frame in client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])]
@@ -167,6 +192,9 @@ def sizes(client):
 
 
 SCRIPTS: dict[str, Callable] = {
+    "blocked.announced": told_of_shortages,
+    "flow.restarts": publishes_with_answers,
+    "returns.late": return_among_confirms,
     "confirms.each": lambda client: confirms(client, [b"1", b"2", b"3"]),
     "confirms.multiple-of-one": lambda client: confirms(client, [b"1"]),
     "confirms.held-back": lambda client: confirms(client, [b"1"], [b"2"], [b"3"]),
@@ -190,7 +218,7 @@ SCRIPTS: dict[str, Callable] = {
 @pytest.mark.parametrize("name", LIBERTIES)
 def test_each_liberty_shows_on_the_wire(free, name: str) -> None:
     """With some seed."""
-    script, log_in = SCRIPTS[name], name != "heartbeats.interspersed"
+    script, log_in = SCRIPTS[name], name not in ("heartbeats.interspersed", "blocked.announced")
     honest = script(free(0, log_in=log_in))
     assert any(script(free(seed, name, log_in=log_in)) != honest for seed in SEEDS)
 
@@ -204,6 +232,16 @@ def test_every_publish_is_confirmed_once_in_whatever_shape(free, name: str) -> N
             assert tag in covered
             left -= covered
         assert left == set()
+
+
+def test_a_late_return_still_comes_before_its_confirm(free) -> None:
+    late = 0
+    for seed in SEEDS:
+        seen = [name for name in return_among_confirms(free(seed, "returns.late")) if name.startswith("Basic")]
+        assert seen.count("BasicReturn") == 1
+        assert seen[-1] == "BasicAck"
+        late += seen[0] == "BasicAck"
+    assert late > 0
 
 
 def test_a_connection_ends_when_everything_has_been_said(free) -> None:
