@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality native test-cluster captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities clean
+.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -21,7 +21,7 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
-	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile -m "not long"
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m conformance.front.trust --sample 30 --seeds 1 --legal 0
 
 trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted
@@ -38,7 +38,7 @@ mutation: setup  ## wrong brokers made by a machine, that err only sometimes: ho
 	$(PY) -m conformance.front.trust_page --machine-made; exit $$code
 
 test-unit: setup  ## our tests without a real broker and without Spark
-	$(PY) -m pytest tests -q -m "not rabbitmq and not spark"
+	$(PY) -m pytest tests -q -m "not rabbitmq and not spark and not long"
 
 lint: setup  ## ruff and mypy --strict
 	@$(PY) -m ruff check .
@@ -72,8 +72,8 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 	@$(PY) -m uv pip install --quiet --python $(PY) "setuptools>=65"
 	@PYTHONPATH=. $(PY) .ci/native.py
 
-test-cluster: setup  ## the same job here, on a standalone cluster and through Spark Connect, at length
-	CLUSTER_LONG=1 $(PY) -m pytest tests/reports/test_cluster.py tests/reports/test_command.py tests/reports/test_lake.py -q
+test-long: setup  ## clusters, and jobs that are killed or interrupted; CI runs it when reports/pipeline has changed
+	CLUSTER_LONG=1 $(PY) -m pytest tests/reports -q -m long
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump

@@ -167,7 +167,7 @@ def test_the_doctor_asks_as_a_run_does(stranger: ReferenceBroker, capsys: pytest
 def test_the_time_limit_ends_a_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("conformance.front.session.SHARE", 0.02)
+    monkeypatch.setattr("conformance.front.session.SHARE", 0.1)
     out = tmp_path / "out"
     assert main(["run", *QUICK, "--time-limit", "1", "--report", str(out)]) == 1
     found = results_of(out)

@@ -1,8 +1,8 @@
 """The same command here, on a standalone cluster and through Spark Connect: the same verdicts and evidence.
 
-`make test` judges once, through a Connect server whose workers are a standalone cluster; the verdicts of a run here are
-those of the plain fold in other tests. `make test-cluster` (CLUSTER_LONG) has the whole command on all three, and a
-recording ten times as long.
+`make test-long` (CLUSTER_LONG) has the whole command on all three, and a recording ten times as long; without that it
+judges once, through a Connect server whose workers are a standalone cluster. The verdicts of a run here are those of
+the plain fold in other tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.events import Event
 from reports import recording
 from reports.pipeline import cluster
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 LONG = bool(os.environ.get("CLUSTER_LONG"))
 HEADER = {"profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],

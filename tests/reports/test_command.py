@@ -110,6 +110,7 @@ def ended_when(words: list[str], there: Path, pattern: str, number: int = signal
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_a_job_interrupted_and_begun_again_gives_one_result(
     tmp_path: Path, mixed: list[Event], spark: SparkSession, capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PROFILE = profiles.load(traces.PROFILE)
 THOROUGH = settings(
-    max_examples=1500, deadline=None, database=None, derandomize=True,
+    max_examples=600, deadline=None, database=None, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 SAMPLE = (
@@ -45,12 +45,12 @@ interleaving."""
 
 @pytest.fixture(scope="module")
 def lawful() -> list[Trace]:
-    return list(traces.lawful(6))
+    return list(traces.lawful(4))
 
 
 @pytest.fixture(scope="module")
 def wrong() -> list[Trace]:
-    found = [trace for trace in traces.wrong(SAMPLE, 4) if any(one.certain for one in trace.live.findings)]
+    found = [trace for trace in traces.wrong(SAMPLE, 3) if any(one.certain for one in trace.live.findings)]
     assert len(found) > len(SAMPLE)
     return found
 

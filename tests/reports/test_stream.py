@@ -88,6 +88,7 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
     return [row.asDict() for row in stream.judged(spark, watched).collect()]
 
 
+@pytest.mark.long
 def test_killed_and_begun_again_with_shuffled_late_and_unreadable_files(
     spark: SparkSession, tmp_path: Path, mixed: list[Event],
 ) -> None:

@@ -17,8 +17,7 @@ from tools.truth import compare
 
 SHORT = (
     "redelivered.always+cancel.notifies-everybody+tune.small-frames",
-    "immediate.honoured+refused.global-qos+routes.unroutable-refused",
-    "refused.basic.recover-by-connection+cancel.unannounced+queues.never-deleted-by-themselves",
+    "immediate.honoured+refused.basic.recover-by-connection+routes.unroutable-refused",
 )
 
 
