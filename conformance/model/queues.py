@@ -104,6 +104,8 @@ class Queue:
     takers: dict[Taker, None] = field(default_factory=dict)
     gone: deque[Copy] = field(default_factory=deque)
     """The latest messages that are GONE."""
+    most: int = 0
+    """How many that were not gone it has had at once."""
     settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
     announced: int = 0

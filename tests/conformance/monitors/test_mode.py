@@ -173,3 +173,10 @@ def test_what_is_under_way_may_be_counted_or_not(play, meanwhile: str) -> None:
 def test_a_quorum_queue_whose_leader_does_not_tell_counts_none(play) -> None:
     book = play("@queue q quorum \n @stock q m1 m2 \n @open 1 \n" + PASSIVE + "2 \n" + PASSIVE + "0")
     assert book.broken == []
+
+
+def test_a_long_drain_does_not_hide_what_was_settled_before_it(play) -> None:
+    many = [f"m{number}" for number in range(2, 300)]
+    play_out = f"@queue q \n @stock q m1 {' '.join(many)} \n @hold 1 q m1 \n 1 > ack 1 \n @barrier 1 \n @close 1 \n"
+    assert play(play_out + f"@drain q {' '.join(many)}").broken == []
+    assert "MODE-004" in play(play_out + f"@drain q {' '.join(many)} m1").broken
