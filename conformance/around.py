@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from conformance import events
@@ -93,8 +94,9 @@ def expire(stage: Stage, within: float = SHORTLY) -> None:
     while (due := _next(stage)) <= until:
         ours = stage.around.advance is not None
         if not (_leap(stage, due) if ours else _heard(stage, due)):
-            stage.give_up("timeouts", slack_ms=0 if ours else round(stage.deadline * ENOUGH))
-            if _next(stage) <= due:
+            waited, slack = (0.0, 0) if ours else (stage.deadline, round(stage.deadline * ENOUGH))
+            stage.comes_late("timeouts", partial(_acted_upon, stage, due), waited, slack_ms=slack)
+            if not _acted_upon(stage, due):
                 return
     stage.quiesce()
 
@@ -109,6 +111,11 @@ def elapse(stage: Stage, seconds: float) -> None:
 def _next(stage: Stage) -> int:
     """When the next deadline is over; far away without one."""
     return next(iter(stage.judge.clocks()), 1 << 63)
+
+
+def _acted_upon(stage: Stage, due: int) -> bool:
+    """Has the broker acted upon this deadline, or is nothing expected of it any more?"""
+    return _next(stage) > due
 
 
 def _heard(stage: Stage, due: int) -> bool:

@@ -41,8 +41,9 @@ def finish(stage: Stage, *, give_back: bool = False) -> None:
     for connection in stage.connections.values():
         if connection.alive:
             connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
-    if not stage.settles(lambda: not any(link.alive for link in stage.connections.values())):
-        stage.give_up("replies")
+    ended = lambda: not any(link.alive for link in stage.connections.values())  # noqa: E731
+    if not stage.settles(ended):
+        stage.comes_late("replies", ended)
 
 
 def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
@@ -76,8 +77,8 @@ def _take(stage: Stage, channel: Channel, queue: str) -> None:
         surplus += got is not None and left >= wanted
         if left < wanted:
             hurry.again()
-        elif left and late:
-            stage.give_up("drain", queue=queue)
+        elif left and late and not hurry.longer():
+            stage.give_up("drain", hurry.waited, queue=queue)
             return
         elif got is None and not left:
             return

@@ -44,6 +44,7 @@ POLICY = "policy"        # a queue's policy changed and is in force            {
 SETTINGS = "settings"    # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"    # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
+LATE = "late"            # what was owed came after all, later than the deadline  {what, waited_ms}
 BREAKDOWN = "breakdown"  # the broker answers nobody any more, so its silence says nothing  {what}
 
 # what an observer on the wire could not see; drivers never make these

@@ -39,17 +39,18 @@ def listing(rules: Sequence[Rule]) -> str:
         if rule.family != family:
             family = rule.family
             lines += ["", f"{family} · {FAMILIES[family].title}"]
-        status = "" if rule.judged else f"  [{rule.status}]"
+        status = "" if rule.breakable else f"  [{rule.status}]"
         lines.append(f"  {rule.id:<9} {rule.level:<9} {rule.title}{status}")
     return "\n".join([*lines[1:], "", tally(rules)]) + "\n"
 
 
 def tally(rules: Sequence[Rule]) -> str:
     """How many there are, and how many of them are judged."""
-    judged = sum(rule.judged for rule in rules)
+    judged, told = sum(rule.breakable for rule in rules), sum(rule.status == "characterised" for rule in rules)
     never = sum(rule.status == "not-judgeable" for rule in rules)
-    planned = len(rules) - judged - never
-    rest = [f"{planned} planned"] if planned else []
+    planned = len(rules) - judged - told - never
+    rest = [f"{told} characterised"] if told else []
+    rest += [f"{planned} planned"] if planned else []
     rest += [f"{never} that no black box can judge"] if never else []
     return f"{len(rules)} rule{'s' * (len(rules) != 1)}: {', '.join([f'{judged} judged', *rest])}"
 
@@ -76,7 +77,7 @@ def explain_json(rule: Rule) -> str:
 
 def standing(rule: Rule) -> str:
     """Is it judged, and if not, why."""
-    return "judged" if rule.judged else f"{rule.status}: {rule.reason}"
+    return rule.status if rule.judged else f"{rule.status}: {rule.reason}"
 
 
 def _bullets(lines: Iterable[str]) -> list[str]:

@@ -124,7 +124,7 @@ class _Page:
     def _rule(self, rule: RuleResult) -> Iterator[str]:
         yield ""
         aside = "" if rule.selected else "  (outside the selection)"
-        aside += "" if rule.status == "judged" else f"  ({rule.status}: does not count yet)"
+        aside += "" if rule.status in ("judged", "characterised") else f"  ({rule.status}: does not count yet)"
         verdict = self.paint(_VERDICTS[Verdict(rule.verdict)], rule.verdict.upper())
         if _otherwise(rule):
             verdict, aside = self.paint("warn", "otherwise"), f"{aside}  (no source asks for it: closes no gate)"
@@ -153,13 +153,15 @@ class _Page:
     def standing(self, results: Results) -> Iterator[str]:
         """How much was judged, and what was not."""
         status = Counter(rule.status for rule in results.rules)
-        judged, planned, never = status["judged"], status["planned"], status["not-judgeable"]
+        judged, told = status["judged"], status["characterised"]
+        planned, never = status["planned"], status["not-judgeable"]
         yield ""
         yield _broker(results)
         for line in results.broker.offers:
             yield from self._paragraph(line, "  ")
         yield f"{judged} rule{'s' * (judged != 1)} judged: {_counts(results)}"
-        rest = [f"{planned} planned, not judged yet"] if planned else []
+        rest = [f"{told} characterised"] if told else []
+        rest += [f"{planned} planned, not judged yet"] if planned else []
         rest += [f"{never} that no black box can judge"] if never else []
         if rest:
             yield f"of this selection also in the catalogue: {', '.join(rest)}"

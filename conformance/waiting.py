@@ -3,8 +3,8 @@
 Silence is never taken on trust. `quiesce` reads until the judge says that nothing is owed, however long single answers
 take, and only when nothing more has come for a whole deadline does it put a DEADLINE event into the history, from
 which the judge draws its conclusion. A broker that keeps talking and still owes something is given up after several.
-A deadline is over only when a look taken after it has found nothing: this process may have slept meanwhile, and what
-came in the meantime came in time.
+A deadline is over only when a look taken after it has found nothing, and only time in which this process was awake is
+part of it: it is waited for in slices, each of which counts for what it was to last, however long it took.
 
 A history as a whole has its limits, too, of time and of events: with a broker that answers close-ok with close there
 is no end. Beyond them every wait raises `Endless`. Whoever has reason to wait longer than a deadline says so, and the
@@ -12,7 +12,9 @@ history may last that much longer.
 
 Before silence becomes an event, the broker's pulse is taken, where there is one (`guard`): a broker that answers nobody
 has broken down, which says nothing about a rule. Then a BREAKDOWN event ends the history, and every wait in it raises
-`BrokenDown`. What was waited for in vain before, at length, is not waited for at length again (`patience`).
+`BrokenDown`. A broker that is slow to answer elsewhere gets more time here, many times what that answer took, and its
+pulse is taken again. So late is not never, and what came late stands in the history as a LATE event. What was waited
+for in vain before, at length, is not waited for at length again (`patience`).
 
 A scene that cannot go on (its connection is gone, a message it needs does not come) is left with `SceneOver`. That is
 no verdict: what led to it stands in the history.
@@ -27,7 +29,7 @@ from typing import NoReturn
 from conformance import events
 from conformance.channel import Channel
 from conformance.drive.guard import Guard
-from conformance.drive.patience import kind_of
+from conformance.drive.patience import SLACK, kind_of
 from conformance.drivers.raw import RawConnection
 from conformance.drivers.wire import wait_any
 from conformance.events import Event
@@ -41,6 +43,10 @@ LASTS, LEAST = 12, 2.5
 takes a moment takes many on a crowded machine, and who is endless has soon had all the events that it may have."""
 MOST_EVENTS = 40_000
 """A history may have this many events."""
+SLICE = 0.05
+"""Seconds that a deadline is waited for at a time."""
+AFTER = 0.1
+"""Seconds at least that are left to what is owed once the broker has answered elsewhere."""
 
 
 class SceneOver(Exception):
@@ -71,6 +77,8 @@ class Waiting:
         self.guard = guard or Guard()
         self.down = ""
         """What the broker does instead of answering; empty while it answers."""
+        self.vain = 0.0
+        """Seconds that the last wait has lasted, while this process was awake, since something came."""
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
         self._local = recorder.builder("")
@@ -97,44 +105,39 @@ class Waiting:
         else:
             self._lasts += deadline
         begin = last = time.monotonic()
+        self.vain, owed = 0.0, ""
         while True:
             if done() and (not self.pump() or done()):
                 return True
-            over = (now := time.monotonic()) - last > deadline
-            if now - begin > max(deadline, self.deadline) * PATIENCE or not self._alive():
+            over = self.vain >= deadline
+            if time.monotonic() - begin > max(deadline, self.deadline) * PATIENCE or not self._alive():
                 return done()
-            if any(event.kind != events.HEARTBEAT for event in self.pump(0 if over else deadline)):
+            if self._hears(0.0 if over else deadline - self.vain):
                 if usual:
-                    self.guard.patience.came(time.monotonic() - last)
-                last = time.monotonic()
+                    self.came(owed, time.monotonic() - last)
+                last, self.vain = time.monotonic(), 0.0
             elif over:
                 return done()
+            else:
+                owed = owed or self._first_owed()
 
     def quiesce(self, deadline: float | None = None) -> bool:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
-        if self.settles(lambda: not self.judge.owed(), deadline):
-            return True
-        self.give_up("replies")
-        return False
+        return self.settles(self._at_rest, deadline) or self.comes_late("replies", self._at_rest)
 
     def need(self, done: Callable[[], bool], otherwise: str, on: Channel | None = None) -> None:
         """Waits until `done`, or raises SceneOver; in vain where the channel that it happens on is closed."""
         if not self.settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
-            self.give_up("replies")
+            self.comes_late("replies", lambda: done() or self._at_rest())
         if not done():
             raise SceneOver(otherwise)
 
     def ends(self, connection: RawConnection, patience: float) -> bool:
         """Waits until the broker has ended this connection. False, and a DEADLINE event, when it has not."""
-        self._lasts += patience
-        until = time.monotonic() + patience
-        while connection.alive and time.monotonic() < until:
-            self.pump(max(0.0, until - time.monotonic()))
-        if connection.alive:
-            self.pump()
-        if connection.alive:
-            self.give_up("end", connection=connection.name)
-        return not connection.alive
+        self.vain = 0.0
+        return self._hears_of(lambda: not connection.alive, patience) or self.comes_late(
+            "end", lambda: not connection.alive, connection=connection.name,
+        )
 
     def go_round(self, channel: Channel) -> None:
         """Asks for an answer on this channel that changes nothing."""
@@ -156,15 +159,41 @@ class Waiting:
         """Something beside the wire that the judge must know."""
         self.recorder.emit(self._local.local(kind, **about))
 
-    def give_up(self, what: str, **about: object) -> None:
-        """Notes that this was waited for in vain; raises BrokenDown where nobody is answered any more."""
+    def comes_late(
+        self, what: str, done: Callable[[], bool], waited: float | None = None, **about: object,
+    ) -> bool:
+        """Nothing came in so many seconds. Waits on while the broker proves slow elsewhere as well, then gives up."""
+        self.vain = self.vain if waited is None else waited
+        owed, since, more = self._first_owed() or what, time.monotonic() - self.vain, 1.0
+        while more > 0.0:
+            more = self.more_for(self.vain, since)
+            if self._hears_of(done, more):
+                self.came(owed, time.monotonic() - since)
+                return True
+        self.give_up(what, self.vain, **about)
+        return False
+
+    def more_for(self, waited: float, since: float) -> float:
+        """Seconds for which to wait on, by what the pulse shows just now; nothing where those `waited` are enough.
+        Raises BrokenDown where nobody is answered any more."""
         pulse = self.guard.pulse
-        if pulse is not None and not pulse.beats():
+        if pulse is None:
+            return 0.0
+        if not pulse.beats():
             self.break_down(pulse.down)
-        kinds = self._kinds() if what == "replies" else {what}
-        waited = self.guard.patience.allow(kinds, self.deadline)
-        self.guard.patience.in_vain(kinds)
+        most = self.deadline * PATIENCE
+        return 0.0 if time.monotonic() - since > most else max(0.0, min(SLACK * pulse.last, most) - waited)
+
+    def give_up(self, what: str, waited: float, **about: object) -> None:
+        """Notes that this was waited for in vain for so many seconds."""
+        self.guard.patience.in_vain(self._kinds() if what == "replies" else {what})
         self.note(events.DEADLINE, **{"for": what, "waited_ms": round(waited * 1000), **about})
+
+    def came(self, what: str, seconds: float) -> None:
+        """Something came after so many seconds. If that is more than a deadline, it is late, which is no silence."""
+        self.guard.patience.came(seconds)
+        if what and seconds > self.deadline:
+            self.note(events.LATE, what=what, waited_ms=round(seconds * 1000))
 
     def break_down(self, why: str) -> NoReturn:
         """Notes that the broker answers nobody any more, and ends the scene."""
@@ -175,6 +204,33 @@ class Waiting:
     def _kinds(self) -> set[str]:
         """What is owed just now, as far as patience tells it apart."""
         return {kind_of(f"{one.kind}: {one.what}") for one in self.judge.owed()}
+
+    def _first_owed(self) -> str:
+        return next((one.what for one in self.judge.owed()), "")
+
+    def _at_rest(self) -> bool:
+        return not self.judge.owed()
+
+    def _hears(self, seconds: float) -> bool:
+        """One slice of so many seconds: does anything come? What this process slept beyond it is nobody's time."""
+        asked, begin = min(seconds, SLICE), time.monotonic()
+        said = self.pump(asked)
+        took = time.monotonic() - begin
+        self.vain += min(took, asked)
+        if not said:
+            self._lasts += max(0.0, took - asked)
+        return any(event.kind != events.HEARTBEAT for event in said)
+
+    def _hears_of(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Reads on for so many seconds, and a moment after the broker has answered elsewhere; is it `done`?"""
+        if self.guard.pulse is not None:
+            seconds = max(seconds, AFTER)
+        until, over = self.vain + seconds, False
+        self._lasts += seconds
+        while not (done() or over) and self._alive():
+            over = self.vain >= until
+            self._hears(0.0 if over else until - self.vain)
+        return done()
 
     def _alive(self) -> bool:
         return any(connection.alive for connection in self.connections.values())
@@ -207,17 +263,24 @@ class Hurry:
     def again(self) -> None:
         """Something has come: the deadline begins anew."""
         if self._since:
-            self._stage.guard.patience.came(time.monotonic() - self._since)
-        self._since = 0.0
-        allowed = self._stage.guard.patience.allow(("drain",), self._stage.deadline)
-        self._until, self._pause = time.monotonic() + allowed, self.SOON
+            self._stage.came("a message in a drain", time.monotonic() - self._since)
+        self._since = self.waited = 0.0
+        self._allowed = self._stage.guard.patience.allow(("drain",), self._stage.deadline)
+        self._pause = self.SOON
 
     @property
     def over(self) -> bool:
-        return time.monotonic() > self._until
+        return self.waited > self._allowed
+
+    def longer(self) -> bool:
+        """Is the broker slow elsewhere as well? Then there is more time."""
+        more = self._stage.more_for(self.waited, self._since)
+        self._allowed += more
+        return more > 0.0
 
     def wait(self) -> None:
         """A moment for what is under way."""
         self._since = self._since or time.monotonic()
         self._stage.pump(self._pause)
+        self.waited += self._pause
         self._pause = min(2 * self._pause, self.LATER)

@@ -85,6 +85,8 @@ def _local(event: Event) -> str:
     if event.kind == ev.DEADLINE:
         what = f"a drain of {args['queue']}" if args.get("queue") else args.get("for", "an answer")
         return f"waited {args.get('waited_ms', '?')} ms in vain for {what}"
+    if event.kind == ev.LATE:
+        return f"{args.get('what', 'an answer')} came late, after {args.get('waited_ms', '?')} ms"
     if event.kind == ev.END:
         return f"connection ended: {args.get('cause', 'unknown cause')}"
     if event.kind == ev.MALFORMED:

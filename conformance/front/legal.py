@@ -25,6 +25,8 @@ from typing import Any
 
 from conformance import profiles, rules
 from conformance.around import Around
+from conformance.drive.guard import Guard
+from conformance.drive.pulse import Pulse
 from conformance.drivers.admin import Admin
 from conformance.drivers.target import Target
 from conformance.events import Event
@@ -144,6 +146,7 @@ class Tally:
             search.run(
                 machine, bench.target, bench.profile, lambda: Recorder("legal", "reference"), queue_type, scheduler,
                 EXAMPLES, STEPS, bench.seed, judged, DEADLINE, bench.around, known=lambda finding: True,
+                guard=bench.guard,
             )
         except Exception as trouble:
             self._trouble(where, trouble)
@@ -173,11 +176,13 @@ def perform(task: Task) -> dict[str, Any]:
     with ReferenceBroker(clock="elastic", http_port=0, liberties=liberties, dialect=task.dialect) as broker:
         around = Around(Admin(broker.admin_url), broker.advance)
         target, profile = Target.parse(broker.url), profiles.load(task.dialect)
-        tally = Tally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal"))
+        guard = Guard(Pulse(target))
+        tally = Tally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal", guard))
         for one in task.rounds:
             tally.play(one)
         for scene in task.scenes():
             tally.perform(scene)
+        guard.let_go()
     return {
         "runs": tally.runs, "alarms": tally.alarms, "exercised": tally.exercised, "seconds": time.monotonic() - begin,
     }

@@ -19,6 +19,7 @@ from typing import Any
 import conformance.suite
 from conformance import deviations, rules
 from conformance.around import Around
+from conformance.drive.guard import Guard
 from conformance.drivers.target import Target
 from conformance.events import Event
 from conformance.front.campaign import EXAMPLES, STEPS
@@ -50,6 +51,8 @@ class Bench:
     depth: str = "ci"
     run: str = "campaign"
     """Goes into the names of queues; another one in each history, where the broker is not ours alone."""
+    guard: Guard | None = None
+    """What tells a slow broker from a silent one."""
 
     def damning(self, judgement: Judgement, queue_type: str) -> list[Finding]:
         """What is certain and no known deviation of the profile."""
@@ -110,7 +113,7 @@ class Play:
         gone again."""
         stage = Stage(
             bench.target, bench.profile, Recorder(bench.run, bench.target.address), self.name, self.check.rules,
-            self.queue_type, bench.deadline,
+            self.queue_type, bench.deadline, bench.guard,
         )
         bench.around.enter(stage)
         try:
@@ -152,7 +155,7 @@ class _Machines:
         search.run(
             machine, bench.target, bench.profile, lambda: Recorder(bench.run, bench.target.address), self.queue_type,
             scheduler, EXAMPLES[bench.depth], STEPS[bench.depth], bench.seed, on_judgement=judged,
-            deadline=bench.deadline, around=bench.around, known=lambda finding: True,
+            deadline=bench.deadline, around=bench.around, known=lambda finding: True, guard=bench.guard,
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import cancelling, memory, proofs, races, timeouts, windows
+from conformance.model import cancelling, counts, memory, proofs, races, timeouts, windows
 from conformance.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Stray, Unrequested
 from conformance.model.queues import Queue
@@ -79,6 +79,7 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
     yield from _answer(channel, request, event)
     queue, taker = request.source, request.taker
     if _counts(channel):
+        yield from counts.answered(channel, request, event)
         timeouts.overtaken(model, event, queue)
         yield from _delivered(channel, event, queue, None, taker, request.seq, request.no_ack)
         timeouts.delivered(model, channel, event, request.seq)
@@ -96,6 +97,7 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
         return
     queue, taker = request.source, request.taker
     yield from _answer(channel, request, event)
+    yield from counts.answered(channel, request, event)
     yield FoundEmpty(event, channel, queue, taker, request.seq)
     if taker is not None:
         queue.end(taker, event.seq, blind=False)

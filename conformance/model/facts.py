@@ -113,6 +113,21 @@ class Answered:
 
 
 @dataclass(slots=True)
+class Counted:
+    """The answer tells how many messages are ready, or were removed, in a queue at rest of which it was told before."""
+
+    event: Event
+    channel: Channel
+    queue: Queue
+    count: int
+    expected: int
+    """What follows from the answer before, `by`."""
+    due: int
+    """What the model believes."""
+    by: int
+
+
+@dataclass(slots=True)
 class Unrequested:
     """A method of the broker that nobody has asked for."""
 
@@ -332,5 +347,5 @@ Fact = (
     Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
     | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
     | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | Silenced | StillThere
-    | TimedOut | Overdue | Unlawful | Parted
+    | TimedOut | Overdue | Unlawful | Parted | Counted
 )

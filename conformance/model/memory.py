@@ -95,9 +95,11 @@ def spread(channel: Channel, publication: Publication) -> None:
 
 
 def gone(queue: Queue, copy: Copy) -> None:
-    """One more message of the queue is gone for good."""
+    """One more message of the queue is gone for good. As many more are remembered as it has had at once: a drain
+    of them all forgets nothing."""
+    queue.most = max(queue.most, len(queue.copies) - len(queue.gone))
     queue.gone.append(copy)
-    if len(queue.gone) > REMEMBERED:
+    if len(queue.gone) > REMEMBERED + min(queue.most, UNCERTAIN):
         oldest = queue.gone.popleft()
         if oldest.place == GONE:
             settlement = oldest.holder.settlement if oldest.holder is not None else None

@@ -104,6 +104,8 @@ class Queue:
     takers: dict[Taker, None] = field(default_factory=dict)
     gone: deque[Copy] = field(default_factory=deque)
     """The latest messages that are GONE."""
+    most: int = 0
+    """How many that were not gone it has had at once."""
     settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
     voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
     announced: int = 0
@@ -122,6 +124,12 @@ class Queue:
     """Every return counts towards it; else only those by reject and by the end of a channel."""
     overrun: bool = False
     """Uncertain messages of it were forgotten, or settled ones that are back: an id alone identifies none any more."""
+    said: int = 0
+    """What the last answer said of its messages, `said_by`; it holds while `stirred` is what it was then, `said_at`."""
+    said_at: int = -1
+    said_by: int = 0
+    stirred: int = 0
+    """Rises with all that may change it, but answers to gets."""
     reentered: bool = False
     """Something has been returned to it."""
     line: Line = field(init=False)
@@ -138,6 +146,7 @@ class Queue:
 
     def taken_by(self, taker: Taker) -> Taker:
         self.disturbed = True
+        self.stirred += 1
         self.takers[taker] = None
         return taker
 
@@ -150,6 +159,7 @@ class Queue:
         if taker not in self.takers or taker.lost:
             return
         taker.lost = True
+        self.stirred += 1
         self._lost += 1
         self.line.lose()
         if taker.no_ack:
@@ -192,6 +202,7 @@ class Queue:
     def swept(self, sweeper: int, at: int) -> None:
         """What might have returned deliveries that the client had not read has been handled."""
         self.sweepers.pop(sweeper, None)
+        self.stirred += 1
         self._swept = at
 
     def crowded(self, me: Taker | None) -> bool:
@@ -236,6 +247,7 @@ class Queue:
     def put(self, copy: Copy) -> None:
         """A published message enters."""
         namesake = self.copies.get(copy.id)
+        self.stirred += 1
         self.announced -= copy.place == PROVISIONAL
         copy.place = WAITING
         if namesake is not None and namesake is not copy:
@@ -267,6 +279,7 @@ class Queue:
 
     def announce(self, copy: Copy) -> None:
         """A message that may enter later: it is part of a transaction."""
+        self.stirred += 1
         if copy.id in self.copies:
             copy.ambiguous = True
         else:
@@ -278,6 +291,7 @@ class Queue:
     def back(self, copy: Copy, entry: str, at: int, settlement: Settlement | None = None) -> None:
         """A delivered message goes back, some time after the client sent what is to bring it back."""
         self._drop(copy)
+        self.stirred += 1
         copy.count(entry, settlement)
         self.reentered = True
         copy.place, copy.entry, copy.entered, copy.proof = WAITING, entry, at, 0
@@ -348,6 +362,7 @@ class Queue:
     def doubt(self) -> None:
         """Whatever waits may be lost."""
         self.disturbed = True
+        self.stirred += 1
         self.line.lose()
         for copy in self.waiting():
             copy.doubtful = True
@@ -370,6 +385,7 @@ class Queue:
     def unsettle(self, copy: Copy, *, shaky: bool) -> None:
         """Nobody owes this message any more; a shaky one may also turn up where it should not, after any returns."""
         copy.doubtful = True
+        self.stirred += 1
         copy.shaky, copy.miscounted = copy.shaky or shaky, copy.miscounted or shaky
         self.line.lose()
         self.missed.pop(copy.id, None)

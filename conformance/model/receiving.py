@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
-from conformance.model import cancelling, confirming, declaring, delivering, endings, timeouts
+from conformance.model import cancelling, confirming, counts, declaring, delivering, endings, timeouts
 from conformance.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
 from conformance.model.connections import Connection
 from conformance.model.facts import (
@@ -108,6 +108,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
     if request.ignored:
         yield from _answered_wrongly(channel, request, event)
         return
+    yield from counts.answered(channel, request, event)
     if request.change is not None:
         request.change.known = event.seq
         declaring.answered(model, event, request)

@@ -240,6 +240,19 @@ class Settlement:
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Census:
+    """A queue at rest, of which a count was asked for."""
+
+    queue: Queue
+    due: int
+    """So many messages must be ready in it."""
+    said: int
+    """So many the answer before has said; -1: nothing that still holds."""
+    said_by: int
+    stirred: int = 0
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Request:
     """A method of the client that is to be answered."""
 
@@ -260,6 +273,8 @@ class Request:
     """A basic.qos with the count that is set already."""
     committed: list[Publication] = field(default_factory=list)
     """What a tx.commit publishes."""
+    census: Census | None = None
+    """What its answer tells the count of."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from conformance.events import Event
 from conformance.model import (
     cancelling,
+    counts,
     declaring,
     endings,
     memory,
@@ -39,6 +40,7 @@ from conformance.model.connections import Connection
 from conformance.model.records import (
     RECOVERED,
     VOID,
+    Census,
     Change,
     Copy,
     Delivery,
@@ -250,8 +252,10 @@ def _cancel_ok(model: Model, channel: Channel, event: Event) -> None:
 def _get(model: Model, channel: Channel, event: Event) -> None:
     queue, request = model.queue(event.queue or ""), requests.new_request(event)
     channel.fetched = True
+    census = counts.asked(model, queue, event)
     request.source, request.no_ack = queue, "no_ack" in event.flags
     request.taker = queue.taken_by(Taker(event.seq, request.no_ack, get=True))
+    request.census = counts.sent(census)
     channel.expect(request)
 
 
@@ -311,25 +315,26 @@ def _flow(model: Model, channel: Channel, event: Event) -> None:
 
 def _delete(model: Model, channel: Channel, event: Event) -> None:
     queue = model.queues.get(event.queue or "")
-    change = None
+    change, census = None, counts.asked(model, queue, event)
     if queue is not None:
         queue.doubt()
         queue.deleted = event.seq
         change = queue.deletion = queue.deletion or Change(channel, event.seq)
         cancelling.delete(model.connections.values(), queue, change)
         memory.queue_deleted(model, queue)
-    _change(channel, event, change)
+    _change(channel, event, change, census)
 
 
 def _purge(model: Model, channel: Channel, event: Event) -> None:
     queue = model.queues.get(event.queue or "")
+    census = counts.asked(model, queue, event)
     if queue is not None:
         queue.doubt()
         queue.purged = event.seq
         queue.purging += "no_wait" not in event.flags
     request = requests.request(channel, event)
     if request is not None:
-        request.source = queue
+        request.source, request.census = queue, counts.sent(census)
 
 
 def _declare(model: Model, channel: Channel, event: Event) -> None:
@@ -341,14 +346,16 @@ def _declare(model: Model, channel: Channel, event: Event) -> None:
         return
     model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
     new = "passive" not in event.flags and event.queue
-    _change(channel, event, declaring.declare(model, event.queue, event, channel) if new and event.queue else None)
+    census = counts.asked(model, model.queues.get(event.queue or ""), event)
+    change = declaring.declare(model, event.queue, event, channel) if new and event.queue else None
+    _change(channel, event, change, census)
 
 
-def _change(channel: Channel, event: Event, change: Change | None) -> None:
+def _change(channel: Channel, event: Event, change: Change | None, census: Census | None = None) -> None:
     """The answer to this method, where there is one, makes the change certain."""
     request = requests.request(channel, event)
     if request is not None:
-        request.change = change
+        request.change, request.census = change, counts.sent(census)
 
 
 def _topology(change: Callable[[Model, Channel, Event], Change | None]) -> Handler:

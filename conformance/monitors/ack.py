@@ -30,6 +30,8 @@ def accepted(fact: Accepted, notes: Notes) -> None:
     else:
         notes.show("ACK-015", ACKS if settlement.method == ACKS else OTHERS, (ACKS, OTHERS))
         notes.exercise(*_borne_out(settlement))
+        if settlement.racing:
+            notes.exercise("ACK-014")
 
 
 def _borne_out(settlement: Settlement) -> list[str]:
@@ -41,8 +43,6 @@ def _borne_out(settlement: Settlement) -> list[str]:
         rules.append("ACK-007" if ack else "ACK-008")
     elif settlement.early:
         rules.append("ACK-013")
-    if settlement.racing:
-        rules.append("ACK-014")
     if settlement.cancelled and not settlement.deleted:
         rules.append("ACK-016")
     if settlement.deleted:

@@ -197,9 +197,10 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
     """What is left open is reported: grouping, order, and whether the delivery or the confirm comes first."""
     if not fact.resolved:
         return
-    first, channel, rules = fact.resolved[0], fact.channel, ["CNF-014"]
+    first, channel = fact.resolved[0], fact.channel
+    notes.exercise("CNF-014")
     if len(fact.resolved) == 1:
-        rules.append("CNF-007")
+        notes.exercise("CNF-007")
         notes.report("CNF-007", f"one {fact.event.method}, {'multiple' if fact.multiple else 'single'}")
     in_order = first.number == next(iter(channel.unconfirmed))
     notes.report("CNF-014", "in order" if in_order else "out of order")
@@ -207,10 +208,9 @@ def freedoms(fact: Confirmed, notes: Notes) -> None:
         if confirming.ordered(publication):
             _in_order(publication, fact, notes)
         if publication.copies:
-            rules.append("CNF-018")
+            notes.exercise("CNF-018")
             seen = [copy for copy in publication.copies if copy.seen]
             notes.report("CNF-018", "delivery first" if seen else "confirm first")
-    notes.exercise(*rules)
 
 
 def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:

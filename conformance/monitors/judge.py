@@ -17,6 +17,7 @@ from conformance.monitors import (
     can,
     cnf,
     content,
+    counts,
     err,
     mode,
     order,
@@ -37,7 +38,8 @@ from conformance.profiles import Profile
 from conformance.verdicts import Finding, Judgement
 
 FAMILIES = (
-    tag, mode, ack, err, rq, order, returns, content, qos, cnf, routes, auto, can, tx, tmo, stale, silence, unasked,
+    tag, mode, counts, ack, err, rq, order, returns, content, qos, cnf, routes, auto, can, tx, tmo, stale, silence,
+    unasked,
 )
 """Importing them enters their functions into the table."""
 

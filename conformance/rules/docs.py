@@ -20,7 +20,8 @@ What a broker is held to, rule by rule. Written by `python -m conformance.rules.
 
 **must** and **should** are promised by a text, **may** is left to the broker and checked only for what a client has to
 cope with, **observed** is promised by nobody, reported, and never fails a gate. A rule is **judged** when a monitor
-decides it today; the others are **planned**, or no black box can judge them, and each says why.
+decides it today, and **characterised** when a monitor tells what the broker does and never calls that broken; the
+others are **planned**, or no black box can judge them, and each says why.
 """
 
 
@@ -38,7 +39,7 @@ def _of(family: Family) -> list[Rule]:
 
 
 def _overview() -> str:
-    rows = [["family", "rules", "judged", *LEVELS]]
+    rows = [["family", "rules", "judged", "characterised", *LEVELS]]
     for family in FAMILIES.values():
         name = f"[{family.code} · {family.title}](#{_anchor(f'{family.code} · {family.title}')})"
         rows.append([name, *_counts(_of(family))])
@@ -49,7 +50,8 @@ def _overview() -> str:
 
 def _counts(rules: list[Rule]) -> list[str]:
     levels = (sum(rule.level == level for rule in rules) for level in LEVELS)
-    return [str(number) for number in (len(rules), sum(rule.judged for rule in rules), *levels)]
+    statuses = (sum(rule.status == status for rule in rules) for status in ("judged", "characterised"))
+    return [str(number) for number in (len(rules), *statuses, *levels)]
 
 
 def _anchor(heading: str) -> str:
@@ -59,7 +61,7 @@ def _anchor(heading: str) -> str:
 
 
 def _section(rule: Rule) -> str:
-    status = "judged" if rule.judged else f"{rule.status}: {rule.reason}"
+    status = rule.status if rule.judged else f"{rule.status}: {rule.reason}"
     lines = [f"### {rule.id} · {rule.title}", f"*{rule.level}, {status}*", rule.clause]
     if rule.open:
         lines.append(f"**Left open.** {rule.open}")

@@ -23,7 +23,8 @@ from conformance.rules.features import FEATURES
 from conformance.rules.fields import BadData, Fields, near, parse
 
 LEVELS = ("must", "should", "may", "observed")
-STATUSES = ("judged", "planned", "not-judgeable")
+STATUSES = ("judged", "characterised", "planned", "not-judgeable")
+"""Judged: a finding may be certain of it. Characterised: what the broker does is told, and never called broken."""
 QUEUE_TYPES = ("classic", "quorum")
 SCOPES = {
     "C1": "one connection's frames",
@@ -75,6 +76,12 @@ class Rule:
 
     @property
     def judged(self) -> bool:
+        """Do monitors look at it, and does a scene exercise it?"""
+        return self.status in ("judged", "characterised")
+
+    @property
+    def breakable(self) -> bool:
+        """Can it be called broken?"""
         return self.status == "judged"
 
     @property
@@ -181,9 +188,9 @@ def _scope(fields: Fields) -> str:
 
 
 def _check(rule: Rule, fields: Fields) -> None:
-    if rule.status == "judged" and rule.reason:
-        raise fields.fail("is judged, so it needs no reason")
-    if rule.status != "judged" and not rule.reason:
+    if rule.judged and rule.reason:
+        raise fields.fail(f"is {rule.status}, so it needs no reason")
+    if not rule.judged and not rule.reason:
         raise fields.fail(f"is {rule.status}; say why in 'reason'")
     if not rule.queue_types:
         raise fields.fail("'queue_types' is empty; leave it out for all of them")

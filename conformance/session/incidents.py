@@ -2,7 +2,7 @@
 
 An incident is no finding: it breaks no rule by itself, and it is said before all rules. That the broker answers nobody
 any more, that it has ended, that it closes connections for a reason of its own, that it will not have a client which
-introduces itself in an odd way, that it has become slow. Each names the scene and the last methods before it.
+introduces itself in an odd way, that it has become slow, or was late once. Each names the scene, and what went before.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance import events
+from conformance.drive.patience import kind_of
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.ledger import Incident
 
-WEDGED, GONE, CLOSED, REFUSED, SLOW = "wedged", "gone", "closed", "refused", "slow"
+WEDGED, GONE, CLOSED, REFUSED, SLOW, LATE = "wedged", "gone", "closed", "refused", "slow", "late"
 GRAVE = (WEDGED, GONE)
 """After these the broker cannot be examined any more."""
 OWN = frozenset({200, 320, 506, 541})
@@ -45,6 +46,14 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
             text = str(event.args.get("reply_text", ""))
             yield Incident(CLOSED, f"{event.method} {code} {text!r} after {after[-1] if after else 'nothing'}",
                            scene, queue_type, after)
+
+
+def late(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:
+    """What came later than the deadline, while the broker, or the machine, was slow: no silence, and no finding."""
+    for event in history:
+        if event.kind == events.LATE:
+            what, seconds = kind_of(str(event.args.get("what"))), event.args.get("waited_ms", 0) / 1000
+            yield Incident(LATE, f"{what} came late, after {seconds:.0f} s", scene, queue_type)
 
 
 def refusal(message: str, scene: str, queue_type: str) -> Incident:
@@ -103,7 +112,7 @@ def _words(event: Event, consumers: Counter[str]) -> str:
 
 def merged(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
     """Those of one kind and in the same words are one, which happened so many times; the gravest first."""
-    order = (*GRAVE, CLOSED, REFUSED, SLOW)
+    order = (*GRAVE, CLOSED, REFUSED, SLOW, LATE)
     found: dict[tuple[str, str], list[Incident]] = {}
     for one in incidents:
         found.setdefault((one.kind, one.what), []).append(one)

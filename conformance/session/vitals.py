@@ -59,7 +59,7 @@ class Vitals:
         if any(event.direction == TO_BROKER and event.channel for event in history):
             self._last = scene, queue_type, history
         pulse = self.guard.pulse
-        found = list(incidents.closes(history, scene, queue_type))
+        found = [*incidents.closes(history, scene, queue_type), *incidents.late(history, scene, queue_type)]
         if pulse is None or self.ended:
             return found
         if down:

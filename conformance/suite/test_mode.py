@@ -106,3 +106,37 @@ def test_an_auto_acked_tag_is_unknown(stage: Stage) -> None:
     restock(stage, queue, 1)
     channel.ack(1)
     stage.quiesce()
+
+
+@rule("MODE-007")
+def test_what_is_counted_is_ready(stage: Stage) -> None:
+    """Nine messages, some taken for good and some held: asked for in every way until none is left."""
+    queue = stocked(stage, 9)
+    channel = stage.channel()
+    for no_ack in (False, True, False):
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        for _ in range(3):
+            stage.get(channel, queue, no_ack=no_ack)
+    stage.get(channel, queue)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+
+
+@rule("MODE-008")
+def test_what_is_removed_is_counted(stage: Stage) -> None:
+    """A purge and a deletion of queues with two messages held and some ready, and a purge of nothing."""
+    for remove in ("purge", "delete"):
+        queue = stocked(stage, 5)
+        channel = stage.channel()
+        for _ in range(2):
+            stage.get(channel, queue)
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        getattr(channel, remove)(queue)
+        stage.quiesce()
+        if remove == "purge":
+            channel.declare(queue, passive=True)
+            stage.quiesce()
+            channel.purge(queue)
+            stage.quiesce()

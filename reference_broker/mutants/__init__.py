@@ -16,6 +16,7 @@ from reference_broker.mutants import (
     cancel,
     confirms,
     contents,
+    counts,
     ends,
     errors,
     expiry,
@@ -39,7 +40,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     tags, modes, settle, nack, around, errors, hard, frames, answers, requeue, prefetch, slots, notices, cancel, ends,
-    confirms, routes, transactions, returning, timeouts, expiry, contents,
+    confirms, routes, transactions, returning, timeouts, expiry, contents, counts,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

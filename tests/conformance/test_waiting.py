@@ -11,17 +11,22 @@ import pytest
 from codec import FrameReader, Method, values
 from codec import methods as m
 from conformance import events, profiles, waiting
+from conformance.drive.guard import Guard
+from conformance.drive.pulse import Pulse
 from conformance.drivers.raw import Target
 from conformance.model import Obligation
 from conformance.recorder import Recorder
 from conformance.stage import Endless, Stage
+from conformance.waiting import BrokenDown
 from reference_broker import ReferenceBroker
+from reference_broker.parts import HANDLERS
 
 Answer = Callable[[object], list[Method]]
 
 
-def stage_on(url: str, deadline: float = 5.0) -> Stage:
-    return Stage(Target.parse(url), profiles.load("documented"), Recorder("run", "b"), "scene", deadline=deadline)
+def stage_on(url: str, deadline: float = 5.0, guard: Guard | None = None) -> Stage:
+    profile = profiles.load("documented")
+    return Stage(Target.parse(url), profile, Recorder("run", "b"), "scene", deadline=deadline, guard=guard)
 
 
 @pytest.fixture
@@ -194,3 +199,129 @@ def test_a_hurry_slows_down_and_ends(stage: Stage, clock: Clock, monkeypatch: py
     assert stage.deadline < sum(pauses) < stage.deadline + 2 * waiting.Hurry.LATER
     hurry.again()
     assert not hurry.over
+
+
+# -- late is not never: deadlines of a fifth of a second, and a broker that stands still for many of them
+
+DEADLINE, PAUSE = 0.2, 0.7
+
+
+@contextlib.contextmanager
+def guarded(**freely: float) -> Iterator[tuple[ReferenceBroker, Stage]]:
+    """A stage that takes the broker's pulse before it calls silence silence."""
+    with ReferenceBroker() as broker:
+        made = stage_on(broker.url, DEADLINE, Guard(Pulse(Target.parse(broker.url), **freely)))
+        yield broker, made
+        made.cleanup()
+
+
+def pause(broker: ReferenceBroker, seconds: float) -> None:
+    """The whole broker stands still."""
+    assert broker._loop is not None
+    broker._loop.call_soon_threadsafe(time.sleep, seconds)
+
+
+def deadlines(stage: Stage) -> list[str]:
+    return [str(event.args["for"]) for event in stage.events if event.kind == events.DEADLINE]
+
+
+def lates(stage: Stage) -> list[str]:
+    return [str(event.args["what"]) for event in stage.events if event.kind == events.LATE]
+
+
+def test_a_broker_that_stands_still_for_a_while_is_late_and_not_silent() -> None:
+    with guarded() as (broker, stage):
+        channel = stage.channel()
+        pause(broker, PAUSE)
+        channel.flow()
+        assert stage.quiesce()
+        assert (deadlines(stage), lates(stage)) == ([], ["the answer to channel.flow"])
+        assert stage.finish().findings == []
+
+
+def test_what_a_paused_broker_is_to_open_is_waited_for() -> None:
+    with guarded() as (broker, stage):
+        connection = stage.connection
+        pause(broker, PAUSE)
+        assert stage.channel(connection=connection).state == "open"
+        assert (deadlines(stage), lates(stage)) == ([], ["the answer to channel.open"])
+
+
+def test_a_message_that_is_late_in_a_drain_is_not_lost() -> None:
+    """The get is answered, and answered empty: what is returned is on its way for longer than a deadline."""
+    with guarded() as (_, stage):
+        queue, channel = stage.queue(), stage.channel()
+        channel.publish(queue)
+        stage.barrier(channel)
+        gets = iter(range(1 << 30))
+        real = stage.get
+        with pytest.MonkeyPatch.context() as patch:
+            slow = lambda channel, name, **about: None if next(gets) < 3 else real(channel, name, **about)  # noqa: E731
+            patch.setattr(stage, "get", slow)
+            patch.setattr(Pulse, "last", property(lambda pulse: DEADLINE))
+            patch.setattr(waiting.Hurry, "SOON", DEADLINE)
+            patch.setattr(waiting.Hurry, "LATER", DEADLINE)
+            stage.drain(queue)
+        assert (deadlines(stage), lates(stage)) == ([], ["a message in a drain"])
+        assert stage.finish().findings == []
+
+
+def test_who_answers_elsewhere_and_never_here_is_accused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HANDLERS, m.ChannelFlow, lambda channel, method: None)
+    with guarded() as (_, stage):
+        channel = stage.channel()
+        channel.flow()
+        began = time.monotonic()
+        assert not stage.quiesce()
+        took = time.monotonic() - began
+        assert DEADLINE < took < DEADLINE * waiting.PATIENCE
+        assert deadlines(stage) == ["replies"]
+        assert DEADLINE <= stage.events[-1].args["waited_ms"] / 1000 <= took
+        assert [finding.rule for finding in stage.judgement.findings] == ["ERR-014"]
+
+
+def test_who_is_slow_everywhere_for_ever_is_accused_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "PATIENCE", 3)
+    monkeypatch.setitem(HANDLERS, m.ChannelFlow, lambda channel, method: None)
+    monkeypatch.setattr(Pulse, "last", property(lambda pulse: 60.0))
+    with guarded() as (_, stage):
+        channel = stage.channel()
+        channel.flow()
+        assert not stage.quiesce()
+        assert stage.events[-1].args["waited_ms"] >= 3 * DEADLINE * 1000
+
+
+def test_who_answers_nobody_is_down_and_not_accused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.drive.pulse.CONNECTS", 0.1)
+    with guarded(patience=0.1) as (broker, stage):
+        channel = stage.channel()
+        pause(broker, 2.0)
+        channel.flow()
+        with pytest.raises(BrokenDown):
+            stage.quiesce()
+        assert stage.events[-1].kind == events.BREAKDOWN
+        assert stage.judgement.findings == []
+
+
+def test_time_that_this_process_slept_is_no_part_of_a_deadline(
+    stage: Stage, clock: Clock, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each look takes ten times as long as it was to take: so few looks would be no deadline."""
+    looks: list[float] = []
+
+    def pump(timeout: float = 0.0) -> list[events.Event]:
+        looks.append(timeout)
+        clock.now += 10 * timeout
+        return []
+
+    clock.pace = 1e-7
+
+    assert stage.connection.alive
+    monkeypatch.setattr(waiting, "PATIENCE", 1000)
+    monkeypatch.setattr(stage, "pump", pump)
+    lasts = stage._lasts
+    assert not stage.settles(lambda: False)
+    assert sum(looks) == pytest.approx(stage.deadline, rel=1e-3)
+    assert max(looks) == waiting.SLICE
+    assert looks[-1] == 0.0, "and a look when it is over"
+    assert stage._lasts - lasts == pytest.approx(9 * stage.deadline, rel=1e-3), "the history may last that much longer"

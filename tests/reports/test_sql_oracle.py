@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-WAYS_OUT = 2
-"""In one of so many histories the judge may see a way out that the query knows nothing of: a delivery under way, or
-another fault before."""
+WAYS_OUT = 1
+"""In so many histories of those with doubtful settlements the judge sees a way out that the query knows nothing of."""
 WRONG = (
     "tags.counter-per-consumer", "tags.frames-overtake", "tags.get-counts-alone", "tags.gap-after-auto-ack",
     "confirms.single-after-multiple", "confirms.ack-after-nack", "confirms.one-ahead",
@@ -183,7 +182,7 @@ def test_settling_what_is_not_outstanding_costs_the_channel(played: list[Trace],
     found = {one.history for trace in played for one in trace.live.findings if one.rule in rules}
     suspects = set(asked(sql, f"SELECT * FROM ({went_on}) WHERE history LIKE 'lenient%' OR history LIKE 'right%'"))
     assert suspects & found
-    assert len(suspects - found) <= len(suspects) // WAYS_OUT, suspects - found
+    assert len(suspects - found) <= WAYS_OUT, suspects - found
 
 
 def test_mode_004(played: list[Trace], sql: SparkSession) -> None:
@@ -193,5 +192,4 @@ def test_mode_004(played: list[Trace], sql: SparkSession) -> None:
     found = judged(played, "MODE-004", "ACK-016", "ACK-018", "AUTO-006")
     assert found
     suspects = set(asked(sql, again))
-    assert set(found) <= suspects
-    assert len(suspects - set(found)) <= len(suspects) // WAYS_OUT, suspects - set(found)
+    assert set(found) == suspects

@@ -159,6 +159,8 @@ class Playbook:
         self._confirms = itertools.count(1)
         self._fresh = itertools.count(50)
         self._opened: set[int] = set()
+        self._ready: dict[tuple[str, int], int] = {}
+        """How many messages were ready when a channel last asked, which answers tell unless they say otherwise."""
 
     @property
     def broken(self) -> list[str]:
@@ -242,6 +244,12 @@ class Playbook:
     def _frame(self, name: str, channel: int, direction: str, verb: str, words: Words) -> None:
         builder = self._builder(name)
         method = (SENT if direction == ">" else RECEIVED)[verb](channel, words)
+        if direction == ">" and hasattr(method, "queue"):
+            self._ready[name, channel] = self.judge.ready(method.queue)
+        elif hasattr(method, "message_count"):
+            ready = self._ready.get((name, channel), 0)
+            told = method.message_count or max(0, ready - (verb == "get-ok"))
+            method.message_count = int(words.pairs.get("says", told))
         frames: list[codec.Frame] = [method]
         if verb in MESSAGE_AT:
             message = words.text(MESSAGE_AT[verb])

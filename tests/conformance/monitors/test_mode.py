@@ -17,6 +17,9 @@ SOUND = {
     "MODE-004": HELD + "1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q m1 m3",
     "MODE-005": HELD + "1 > reject 1 \n 1 > nack 2 \n @barrier 1 \n @close 1 \n @drain q m3",
     "MODE-006": AUTO + "1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
+    "MODE-007": HELD + "1 > get q \n 1 < get-empty",
+    "MODE-008": HELD + "@stock q m4 m5 \n 1 > declare q passive \n 1 < declare-ok q says=2 \n 1 > purge q \n"
+                       "1 < purge-ok says=2 \n 1 > declare q passive \n 1 < declare-ok q says=0",
 }
 BROKEN = {
     "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
@@ -26,6 +29,10 @@ BROKEN = {
     "MODE-004": HELD + "1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
     "MODE-005": HELD + "1 > reject 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
     "MODE-006": AUTO + "1 > ack 1 \n - deadline replies",
+    "MODE-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q \n 1 < get-ok 1 m1 q says=1 \n"
+                "1 > get q \n 1 < get-empty",
+    "MODE-008": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > declare q passive \n 1 < declare-ok q says=2 \n"
+                "1 > purge q \n 1 < purge-ok says=0",
 }
 
 
@@ -117,3 +124,59 @@ def test_a_dead_letter_is_owed_to_its_queue(play) -> None:
     """
     assert play(history + "@drain d m1 m2").broken == []
     assert play(history + "@drain d m2 \n - deadline drain d").broken == ["MODE-005"]
+
+
+FIVE = "@queue q \n @stock q m1 m2 m3 m4 m5 \n @open 1 \n"
+PASSIVE = "1 > declare q passive \n 1 < declare-ok q says="
+
+
+@pytest.mark.parametrize("says", [
+    "says=5", "says=3 \n 1 > get q \n 1 < get-ok 2 m2 q says=3",
+    "says=3 \n " + PASSIVE + "4", "says=4 \n 1 > get q no_ack \n 1 < get-ok 2 m2 q says=2",
+])
+def test_counts_that_contradict_each_other(play, says: str) -> None:
+    """Where the model agrees with one of them, the other one is wrong."""
+    book = play(FIVE + "1 > get q \n 1 < get-ok 1 m1 q " + says)
+    rest = "\n".join(f"1 > get q \n 1 < get-ok {n} m{n} q" for n in range(2 + says.count("> get"), 6))
+    book.play(rest + "\n 1 > get q \n 1 < get-empty")
+    assert {one.rule for one in book.judge.judgement.findings} <= {"MODE-007"}
+    assert book.broken == ["MODE-007"]
+
+
+def test_a_message_that_is_lost_is_no_wrong_count(play) -> None:
+    """m3 is nowhere, and the broker counts what it has."""
+    book = play(FIVE + PASSIVE + "4")
+    for n, left in ((1, 3), (2, 2), (4, 1), (5, 0)):
+        book.play(f"1 > get q \n 1 < get-ok {min(n, n - (n > 3))} m{n} q says={left}")
+    book.play("1 > get q \n 1 < get-empty")
+    assert "MODE-007" not in {one.rule for one in book.judge.judgement.findings}
+
+
+def test_a_purge_that_tells_the_truth_about_a_wrong_count(play) -> None:
+    assert play(FIVE + PASSIVE + "7 \n 1 > purge q \n 1 < purge-ok says=5").broken == ["MODE-007"]
+
+
+def test_what_is_out_is_not_deleted(play) -> None:
+    told = FIVE + "1 > get q \n 1 < get-ok 1 m1 q says=4 \n 1 > delete q \n 1 < delete-ok says="
+    assert play(told + "4").broken == []
+    assert play(told + "5").broken == ["MODE-008"]
+
+
+@pytest.mark.parametrize("meanwhile", [
+    "1 > nack 1 requeue", "80 > publish q m6", "@consume 1 q c1", "@open 2 \n 2 > get q", "1 > purge q",
+])
+def test_what_is_under_way_may_be_counted_or_not(play, meanwhile: str) -> None:
+    book = play(FIVE + f"1 > get q \n 1 < get-ok 1 m1 q says=4 \n {meanwhile} \n {PASSIVE}3 \n {PASSIVE}5")
+    assert "MODE-007" not in {one.rule for one in book.judge.judgement.findings}
+
+
+def test_a_quorum_queue_whose_leader_does_not_tell_counts_none(play) -> None:
+    book = play("@queue q quorum \n @stock q m1 m2 \n @open 1 \n" + PASSIVE + "2 \n" + PASSIVE + "0")
+    assert book.broken == []
+
+
+def test_a_long_drain_does_not_hide_what_was_settled_before_it(play) -> None:
+    many = [f"m{number}" for number in range(2, 300)]
+    play_out = f"@queue q \n @stock q m1 {' '.join(many)} \n @hold 1 q m1 \n 1 > ack 1 \n @barrier 1 \n @close 1 \n"
+    assert play(play_out + f"@drain q {' '.join(many)}").broken == []
+    assert "MODE-004" in play(play_out + f"@drain q {' '.join(many)} m1").broken

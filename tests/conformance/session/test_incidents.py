@@ -53,3 +53,10 @@ def test_like_incidents_are_one_and_the_gravest_comes_first() -> None:
     wedged = incidents.Incident(incidents.WEDGED, "y", "c", "classic")
     first, second = incidents.merged([*closed, wedged])
     assert (first.kind, second.kind, second.times, second.scene) == ("wedged", "closed", 2, "a")
+
+
+def test_what_came_late_is_told_without_names_and_numbers() -> None:
+    builder = Recorder("run", "broker").begin("scene").builder("")
+    events = [builder.local("late", what=f"a delivery to c{n}", waited_ms=7000 + n) for n in (1, 2)]
+    told = incidents.merged(incidents.late(events, "scene", "classic"))
+    assert [(one.kind, one.what, one.times) for one in told] == [("late", "a delivery to # came late, after 7 s", 2)]

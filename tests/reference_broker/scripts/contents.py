@@ -1,4 +1,4 @@
-"""Contents: a long body, and properties of a message that is returned and got again."""
+"""Contents: a long body, properties of a message that is returned and got again; counts of messages."""
 
 import codec
 from codec import methods as m
@@ -14,3 +14,13 @@ def long_and_wordy(client):
     client.get()
     client.send(m.BasicNack(1, 1, False, True))
     client.get()
+
+
+def counted(client):
+    """What is ready, what is out, and what is removed."""
+    client.publish(*"1234")
+    client.gets(2)
+    client.send(m.QueueDeclare(1, 0, "q", passive=True), m.QueuePurge(1, 0, "q"))
+    client.queue("short")
+    client.publish("1", queue="short")
+    client.send(m.QueueDelete(1, 0, "short"))
