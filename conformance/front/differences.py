@@ -182,8 +182,8 @@ class _Pair:
         """Why a rule does not apply to a broker: by the answer to an open question, or what it does not offer."""
         known = rules.CATALOGUE.get(rule.id)
         chosen = self._choices[name == self._new]
-        for choice, reading in known.where if known else ():
-            if chosen.get(choice, reading) != reading:
+        for choice, readings in known.where if known else ():
+            if choice in chosen and chosen[choice] not in readings:
                 said = CHOICES[choice]
                 return f". {said.question} {said.alternatives[chosen[choice]].rstrip('.')}"
         return f": {rule.reason}" if rule.reason else ""

@@ -66,7 +66,7 @@ def _choices(old: Profile, new: Profile, selected: Collection[str]) -> Iterator[
 
 def _tied(choice: str, reading: str, selected: Collection[str]) -> Iterator[str]:
     for rule in rules.CATALOGUE.values():
-        if rule.id in selected and rule.judged and (choice, reading) in tuple(rule.where):
+        if rule.id in selected and rule.judged and reading in dict(rule.where).get(choice, ()):
             yield rule.id
 
 

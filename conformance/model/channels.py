@@ -65,6 +65,8 @@ class Consumer:
     """It had the global flag, which the profile disregards."""
     limit_moved: bool = False
     """Nothing is known of its limit."""
+    overruled: bool = False
+    """Another limit was set for the consumers to come, which is none of its business."""
     window: Window = field(default_factory=Window)
     since: int = 0
     """From here on the broker could have sent what the consumer gets next."""
@@ -235,6 +237,8 @@ class Channel:
     last_settlement: Settlement | None = None
     gave_back: int = 0
     """When the client last returned deliveries, or had them recovered."""
+    gets_recovered: int = 0
+    """How many deliveries of basic.get it had recovered."""
     modes: set[bool] = field(default_factory=set)
     released: list[Copy] = field(default_factory=list)
     came_back: int = 0

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.events import END, TO_BROKER, Event
+from conformance.model import topology
 from conformance.model.channels import CANCELLING, CLOSED, Channel
 from conformance.model.facts import Fact, Overdue
 from conformance.model.records import Copy, Delivery
@@ -23,6 +24,7 @@ from conformance.model.records import Copy, Delivery
 if TYPE_CHECKING:
     from conformance.model.connections import Connection
     from conformance.model.model import Model
+    from conformance.model.queues import Queue
 
 PLACES = 4096
 """So many places are remembered."""
@@ -77,14 +79,24 @@ def _places(fact: Any) -> Iterator[str]:
         yield _out(fact.delivery)
     for channel in channels:
         yield _life(channel)
-    for queue in (getattr(fact, "queue", None), getattr(getattr(fact, "consumer", None), "source", None)):
+    for queue in _queues(fact):
         if queue is not None:
             yield f"queue {queue.name}"
     for channel in channels:
         yield f"connection {channel.connection.name}"
-    if fact.event.connection:
-        yield f"connection {fact.event.connection}"
+    for connection in (fact.event.connection, getattr(getattr(fact, "obligation", None), "connection", "")):
+        if connection:
+            yield f"connection {connection}"
     yield EVERYWHERE
+
+
+def _queues(fact: Any) -> Iterator[Queue | None]:
+    """Its own, those of its consumer, and those to which its publish went."""
+    yield getattr(fact, "queue", None)
+    for owner in (getattr(fact, "consumer", None), getattr(fact, "ended", None)):
+        yield getattr(owner, "source", None)
+    for copy in getattr(getattr(fact, "publication", None), "copies", ()):
+        yield copy.queue
 
 
 def _channels(fact: Any) -> Iterator[Channel | None]:
@@ -102,6 +114,12 @@ def _out(delivery: Delivery) -> str:
     return f"delivery {delivery.tag} on {_life(delivery.channel)}"
 
 
+def _on(channel: Channel, name: str) -> Found:
+    """What may cost the channel, or its connection."""
+    yield _life(channel), name
+    yield f"connection {channel.connection.name}", name
+
+
 def _life(channel: Channel) -> str:
     return f"channel {channel.connection.name} {channel.number} {channel.opened}"
 
@@ -116,6 +134,7 @@ def _opened(model: Model, connection: Connection, event: Event) -> Found:
 
 
 def _channel_closed(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _unopened(model, connection, event)
     channel = connection.channels.get(event.channel)
     if channel is None:
         return
@@ -164,16 +183,21 @@ def _cancel_agreed(model: Model, connection: Connection, event: Event) -> Found:
 def _deleted(model: Model, connection: Connection, event: Event) -> Found:
     if event.direction != TO_BROKER:
         return
+    yield from _unopened(model, connection, event)
     yield EVERYWHERE, "queue-deleted"
     for one in model.connections.values():
         for channel in one.channels.values():
             for consumer in channel.consumers.values():
-                if consumer.queue == event.queue and consumer.state == CANCELLING:
+                if consumer.queue != event.queue:
+                    continue
+                yield f"queue {event.queue}", "queue-deleted-under-consumer"
+                if consumer.state == CANCELLING:
                     yield _life(channel), "cancel-meets-deletion"
                     yield f"connection {one.name}", "cancel-meets-deletion"
 
 
 def _declared(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _unopened(model, connection, event)
     name = event.queue or ""
     known, arguments = model.queues.get(name), event.args.get("arguments") or {}
     if "passive" in event.flags:
@@ -186,9 +210,13 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
 
 def _consumed(model: Model, connection: Connection, event: Event) -> Found:
     channel, tag = connection.channels.get(event.channel), event.consumer_tag
-    if channel is not None and tag and any(one.consumer_tag == tag for one in channel.unacked.values()):
+    if channel is None or not tag:
+        return
+    if any(one.consumer_tag == tag for one in channel.unacked.values()):
         yield _life(channel), "tag-used-again"
         yield f"queue {event.queue}", "tag-used-again"
+    if tag in channel.consumers:
+        yield from _on(channel, "tag-taken")
 
 
 def _selected(model: Model, connection: Connection, event: Event) -> Found:
@@ -201,6 +229,11 @@ def _limited(model: Model, connection: Connection, event: Event) -> Found:
     channel = connection.channels.get(event.channel)
     if channel is None:
         return
+    if event.args.get("prefetch_size"):
+        yield from _on(channel, "prefetch-size")
+    count = int(event.args.get("prefetch_count", 0))
+    if "global" not in event.flags and any(one.limit != count for one in channel.consumers.values()):
+        yield _life(channel), "limit-changed"
     if "global" not in event.flags and channel.shared.count:
         yield _life(channel), "limit-after-channel-limit"
     elif "global" in event.flags and (
@@ -209,13 +242,53 @@ def _limited(model: Model, connection: Connection, event: Event) -> Found:
         yield _life(channel), "channel-limit-after-gets"
 
 
-def _returned(model: Model, connection: Connection, event: Event) -> Found:
+def _settled(model: Model, connection: Connection, event: Event) -> Found:
     channel = connection.channels.get(event.channel)
-    if not model.settings.timed or channel is None or "requeue" not in event.flags:
+    if event.direction != TO_BROKER:
+        return
+    if channel is None or channel.state == CLOSED:
+        yield from _unopened(model, connection, event)
+        return
+    if event.multiple and not event.delivery_tag and all(one.shaky for one in channel.unacked.values()):
+        yield from _on(channel, "nothing-to-settle")
+        if channel.transactional:
+            yield from _on(channel, "nothing-to-settle-in-transaction")
+    if not model.settings.timed or "requeue" not in event.flags:
         return
     for delivery in channel.covered(event.delivery_tag or 0, bool(event.multiple)):
         if delivery.stale:
             yield _life(channel), "stale-returned"
+
+
+def _recovered(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    if event.method == "basic.recover-async":
+        yield _life(channel), "recover-async"
+    if "requeue" not in event.flags and channel.consumers:
+        yield from _on(channel, "recover-without-requeue")
+    if "requeue" in event.flags and any(one.consumer_tag is None for one in channel.unacked.values()):
+        yield _life(channel), "gets-recovered"
+
+
+def _published(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None or channel.state == CLOSED:
+        yield from _unopened(model, connection, event)
+        return
+    if "mandatory" not in event.flags or "immediate" in event.flags:
+        return
+    way = topology.route(model, channel, event.exchange or "", event.routing_key or "")
+    for queue in way if isinstance(way, list) else ():
+        if queue.room is not None and sum(queue.pressed.values()) >= queue.room:
+            yield f"queue {queue.name}", "mandatory-to-the-full"
+
+
+def _unopened(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if event.direction == TO_BROKER and (channel is None or channel.state == CLOSED):
+        yield f"connection {connection.name}", "unopened-work"
 
 
 def _deadlines(model: Model, channel: Channel) -> Found:
@@ -239,5 +312,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "channel.open": _opened, "channel.close": _channel_closed, "connection.close": _connection_closed,
     END: _connection_closed, "basic.cancel": _cancelled, "basic.cancel-ok": _cancel_agreed, "queue.delete": _deleted,
     "queue.declare": _declared, "basic.consume": _consumed, "confirm.select": _selected, "basic.qos": _limited,
-    "basic.nack": _returned, "basic.reject": _returned,
+    "basic.ack": _settled, "basic.nack": _settled, "basic.reject": _settled, "basic.recover": _recovered,
+    "basic.recover-async": _recovered, "basic.publish": _published, "queue.purge": _unopened, "queue.bind": _unopened,
+    "queue.unbind": _unopened,
 }

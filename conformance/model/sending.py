@@ -294,6 +294,7 @@ def _recover_all(channel: Channel, event: Event) -> None:
         settling.release(delivery, recover)
         windows.given_back(delivery, recover, event.seq)
         delivery.recovered = event.seq
+        channel.gets_recovered += delivery.consumer is None
         _give_back(delivery, event.seq, recover)
 
 

@@ -38,7 +38,7 @@ BURST = 50 * MS
 """What is read within so little time may have come together."""
 TICK = 60_000 * MS
 """So often a channel, or a broker, looks where the queue does not."""
-PRECONDITION_FAILED = 406
+PRECONDITION_FAILED, CONSUME = 406, (60, 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,11 +298,17 @@ def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -
 def behind(model: Model, channel: Channel, event: Event) -> list[Delivery]:
     """The deliveries whose time-out may be why the broker closes this channel."""
     args = event.args
-    nobody = (args.get("class_id"), args.get("method_id")) == (0, 0)
-    if not nobody or args.get("reply_code") != PRECONDITION_FAILED:
+    named = args.get("class_id"), args.get("method_id")
+    if args.get("reply_code") != PRECONDITION_FAILED or not (named == (0, 0) or _names_consume(model, channel, named)):
         return []
     over = [one for one in _candidates(channel, event.time_ns) if one.timer is not None and not one.timer.announced]
     return [one for one in over if _costs_the_channel(one, event.time_ns)] or over
+
+
+def _names_consume(model: Model, channel: Channel, named: tuple[object, object]) -> bool:
+    """Does it name basic.consume, of which none is under way? So says LavinMQ what it ends, a get as well."""
+    under_way = CONSUME in channel.sent or channel.requests.get(("basic.consume", ""))
+    return named == CONSUME and model.profile.choices.get("consumer_timeout") == "sweep" and not under_way
 
 
 def closed(model: Model, channel: Channel, event: Event, expired: list[Delivery]) -> Iterator[Fact]:

@@ -112,6 +112,8 @@ def set_limit(model: Model, channel: Channel, event: Event) -> None:
         _share(channel, count, event.seq, forgotten=clears and channel.shared.cleared > 0)
     else:
         channel.prefetch, channel.prefetch_at, channel.prefetch_global = count, event.seq, asked
+        for consumer in channel.consumers.values():
+            consumer.overruled = consumer.overruled or consumer.limit != count
         if channel.shared.count:
             channel.shared.cleared = event.seq
 

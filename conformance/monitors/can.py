@@ -110,18 +110,20 @@ def silent_and_usable(fact: Bereft, notes: Notes) -> None:
     notes.exercise("CAN-004")
 
 
-@judges(ClosedUnasked, "CAN-004")
+@judges(ClosedUnasked, "CAN-003", "CAN-004")
 def closed_with_its_queue(fact: ClosedUnasked, notes: Notes) -> None:
-    """The deletion of a queue closes no channel."""
-    channel = fact.channel
+    """The deletion of a queue closes no channel, neither without a notification nor instead of one."""
+    channel, notices = fact.channel, fact.channel.connection.notices
     blames = ids_of(fact.event) in channel.sent and ids_of(fact.event) != (50, 40)
-    if fact.suspect is not None or channel.connection.notices is not False or blames:
+    if fact.suspect is not None or notices is None or blames:
         return
     for consumer in channel.consumers.values():
         deletion = consumer.source.deletion
         if deletion is not None:
-            notes.find("CAN-004", fact.event, f"channel {channel.number} goes on without {consumer.tag}",
-                       closing(fact.event.args), deletion.sent)
+            rule = "CAN-003" if notices else "CAN-004"
+            allowed = f"basic.cancel for {consumer.tag}" if notices else (
+                f"channel {channel.number} goes on without {consumer.tag}")
+            notes.find(rule, fact.event, allowed, closing(fact.event.args), deletion.sent)
             return
 
 
@@ -162,6 +164,8 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
     """An answer too many, to a cancel that wants none or has had its own."""
     channel, tag = fact.channel, fact.event.consumer_tag or ""
     if fact.event.method == "basic.consume-ok":
+        if channel.connection.doom is not None:
+            return  # it answers a mistake: that is the fault
         notes.find("CAN-015", fact.event, "one consume-ok for each consume", f"one more, for {tag}", certain=False)
     elif fact.event.method == "basic.cancel-ok":
         ended = channel.ended.get(tag)

@@ -120,9 +120,10 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
 
 
 def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
-    """May something else explain it as well: a former life of the channel's number that has not ended, a limit that was
-    changed meanwhile, deliveries of its siblings, or the end of a channel that woke nobody (AUTO-012)?"""
-    if channel.previous is not None and channel.previous.afterlife:
+    """May something else explain it as well: a former life of the channel's number that has not ended, another limit
+    that was set meanwhile and has reached it (QOS-004), deliveries of its siblings, or the end of a channel that woke
+    nobody (AUTO-012)?"""
+    if consumer.overruled or (channel.previous is not None and channel.previous.afterlife):
         return True
     if rule == "QOS-015":
         return slots.filled_by_siblings(channel, consumer) or slots.followed(channel, consumer)

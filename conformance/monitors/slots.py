@@ -65,10 +65,9 @@ def changed_since(channel: Channel, consumer: Consumer) -> bool:
 
 
 def meddled(channel: Channel, consumer: Consumer) -> bool:
-    """Was any limit set on the channel after this consumer was started? A broker that lets a new one reach what runs
-    breaks QOS-004, and what comes of it may look like a breach of another rule."""
-    start = consumer.taker.start
-    return channel.prefetch_at > start or channel.shared.since > start
+    """Was another limit set on the channel after this consumer was started? A broker that lets a new one reach what
+    runs breaks QOS-004, and what comes of it may look like a breach of another rule."""
+    return consumer.overruled or channel.shared.since > consumer.taker.start
 
 
 def followed(channel: Channel, consumer: Consumer) -> bool:
@@ -133,10 +132,13 @@ def _stranger(channel: Channel, window: Window) -> str:
 
 
 def of_shared_overrun(channel: Channel) -> str:
-    """A channel has more outstanding than its limit; not so to a broker that forgets what cancelled consumers hold."""
+    """A channel has more outstanding than its limit; not so to a broker that forgets what cancelled consumers hold, or
+    takes each get that was recovered for a slot that has become free."""
     shared = channel.shared
     if shared.held - len(orphans(channel)) < shared.bound:
         return "QOS-020"
+    if shared.held < shared.bound + channel.gets_recovered:
+        return "QOS-015"
     if shared.cleared:
         return "QOS-008"
     if channel.uncommitted:

@@ -7,8 +7,8 @@ none at all, breaks the rule of the level that counts. What settling and cancell
 
 from __future__ import annotations
 
-from conformance.events import METHOD
-from conformance.model.channels import LIVE, Consumer
+from conformance.events import METHOD, Event
+from conformance.model.channels import LIVE, Channel, Consumer
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, ConnectionFailed, Notified, Overdue, TimedOut
 from conformance.model.records import Delivery
@@ -40,7 +40,7 @@ def in_time(fact: TimedOut, notes: Notes) -> None:
         return
     first, event = fact.deliveries[0], fact.event
     timer = timer_of(first)
-    late = max(0, event.time_ns - (timer.due() or 0))
+    late = max(0, event.time_ns - (timer.due() or 0) + timer.tick)
     notes.report("TMO-020", next((words for band, words in BANDS if late <= band), "later than a minute"))
     notes.exercise("TMO-019", "TMO-020")
     if by_queue(notes):
@@ -49,10 +49,11 @@ def in_time(fact: TimedOut, notes: Notes) -> None:
         if timer.limit == 0:
             notes.exercise("TMO-023")
     elif fact.consumer is None:
-        swept = notes.profile.choices.get("consumer_timeout") == "sweep"
-        notes.exercise("TMO-027" if swept else "TMO-024")
-        if swept:
+        if notes.profile.choices.get("consumer_timeout") == "sweep":
+            notes.exercise("TMO-027")
             notes.report("TMO-027", closing(event.args))
+        else:
+            notes.exercise("TMO-024", *_by_this_level(timer, event))
     _unusual(first, fact, notes)
 
 
@@ -67,6 +68,12 @@ def _by_another_level(first: Delivery, late: int, fact: TimedOut, notes: Notes) 
         notes.find(timer.levels.rule, event, f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
                    f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery", first.seq,
                    certain=looked > SECOND // 2)
+
+
+def _by_this_level(timer: Timer, event: Event) -> tuple[str, ...]:
+    """The rule of the level that counts, where no other that is set can have been the reason."""
+    apart = all(event.time_ns < timer.earliest + one * MS - TOLERANCE for one in timer.levels.others)
+    return (timer.levels.rule,) if apart and timer.limit is not None else ()
 
 
 def _unusual(first: Delivery, fact: TimedOut, notes: Notes) -> None:
@@ -215,13 +222,14 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 @judges(Overdue, "TMO-002", "TMO-003", "TMO-004", "TMO-005", "TMO-007", "TMO-008", "TMO-010", "TMO-017", "TMO-018",
-        "TMO-020", "TMO-023", "TMO-026")
+        "TMO-020", "TMO-023", "TMO-024", "TMO-026")
 def never(fact: Overdue, notes: Notes) -> None:
     """It should have timed out, and nothing came."""
     delivery, channel = fact.delivery, fact.channel
     timer, levels = timer_of(delivery), timer_of(delivery).levels
     if not by_queue(notes) or delivery.shaky or channel.vague:
         notes.report("TMO-020", "not while we waited")
+        _never_looked(delivery, channel, fact, notes)
         return
     if not present(delivery):
         rule = "TMO-017" if delivery.consumer is None else "TMO-018"
@@ -245,3 +253,12 @@ def never(fact: Overdue, notes: Notes) -> None:
         limit = timer.limit or 0
         notes.find(rule, fact.event, f"{what} {limit / SECOND:g} s after the delivery of {delivery.message} ({levels})",
                    f"nothing for {waited:.1f} s", delivery.seq)
+
+
+def _never_looked(delivery: Delivery, channel: Channel, fact: Overdue, notes: Notes) -> None:
+    """A channel that looks once a minute goes by its oldest delivery, behind which others may hide."""
+    watched = notes.profile.choices.get("consumer_timeout") == "channel"
+    if watched and not (delivery.shaky or channel.vague) and next(iter(channel.unacked.values()), None) is delivery:
+        timer = timer_of(delivery)
+        notes.find("TMO-024", fact.event, f"channel.close 406 about a minute after {delivery.message} ({timer.levels})",
+                   f"nothing for {(fact.event.time_ns - timer.at) / SECOND:.1f} s", delivery.seq)

@@ -20,6 +20,7 @@ from conformance.model.facts import (
     Unlawful,
     Unrequested,
 )
+from conformance.monitors import fate
 from conformance.monitors.ack import closing
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -83,7 +84,14 @@ def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     if code == INTERNAL_ERROR and not _accused(event, notes):
         notes.find("ERR-012", event, f"the {what} goes on: its client kept to the protocol",
-                   f"{what}: {closing(event.args)}", *_unanswered(event, channels))
+                   f"{what}: {closing(event.args)}", *_unanswered(event, channels), unless=_of_settlements(channels))
+
+
+def _of_settlements(channels: Iterable[Channel]) -> tuple[str, ...]:
+    """The rules by which what had just been settled had to be accepted. A broker that fails at one of these breaks that
+    rule, also where the end of its connection does not tell."""
+    unproven = (one for channel in channels for one in channel.unproven if not one.refusal)
+    return tuple(sorted({fate.of_refused(one, failed=True) for one in unproven}))
 
 
 def _unanswered(event: Event, channels: Iterable[Channel]) -> list[int]:

@@ -24,6 +24,17 @@ NAMES: Mapping[str, str] = {
     "stale-returned": "what had timed out is returned to its queue",
     "several-deadlines": "two deliveries of one queue have deadlines when one passes",
     "client-cancel-ok": "the client answers a notification",
+    "nothing-to-settle": "everything is settled at once where nothing is outstanding",
+    "nothing-to-settle-in-transaction": "the same in a transaction",
+    "recover-without-requeue": "basic.recover without requeue is sent where a consumer is",
+    "recover-async": "basic.recover-async is sent",
+    "gets-recovered": "deliveries of basic.get are recovered",
+    "prefetch-size": "a limit in octets is asked for",
+    "limit-changed": "another limit for consumers is set while one is there",
+    "tag-taken": "a consumer is to have a tag that is in use on its channel",
+    "unopened-work": "a close, a publish, a settlement or a method about a queue is sent on a channel that is not open",
+    "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects, and has been sent its fill",
+    "queue-deleted-under-consumer": "a client has deleted a queue that has a consumer",
 }
 
 

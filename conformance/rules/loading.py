@@ -5,7 +5,7 @@ One file per family:
     code, title, about          what the family is about
     [defaults]                  status, reason, queue_types, scope, needs: for rules that do not say otherwise
     [[rule]]                    one per rule, in the order of their numbers; `where = {choice = "reading"}` ties a
-                                rule to profiles that have made this choice
+                                rule to profiles that have made this choice, or one of a list
 
 A rule that is judged has no reason; a rule that is not judged says why. A rule that demands something names a mutant
 that breaks it; one that only grants a liberty may have none, for there the judge is on trial. Numbers have no gaps, so
@@ -62,15 +62,15 @@ class Rule:
     status: str
     reason: str
     known: tuple[str, ...]
-    where: tuple[tuple[str, str], ...] = ()
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Choices of the profile, each with the reading under which the rule applies."""
     needs: tuple[str, ...] = ()
     """Features of the broker (`features`) without which nobody can ask for it."""
 
     def ruled_out(self, choices: Mapping[str, str]) -> str | None:
         """The first choice that was made in another way, in words; None: the rule applies."""
-        for name, reading in self.where:
-            if choices.get(name, reading) != reading:
+        for name, readings in self.where:
+            if name in choices and choices[name] not in readings:
                 return f"by the profile {name} is {choices[name]}"
         return None
 
@@ -89,7 +89,10 @@ class Rule:
         """Where the rule applies, each condition in words; none: everywhere."""
         only = (f"{self.queue_types[0]} queues only",) if len(self.queue_types) == 1 else ()
         offered = (f"brokers that offer {self.capability}",) if self.capability else ()
-        where = tuple(f"where the profile says that `{name}` is `{reading}`" for name, reading in self.where)
+        where = tuple(
+            f"where the profile says that `{name}` is {' or '.join(f'`{one}`' for one in readings)}"
+            for name, readings in self.where
+        )
         return (*self.applies, *only, *offered, *where)
 
     @property
@@ -166,9 +169,11 @@ def _inherited(fields: Fields, common: dict[str, object]) -> dict[str, object]:
     return kept | own
 
 
-def _where(fields: Fields) -> tuple[tuple[str, str], ...]:
+def _where(fields: Fields) -> tuple[tuple[str, tuple[str, ...]], ...]:
     table = Fields(fields.raw("where", {}), f"{fields.place}, where", BadCatalogue)
-    return tuple((name, table.text(name)) for name in table)
+    return tuple(
+        (name, table.texts(name) if isinstance(table.raw(name), list) else (table.text(name),)) for name in table
+    )
 
 
 def _needs(fields: Fields) -> tuple[str, ...]:

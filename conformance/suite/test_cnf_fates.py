@@ -169,11 +169,21 @@ def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
 
 
 @rule("CNF-025")
-def test_what_is_routed_is_not_returned(stage: Stage) -> None:
-    """Mandatory, to a queue without consumers, by the default exchange and by another that has two queues."""
+@pytest.mark.parametrize("full", [False, True])
+def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
+    """Mandatory, to a queue without consumers, by the default exchange and by another that has two queues. Or to a
+    queue that is full, and refuses it; then it has room again."""
+    channel = confirming(stage)
+    if full:
+        queue, reader = filled(stage, channel), stage.channel()
+        channel.publish(queue, 2, mandatory=True)
+        stage.quiesce()
+        stage.fetch(reader, queue, no_ack=True)
+        channel.publish(queue, mandatory=True)
+        stage.quiesce()
+        return
     queue, other = stage.queue(), stage.queue()
     exchange = stage.exchange(queue, other)
-    channel = confirming(stage)
     channel.publish(queue, 2, mandatory=True)
     channel.publish("", 2, mandatory=True, exchange=exchange)
     stage.quiesce()

@@ -7,9 +7,12 @@ needs no acknowledgement, has none.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
-from conformance.stage import Stage
+import pytest
+
+from conformance.stage import NotOffered, Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import limited, outstanding, restock, shares, stocked
 
@@ -56,9 +59,16 @@ def test_a_slot_goes_back_to_its_own_consumer(stage: Stage) -> None:
 
 
 @rule("QOS-015")
-def test_gets_take_no_slots(stage: Stage) -> None:
-    """Three gets are out when a limit of 3 is set and a consumer started; then the gets are settled."""
-    for shared in (False, True) if shares(stage) else (False,):
+@pytest.mark.parametrize("back", ["settled", "recovered"])
+def test_gets_take_no_slots(stage: Stage, back: str) -> None:
+    """Three gets are out when a limit of 3 is set and a consumer started; then the gets are settled. Or they are
+    recovered, before the limit is set and after, and a consumer is started then."""
+    ways = (False, True) if shares(stage) else (False,)
+    if back == "recovered":
+        for first in (False, True):
+            _recovered(stage, first, ways[-1])
+        return
+    for shared in ways:
         queue = stocked(stage, 12)
         channel = stage.channel()
         stage.fetch(channel, queue, 3)
@@ -68,6 +78,24 @@ def test_gets_take_no_slots(stage: Stage) -> None:
         for tag in (1, 2, 3):
             channel.ack(tag)
             stage.barrier(channel)
+
+
+def _recovered(stage: Stage, first: bool, shared: bool) -> None:
+    """Another get is out when the limit is reached: what takes no slots is there to be counted."""
+    queue = stocked(stage, 10)
+    channel = stage.channel()
+    if first:
+        channel.qos(2, shared)
+    stage.fetch(channel, queue, 3)
+    with contextlib.suppress(NotOffered):
+        channel.recover()
+    stage.quiesce()
+    stage.fetch(channel, queue, 1)
+    if not first:
+        channel.qos(2, shared)
+    channel.consume(queue)
+    stage.quiesce()
+    stage.barrier(channel)
 
 
 @rule("QOS-016")

@@ -19,7 +19,7 @@ from conformance.stage import Stage
 from conformance.suite.marks import QueueType, rule
 from conformance.suite.precedence import possible, stage_rows
 from conformance.suite.props import reopen, restock, stocked
-from conformance.suite.timing import LONG, SOONER, T, about_once_a_minute, pause, plain, polite, timed
+from conformance.suite.timing import LONG, SOONER, T, about_once_a_minute, by_queue, pause, plain, polite, timed
 
 CERTAINLY = 1100
 """So much later the second of two deliveries that came together has timed out like the first."""
@@ -57,12 +57,16 @@ def test_the_consumer_s_own_goes_first(stage: Stage) -> None:
 @rule("TMO-003", queue_types=QUORUM)
 def test_the_shorter_of_argument_and_policy(stage: Stage) -> None:
     """Each alone, both in both orders, and with every place of the broker's own setting."""
+    if not by_queue(stage):
+        return
     stage_rows(stage, (row for row in possible(stage.around) if row.rule == "TMO-003"))
 
 
 @rule("TMO-004", queue_types=QUORUM)
 def test_the_broker_s_setting_comes_last(stage: Stage) -> None:
     """Alone, and where the queue has a longer one."""
+    if not by_queue(stage):
+        return
     rows = possible(stage.around, ("argument", "policy", "general"))
     stage_rows(stage, (row for row in rows if row.general is not None))
 
@@ -240,6 +244,8 @@ def test_settled_twice(stage: Stage) -> None:
 @rule("TMO-017", queue_types=QUORUM)
 def test_gets_time_out(stage: Stage) -> None:
     """From a queue with a timeout, while another queue's consumer on the same connection is not concerned."""
+    if not by_queue(stage):
+        return
     queue = stage.queue({ARGUMENT: T})
     restock(stage, queue, 1)
     channel = stage.channel(connection=polite(stage))
@@ -260,6 +266,8 @@ def test_what_a_cancelled_consumer_left(stage: Stage) -> None:
 def test_nothing_early(stage: Stage) -> None:
     """Settled in time, delivered without need of it, or delivered to a consumer that had waited for long; and not
     late either, because of a settlement meanwhile."""
+    if not by_queue(stage):
+        return
     waiting, automatic, settled, third = stage.queue(), stocked(stage, 2), stocked(stage, 2), stocked(stage, 1)
     channel, _ = timed(stage, waiting)
     channel.consume(automatic, no_ack=True, arguments={ARGUMENT: T})
@@ -280,6 +288,8 @@ def test_nothing_early(stage: Stage) -> None:
 @rule("TMO-020", queue_types=QUORUM)
 def test_how_exactly(stage: Stage) -> None:
     """Deadlines in quick succession."""
+    if not by_queue(stage):
+        return
     for timeout in (T, T + 60, T + 120, T + 180):
         timed(stage, stocked(stage, 1), timeout)
     expire(stage)
@@ -335,7 +345,8 @@ def test_what_is_no_timeout(stage: Stage) -> None:
 
 @rule("TMO-024", queue_types=("classic",), depth="ci")
 def test_watched_by_the_channel(stage: Stage) -> None:
-    """The channel looks about once a minute: a classic queue and a quorum queue, side by side."""
+    """The channel looks about once a minute: a classic queue and a quorum queue, side by side. This shows what can be
+    shown of the other rules as well, for which nobody waits once more."""
     about_once_a_minute(stage, "channel")
 
 

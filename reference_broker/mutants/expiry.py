@@ -112,6 +112,11 @@ def _(self: Timeouts, timeout: int) -> None:
     self.channel.connection.close(ConnectionException(ReplyCode.PRECONDITION_FAILED, text), (0, 0))
 
 
+@replaces("timeouts.tick_later", MUTANTS, "expiry.never-looks", "the channel never looks", "TMO-024")
+def _(self: Timeouts) -> None:
+    pass
+
+
 @changes(MUTANTS, "expiry.negative-is-none", "a negative timeout of a consumer is taken for none", "TMO-023")
 def _(parts: Parts) -> None:
     def consume(channel: Channel, method: m.BasicConsume) -> None:

@@ -177,6 +177,22 @@ def _(self: Channel, consumer: Consumer) -> None:
 @replaces(
     "channel.cancelled",
     MUTANTS,
+    "cancel.closes-instead-of-telling",
+    "a channel whose client is to be notified is closed instead when one of its queues is deleted",
+    "CAN-003",
+)
+def _(self: Channel, consumer: Consumer) -> None:
+    if not self.connection.announces_cancel():
+        Channel.cancelled(self, consumer)
+    elif self.consumers.get(consumer.tag) is consumer:
+        for tag in [tag for tag, one in self.consumers.items() if one.queue is consumer.queue]:
+            del self.consumers[tag]
+        self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
+
+
+@replaces(
+    "channel.cancelled",
+    MUTANTS,
     "cancel.delivers-after-notice",
     "one more delivery follows the notification",
     "CAN-010",

@@ -88,6 +88,18 @@ def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     return accepted
 
 
+@replaces(
+    "channel.publish", MUTANTS, "routes.returned-when-full",
+    "a mandatory message that a full queue rejects is returned as not routed", "CNF-025",
+)
+def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+    routed = bool(list(self.vhost.route(exchange, message)))
+    accepted = Channel.publish(self, exchange, message, mandatory)
+    if mandatory and routed and not accepted:
+        self.give_back(exchange, message)
+    return accepted
+
+
 # -- several queues, and full ones
 
 

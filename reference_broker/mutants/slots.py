@@ -121,6 +121,17 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
+@changes(MUTANTS, "slots.recovered-get-frees",
+         "recovering a delivery of basic.get frees a slot of the channel", "QOS-015")
+def _(parts: Parts) -> None:
+    def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
+        got = sum(one.consumer is None for one in channel.unacked.by_tag.values())
+        basic.recover(channel, method)
+        channel.limit.held -= got
+
+    parts.handlers[m.BasicRecover] = parts.handlers[m.BasicRecoverAsync] = recover
+
+
 @changes(MUTANTS, "slots.cancel-leaks",
          "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
 def _(parts: Parts) -> None:

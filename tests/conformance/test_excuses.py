@@ -8,6 +8,7 @@ broker that always does it from the one that is listed: these are named.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,10 @@ from conformance.rules.circumstances import NAMES
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 
-VERSIONS = ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
+IMITATED = ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")
+"""Of these the reference broker has a dialect."""
+LAVINMQ = "lavinmq-2.9"
+VERSIONS = (*IMITATED, LAVINMQ)
 ENTRIES = [(name, entry) for name in VERSIONS for entry in deviations.load(name)]
 RACES = [(name, entry) for name, entry in ENTRIES if entry.intermittent]
 CHANCES = 25
@@ -35,6 +39,9 @@ IMITATE = {
     "errors.crossing-close-unanswered", "cancel.client-answer-crashes", "prefetch.consumer-limit-clears",
     "prefetch.gets-fill-the-channel", "timeouts.stale-by-consumer-tag", "timeouts.second-is-lost",
     "timeouts.whole-consumer", "expiry.shown-again", "expiry.revived-for-a-moment",
+    "settle.nack-zero-on-empty-refused", "settle.zero-on-empty-crashes", "errors.consumer-tag-reusable",
+    "prefetch.running-consumers-follow", "slots.recovered-get-frees", "routes.returned-when-full",
+    "cancel.notifies-everybody", "cancel.any-true-value", "cancel.capability-outside", "cancel.second-replaces-first",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -87,7 +94,7 @@ def test_a_broker_that_always_loses_the_race_does_not_pass(
 def general() -> list[tuple[str, str]]:
     """For each version and rule that is listed of it: a mutant that breaks the rule elsewhere."""
     found: dict[tuple[str, str], str] = {}
-    for version in VERSIONS:
+    for version in IMITATED:
         choices = profiles.load(version).choices
         for rule in dict.fromkeys(entry.rule for entry in deviations.load(version)):
             fitting = [name for name, mutant in MUTANTS.items() if rule in mutant.rules and name not in IMITATE]
@@ -101,3 +108,30 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: st
     with embedded(version, 0, "smoke", [mutant], deadline=1.0) as bench:
         trail = hunt(MUTANTS[mutant].rules, bench)
     assert trail.rule in MUTANTS[mutant].rules, trail.others
+
+
+def beside_lavinmq() -> list[str]:
+    """Mutants that break the rules that are listed of LavinMQ, and not as it does."""
+    listed = {entry.rule for entry in deviations.load(LAVINMQ)}
+    choices = profiles.load(LAVINMQ).choices
+    applying = {rule for rule in listed if rules.get(rule).ruled_out(choices) is None}
+    return [name for name, mutant in MUTANTS.items() if applying.intersection(mutant.rules) and name not in IMITATE]
+
+
+@pytest.mark.parametrize("mutant", beside_lavinmq())
+def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(mutant: str) -> None:
+    listed = {entry.rule for entry in deviations.load(LAVINMQ)}
+    with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:
+        trail = hunt(sorted(listed.intersection(MUTANTS[mutant].rules)), replace(bench, profile=profiles.load(LAVINMQ)))
+    assert trail.rule is not None, trail.others
+
+
+@pytest.mark.parametrize("mutant", [
+    "settle.nack-zero-on-empty-refused", "errors.consumer-tag-reusable", "prefetch.running-consumers-follow",
+    "slots.recovered-get-frees", "routes.returned-when-full", "cancel.notifies-everybody",
+])
+def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
+    """Or the test above would show nothing."""
+    with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:
+        trail = hunt(MUTANTS[mutant].rules, replace(bench, profile=profiles.load(LAVINMQ)))
+    assert trail.rule is None

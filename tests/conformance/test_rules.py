@@ -56,10 +56,16 @@ def test_a_rule_may_depend_on_a_choice_of_the_profile(tmp_path: Path) -> None:
     assert rule.conditions == ("where the profile says that `channel_limit` is `channel`",)
 
 
+def test_a_rule_may_depend_on_one_of_several_readings(tmp_path: Path) -> None:
+    (rule,) = family(tmp_path, GOOD + 'where = {consumer_timeout = ["queue", "channel"]}\n')
+    assert [rule.ruled_out({"consumer_timeout": one}) is None for one in ("queue", "channel", "sweep")] == [1, 1, 0]
+    assert rule.conditions == ("where the profile says that `consumer_timeout` is `queue` or `channel`",)
+
+
 def test_what_a_rule_depends_on_is_a_choice() -> None:
     for rule in rules.CATALOGUE.values():
-        for name, reading in rule.where:
-            assert reading in profiles.CHOICES[name].alternatives, rule.id
+        for name, readings in rule.where:
+            assert set(readings) <= set(profiles.CHOICES[name].alternatives), rule.id
 
 
 @pytest.mark.parametrize("rule", rules.CATALOGUE.values(), ids=lambda rule: rule.id)

@@ -209,3 +209,10 @@ def test_a_settlement_that_reaches_the_namesake_of_its_queue(play) -> None:
     """
     assert play(start + "1 > nack 1 requeue \n @barrier 1 \n @drain q m2").broken == ["MODE-001"]
     assert play(start + "1 > ack 1 \n @barrier 1 \n @close 1 \n @drain q \n - deadline drain q").broken == ["RQ-011"]
+
+
+@pytest.mark.parametrize("told", ["", "1 < cancel c1 no_wait \n"])
+def test_a_channel_that_is_closed_with_a_queue_was_not_told_of_it(play, told: str) -> None:
+    """CAN-003: no notification comes any more. After it, nothing that the rule claims is missing."""
+    history = "@queue q \n @open 1 \n 0 < start notify \n 0 > start-ok notify \n @consume 1 q c1 \n 90 > delete q \n "
+    assert play(history + told + "1 < closed 404 0 0 gone").broken == ([] if told else ["CAN-003"])

@@ -19,6 +19,8 @@ MANY = "@queue q \n @stock q " + " ".join(f"m{n}" for n in range(1, 34)) + "\n @
     f"m{n}" for n in range(1, 34)) + "\n" + "".join(f"1 > ack {n} \n" for n in range(1, 34))
 TIMED = ("@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n "
          "0 > start-ok notify \n")
+SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
+ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 ARISES = {
@@ -39,6 +41,17 @@ ARISES = {
     "several-deadlines": TIMED + OUT + "1 < deliver c1 2 m2 q \n - wait 2 \n 1 < cancel c1 no_wait",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait \n "
                         "1 > agreed c1",
+    "nothing-to-settle": "@open 1 \n 1 > ack 0 multiple",
+    "nothing-to-settle-in-transaction": SELECTED + "1 > nack 0 multiple requeue",
+    "recover-without-requeue": "@queue q \n @consume 1 q c1 \n 1 > recover",
+    "recover-async": HELD + "1 > recover-async requeue",
+    "gets-recovered": HELD + "1 > recover requeue",
+    "prefetch-size": "@open 1 \n 1 > qos 0 size=1",
+    "limit-changed": "@queue q \n @open 1 \n 1 > qos 2 \n 1 < qos-ok \n @consume 1 q c1 \n 1 > qos 3",
+    "tag-taken": "@queue q \n @consume 1 q c1 \n 1 > consume q c1",
+    "unopened-work": "@open 1 \n 2 > purge q",
+    "mandatory-to-the-full": ROOM + "1 > publish q m2 mandatory",
+    "queue-deleted-under-consumer": "@queue q \n @consume 1 q c1 \n 90 > delete q",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -58,6 +71,18 @@ MISSES = {
     "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > ack 1",
     "several-deadlines": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait",
+    "nothing-to-settle": HELD + "1 > ack 0 multiple",
+    "nothing-to-settle-in-transaction": SELECTED + "1 > nack 1 multiple requeue \n @open 2 \n 2 > ack 0 multiple",
+    "recover-without-requeue": HELD + "1 > recover \n @consume 1 q c1 \n 1 > recover requeue",
+    "recover-async": HELD + "1 > recover requeue",
+    "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
+    "prefetch-size": "@open 1 \n 1 > qos 1",
+    "limit-changed": "@queue q \n @open 1 \n 1 > qos 2 \n 1 < qos-ok \n @consume 1 q c1 \n 1 > qos 2 \n "
+                     "1 < qos-ok \n 1 > qos 3 global",
+    "tag-taken": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c1",
+    "unopened-work": "@open 1 \n 2 > get q \n 1 > purge q",
+    "mandatory-to-the-full": ROOM + "1 > publish q m2 \n @queue p \n @stock p n1 \n 1 > publish p n2 mandatory",
+    "queue-deleted-under-consumer": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p",
 }
 
 

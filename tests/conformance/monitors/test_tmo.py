@@ -187,6 +187,26 @@ def test_up_to_4_2_the_channel_is_closed(play) -> None:
     assert play(held + "0 < kicked 541 0 0 timed out", "rabbitmq-4.0").broken == ["TMO-024"]
 
 
+def test_a_channel_that_never_looks_is_late_by_its_oldest_delivery(play) -> None:
+    """TMO-024: what a delivery without a timeout hides is nobody's fault; nor is what may have been settled."""
+    text = ON + """
+    @queue p
+    @queue q classic x-consumer-timeout=1000
+    @stock p n1
+    @stock q m1
+    {}
+    @consume 1 q c1
+    1 < deliver c1 {} m1 q
+    {}
+    - wait 70
+    - deadline timeouts
+    """
+    assert play(text.format("", 1, ""), "rabbitmq-4.0").broken == ["TMO-024"]
+    hidden = "@consume 1 p c2 \n 1 < deliver c2 1 n1 p"
+    assert play(text.format(hidden, 2, ""), "rabbitmq-4.0").broken == []
+    assert play(text.format("", 1, "1 > ack 1"), "rabbitmq-4.0").broken == []
+
+
 def test_a_race_between_settlement_and_time_out_is_nobody_s_fault(play) -> None:
     assert play(ON + HELD + "- wait 0.95\n1 > ack 1\n- wait 0.1\n1 < cancel c1 no_wait", "rabbitmq-4.3").broken == []
 

@@ -58,6 +58,7 @@ def confirms_of_full_queues(client):
     client.send(m.ConfirmSelect(1), m.QueueBind(1, 0, "full", "amq.fanout"), m.QueueBind(1, 0, "q", "amq.fanout"))
     client.publish(*"12345", queue="full")
     client.publish("6", exchange="amq.fanout")
+    client.publish("7", queue="full", mandatory=True)
     client.drain("full")
 
 

@@ -117,6 +117,15 @@ def slots_and_gets(client):
     client.send(m.BasicAck(1, 1), FLOW)
 
 
+def slots_and_recovered_gets(client):
+    client.publish(*"123456")
+    client.send(_limit(2, True))
+    client.gets(2)
+    client.send(m.BasicRecover(1, True))
+    client.consume("x")
+    client.send(FLOW)
+
+
 def slots_before_commit(client):
     client.publish(*"123456")
     client.send(m.TxSelect(1), _limit(2))

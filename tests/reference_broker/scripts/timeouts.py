@@ -151,6 +151,7 @@ def timeout_unannounced(client):
 
 def timeout_by_tick(client):
     client.core.vhost.dialect = dialects.dialect("rabbitmq-4.0")
+    client.send(m.ChannelClose(1, 200), m.ChannelOpen(1))
     client.queue("t", arguments={"x-consumer-timeout": 1000})
     client.publish("1", queue="t")
     client.consume("x", "t")
