@@ -49,7 +49,7 @@ class Stage(Waiting):
         queue_type: str = "classic", deadline: float = 5.0, guard: Guard | None = None,
     ) -> None:
         super().__init__(recorder.begin(name), Judge(profile), deadline, guard)
-        self.target, self.profile, self.name, self.rules = target, profile, name, tuple(rules)
+        self.target, self.profile, self.name, self.rules = self.guard.at(target), profile, name, tuple(rules)
         self.queue_type = queue_type
         about = {feature for rule in rules for feature in catalogue.get(rule).needs}
         shunned = {name: words for name, words in profile.shunned.items() if name not in about}

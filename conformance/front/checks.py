@@ -121,7 +121,7 @@ class Attempt:
         with opened.purse.spending() as seconds:
             told = trial.tell(
                 [event for event in history if event.history == finding.history], kept, finding, opened.profile,
-                opened.target, max(1.0, min(opened.deadline, 3.0)), seconds,
+                opened.guard.at(opened.target), max(1.0, min(opened.deadline, 3.0)), seconds,
             )
         opened.told[kind] = bool(told.story)
         return replace(witness, story=told.story, untold=told.untold, absent=told.absent,

@@ -14,7 +14,7 @@ from conformance import events
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.ledger import Incident
 
-WEDGED, GONE, CLOSED, REFUSED, SLOW = "wedged", "gone", "closed", "refused", "slow"
+WEDGED, GONE, MOVED, CLOSED, REFUSED, SLOW = "wedged", "gone", "moved", "closed", "refused", "slow"
 GRAVE = (WEDGED, GONE)
 """After these the broker cannot be examined any more."""
 OWN = frozenset({200, 320, 506, 541})
@@ -23,14 +23,19 @@ LAST = 4
 _DULL = ("connection.", "channel.open", "channel.close")
 
 
-def breakdown(what: str, vhost: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
-    """The broker answers nobody any more: `what` it does instead."""
+def breakdown(what: str, where: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
+    """The broker answers nobody any more: `what` it does instead; `where`: the vhost, in words."""
     said = _methods(history)
     after = tuple(said[-LAST:])
     kind = GONE if "connection" in what else WEDGED
-    where = f"vhost {vhost} " if kind == WEDGED else "the broker "
+    where = f"{where} " if kind == WEDGED else "the broker "
     since = f"since {_weightiest(said)}, " if after else f"since the scene {scene}, " if scene else "from the start, "
     return Incident(kind, f"{since}{where}{what}", scene, queue_type, after)
+
+
+def moved(where: str, scene: str, queue_type: str) -> Incident:
+    """A vhost was wedged, and there was another one."""
+    return Incident(MOVED, f"after that the exam went on in {where}", scene, queue_type)
 
 
 def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:
@@ -103,7 +108,7 @@ def _words(event: Event, consumers: Counter[str]) -> str:
 
 def merged(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
     """Those of one kind and in the same words are one, which happened so many times; the gravest first."""
-    order = (*GRAVE, CLOSED, REFUSED, SLOW)
+    order = (*GRAVE, MOVED, CLOSED, REFUSED, SLOW)
     found: dict[tuple[str, str], list[Incident]] = {}
     for one in incidents:
         found.setdefault((one.kind, one.what), []).append(one)
