@@ -5,8 +5,7 @@ one write on a connection that is kept, and again on a new one before anything i
 connection, or leaves one of these without an answer, is *down*: what it does then says nothing about a rule. A beat
 that a broker is slow to answer is waited for with growing patience; late is not never.
 
-`restart` is the user's command that brings the broker back; `move` goes on in another vhost. Everything here ends within
-a known time.
+`restart` is the user's command that brings the broker back; `move` goes on in another vhost. Everything here ends.
 """
 
 from __future__ import annotations

