@@ -55,6 +55,10 @@ class BrokenDown(SceneOver):
     """The broker answers nobody any more; the message says what it does instead."""
 
 
+class Spared(SceneOver):
+    """What was to be sent is known to break the broker down. Nothing was sent."""
+
+
 class OutOfTime(SceneOver):
     """The time of the check, or of the whole run, is over."""
 
@@ -71,6 +75,8 @@ class Waiting:
         self.guard = guard or Guard()
         self.down = ""
         """What the broker does instead of answering; empty while it answers."""
+        self.spared = ""
+        """What was not sent, and why; empty where all was."""
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
         self._local = recorder.builder("")

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from conformance.drive.deeds import Deeds
 from conformance.drive.patience import Patience
 from conformance.drive.pulse import Pulse
 from conformance.drive.vhosts import Vhosts
@@ -21,7 +22,9 @@ from conformance.drivers.target import Target
 HASTE = 1.0
 """Seconds for cleaning up where somebody waits."""
 CHECK = 120.0
-"""Seconds that one check may take; a machine may take more, but never more than a third of what the run has left."""
+"""Seconds that one check may take."""
+MACHINE = 1 / 6
+"""The share of what the run has left that a machine may take: there are ten, and checks after them."""
 
 
 @dataclass
@@ -36,6 +39,8 @@ class Guard:
     vhosts: Vhosts = field(default_factory=Vhosts)
     """Where to go on when the vhost is wedged."""
     patience: Patience = field(default_factory=Patience)
+    deeds: Deeds = field(default_factory=Deeds)
+    """What is known to break the broker down."""
     ends: float = float("inf")
     check_ends: float = float("inf")
     hasty: bool = False
@@ -81,6 +86,6 @@ class Guard:
 
     def begin_check(self, *, machine: bool) -> float:
         """A check begins; the seconds that it may take."""
-        allowed = min(max(CHECK, self.left / 3 if machine else 0.0), self.left)
+        allowed = self.left * MACHINE if machine else min(CHECK, self.left)
         self.check_ends = time.monotonic() + allowed
         return allowed

@@ -91,6 +91,11 @@ class Options:
         return self.time_limit or MINUTES[self.depth]
 
     @property
+    def revived(self) -> bool:
+        """Is there a way to go on after a breakdown?"""
+        return bool(self.restart or self.spare_vhosts or self.admin)
+
+    @property
     def selection(self) -> Selection:
         return Selection(self.level, self.rules, self.strict, self.min_coverage)
 

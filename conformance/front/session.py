@@ -31,7 +31,7 @@ from conformance.front.options import Options
 from conformance.front.ticket import Ticket
 from conformance.gate import Known
 from conformance.ledger import Broker
-from conformance.machines.purse import Purse
+from conformance.machines.purse import ALTOGETHER, PART, Purse
 from conformance.profiles import BadProfile, Profile, load
 from conformance.recorder import Recorder, Sink
 from conformance.session.vitals import Vitals
@@ -119,6 +119,7 @@ class Session:
         return Opened(
             target, broker, profile, known, under_test.deadline, detected=fixed is None,
             guard=guard, vitals=Vitals(guard, f"vhost {target.vhost}"),
+            purse=Purse(min(ALTOGETHER, options.minutes * 60 * PART)),
             tally=tally, around=beside,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )

@@ -191,7 +191,10 @@ class Notes:
 
 
 def _given_back_by(copy: Copy) -> Channel | None:
-    """The living channel whose settlement is believed to have returned this. If it has not, the channel's end will."""
+    """The living channel whose settlement is believed to have returned this. If it has not, the channel's end will; the
+    failed one on which it was delivered last may not even have ended."""
+    if copy.aground is not None:
+        return copy.aground
     held = copy.holder
     returned = copy.entry in (RETURNED, RECOVERED) and held is not None and held.channel.alive()
     return held.channel if held is not None and returned else None

@@ -41,6 +41,7 @@ class Vitals:
     _deaths: int = 0
     _check: str = ""
     _hopeless: bool = False
+    _counted: bool = True
 
     def begin_check(self, name: str) -> str:
         """Why this check cannot be played; empty if it can."""
@@ -56,14 +57,23 @@ class Vitals:
         pulse = self.guard.pulse
         if pulse is None or self.ended or (pulse.last > COSTLY and not pulse.down):
             return []
-        return [] if pulse.beats() else self._broken_down()
+        if not pulse.beats():
+            return self._broken_down()
+        if not self._counted:
+            self._counted = True
+            self.guard.deeds.survived(self._last[2])
+        return []
 
-    def after(self, scene: str, queue_type: str, history: Sequence[Event], down: str) -> list[Incident]:
-        """A history is over. `down`: what the broker did instead of answering in it."""
+    def after(
+        self, scene: str, queue_type: str, history: Sequence[Event], down: str, spared: str = "",
+    ) -> list[Incident]:
+        """A history is over. `down`: what the broker did instead of answering in it; `spared`: what was not sent."""
         if any(event.direction == TO_BROKER and event.channel for event in history):
-            self._last = scene, queue_type, history
+            self._last, self._counted = (scene, queue_type, history), False
         pulse = self.guard.pulse
         found = list(incidents.closes(history, scene, queue_type))
+        if spared:
+            found.append(incidents.spared(spared, scene, queue_type))
         if pulse is None or self.ended:
             return found
         if down:
@@ -82,6 +92,9 @@ class Vitals:
         pulse = self.guard.pulse
         assert pulse is not None
         self._deaths += 1
+        if not self._counted:
+            self._counted = True
+            self.guard.deeds.broke_down(self._last[2])
         incident = incidents.breakdown(pulse.down, self.where, *self._last)
         return [incident, *self._bring_back(incident)]
 
