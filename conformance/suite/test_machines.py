@@ -27,7 +27,7 @@ class Campaign(Protocol):
     def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
 
 
-@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"), last=True)
+@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
     """Publish, take and settle in every way, one command at a time and many in one write."""
