@@ -24,7 +24,9 @@ UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
 """So many messages are remembered that may be lost, or may show that something else is wrong."""
-HARMLESS = frozenset({"RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "ERR-013", "CAN-001", "CAN-004", "CNF-015"})
+HARMLESS = frozenset({
+    "RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "ERR-013", "CAN-001", "CAN-004", "CNF-015", "TAG-004",
+})
 """Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256
 """So many channels are remembered that have not answered since something was expected of them."""

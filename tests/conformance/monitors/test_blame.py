@@ -79,6 +79,13 @@ def test_a_tag_that_comes_again_excuses_no_other_channel(play) -> None:
     assert book.broken == ["TAG-003", "ERR-001"]
 
 
+def test_a_tag_that_comes_late_is_no_gap(play) -> None:
+    """TAG-003: on GarageMQ a delivery overtook an answer to basic.get, which came after it with the tag in between."""
+    late = TAGS.replace("get-ok 1 m2", "get-ok 3 m2") + "1 > get q \n 1 < get-ok 2 m3 q"
+    found = {one.rule: one.unless for one in play(late).judge.judgement.findings}
+    assert found == {"TAG-003": (), "TAG-004": ()}
+
+
 def test_only_tags_that_rise_by_one_hold_that_there_are_no_gaps(play) -> None:
     """TAG-004: not exercised by deliveries that break TAG-003."""
     before = play(TAGS).exercised["TAG-004"]
