@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,8 @@ class Around:
     def enter(self, stage: Stage) -> None:
         """A history begins: what holds in all of it is noted."""
         stage.around = self
+        if self.admin is not None:
+            self.admin = replace(self.admin, vhost=stage.target.vhost)
         if self.general is not None:
             stage.note(events.SETTINGS, consumer_timeout=self.general)
 

@@ -7,11 +7,12 @@ should not be is seen. Only when no message that is wanted has come for a whole 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codec import methods as m
 from conformance.channel import Channel
+from conformance.events import TO_CLIENT, Event
 from conformance.waiting import Hurry, SceneOver
 
 if TYPE_CHECKING:
@@ -37,13 +38,34 @@ def finish(stage: Stage, *, give_back: bool = False) -> None:
     stage.quiesce()
     for queue in list(stage.belongings.queues):
         drain(stage, queue, give_back=give_back)
+    _leave(stage, _bereft(stage.events))
     _delete(stage)
-    for connection in stage.connections.values():
-        if connection.alive:
-            connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
-    ended = lambda: not any(link.alive for link in stage.connections.values())  # noqa: E731
+    _leave(stage, set(stage.connections))
+
+
+def _leave(stage: Stage, names: Collection[str]) -> None:
+    """Closes these connections."""
+    links = [link for name, link in stage.connections.items() if name in names]
+    for link in links:
+        if link.alive:
+            link.send(m.ConnectionClose(0, 200, "done", 0, 0))
+    ended = lambda: not any(link.alive for link in links)  # noqa: E731
     if not stage.settles(ended):
         stage.comes_late("replies", ended)
+
+
+def _bereft(history: Iterable[Event]) -> set[str]:
+    """Connections on which the broker has closed a channel with consumers. One that keeps these should let go of them
+    now: to take a queue from them is another matter, of which brokers have been known to break down."""
+    consuming, bereft = set[tuple[str, int]](), set[str]()
+    for event in history:
+        if event.method == "basic.consume":
+            consuming.add((event.connection, event.channel))
+        elif event.method == "channel.close" and (event.connection, event.channel) in consuming:
+            if event.direction == TO_CLIENT:
+                bereft.add(event.connection)
+            consuming.discard((event.connection, event.channel))
+    return bereft
 
 
 def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codec import Method
@@ -31,7 +31,7 @@ from conformance.profiles import Profile
 from conformance.recorder import Recorder
 from conformance.rules.features import asked_of
 from conformance.verdicts import Judgement
-from conformance.waiting import Endless, Hurry, NotOffered, SceneOver, Waiting
+from conformance.waiting import Endless, Hurry, NotOffered, SceneOver, Spared, Waiting
 
 __all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
 
@@ -49,7 +49,7 @@ class Stage(Waiting):
         queue_type: str = "classic", deadline: float = 5.0, guard: Guard | None = None,
     ) -> None:
         super().__init__(recorder.begin(name), Judge(profile), deadline, guard)
-        self.target, self.profile, self.name, self.rules = target, profile, name, tuple(rules)
+        self.target, self.profile, self.name, self.rules = self.guard.at(target), profile, name, tuple(rules)
         self.queue_type = queue_type
         about = {feature for rule in rules for feature in catalogue.get(rule).needs}
         shunned = {name: words for name, words in profile.shunned.items() if name not in about}
@@ -173,7 +173,10 @@ class Stage(Waiting):
     # -- sending
 
     def transmit(self, channel: Channel, *items: Item) -> None:
-        """Sends for a channel: at once, or with its batch. Raises NotOffered for what the broker does not offer."""
+        """Sends for a channel: at once, or with its batch. Raises NotOffered for what the broker does not offer, and
+        Spared for what breaks it down."""
+        if self.guard.deeds.deadly:
+            self._spare(items)
         if self._without:
             self.require(*(name for item in items if isinstance(item, Method) and (name := asked_of(item))))
         try:
@@ -288,6 +291,12 @@ class Stage(Waiting):
 
     def next_consumer(self) -> str:
         return f"c{next(self._consumers)}"
+
+    def _spare(self, items: Iterable[Item]) -> None:
+        why = self.guard.deeds.forbids(self.events, (item for item in items if isinstance(item, Method)))
+        if why:
+            self.spared = why
+            raise Spared(why)
 
     def _watch(self, event: Event) -> None:
         """A judge that was interrupted amid a step is told no more."""

@@ -61,6 +61,10 @@ class BrokenDown(SceneOver):
     """The broker answers nobody any more; the message says what it does instead."""
 
 
+class Spared(SceneOver):
+    """What was to be sent is known to break the broker down. Nothing was sent."""
+
+
 class OutOfTime(SceneOver):
     """The time of the check, or of the whole run, is over."""
 
@@ -79,6 +83,8 @@ class Waiting:
         """What the broker does instead of answering; empty while it answers."""
         self.vain = 0.0
         """Seconds that the last wait has lasted, while this process was awake, since something came."""
+        self.spared = ""
+        """What was not sent, and why; empty where all was."""
         self.events: list[Event] = []
         self.connections: dict[str, RawConnection] = {}
         self._local = recorder.builder("")

@@ -9,18 +9,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from conformance.drive.deeds import Deeds
 from conformance.drive.patience import Patience
 from conformance.drive.pulse import Pulse
+from conformance.drive.vhosts import Vhosts
 from conformance.drivers.sweep import sweep
 from conformance.drivers.target import Target
 
 HASTE = 1.0
 """Seconds for cleaning up where somebody waits."""
 CHECK = 120.0
-"""Seconds that one check may take; a machine may take more, but never more than a third of what the run has left."""
+"""Seconds that one check may take."""
+MACHINE = 1 / 6
+"""The share of what the run has left that a machine may take: there are ten, and checks after them."""
 
 
 @dataclass
@@ -32,7 +36,11 @@ class Guard:
     CONCLUDES: ClassVar[float] = 240.0
     """Seconds that judging a check, and telling what it found, may take."""
     pulse: Pulse | None = None
+    vhosts: Vhosts = field(default_factory=Vhosts)
+    """Where to go on when the vhost is wedged."""
     patience: Patience = field(default_factory=Patience)
+    deeds: Deeds = field(default_factory=Deeds)
+    """What is known to break the broker down."""
     ends: float = float("inf")
     check_ends: float = float("inf")
     hasty: bool = False
@@ -49,6 +57,10 @@ class Guard:
         """Is the time of this check, or of the run, over?"""
         return time.monotonic() > min(self.ends, self.check_ends)
 
+    def at(self, target: Target) -> Target:
+        """The target, in the vhost that is examined by now."""
+        return target if self.pulse is None else replace(target, vhost=self.pulse.target.vhost)
+
     def sweep(self, target: Target, queues: Iterable[str], exchanges: Iterable[str], deadline: float) -> None:
         """Deletes these from outside; later, where the broker is down."""
         if self.pulse is not None and self.pulse.down:
@@ -58,10 +70,11 @@ class Guard:
             sweep(target, queues, exchanges, min(deadline, HASTE) if hasty else deadline)
 
     def sweep_up(self) -> None:
-        """The broker is back: what could not be deleted is deleted now."""
+        """The broker is back: what could not be deleted is deleted now; what lies in a vhost that was left stays."""
         left, self._left = self._left, []
         for target, queues, exchanges, deadline in left:
-            sweep(target, queues, exchanges, deadline)
+            if target == self.at(target):
+                sweep(target, queues, exchanges, deadline)
 
     def let_go(self) -> None:
         """The run is over."""
@@ -69,9 +82,10 @@ class Guard:
             if self._left and not self.hasty and self.pulse.beats():
                 self.sweep_up()
             self.pulse.drop()
+        self.vhosts.let_go()
 
     def begin_check(self, *, machine: bool) -> float:
         """A check begins; the seconds that it may take."""
-        allowed = min(max(CHECK, self.left / 3 if machine else 0.0), self.left)
+        allowed = self.left * MACHINE if machine else min(CHECK, self.left)
         self.check_ends = time.monotonic() + allowed
         return allowed

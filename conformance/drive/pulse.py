@@ -5,7 +5,7 @@ one write on a connection that is kept, and again on a new one before anything i
 connection, or leaves one of these without an answer, is *down*: what it does then says nothing about a rule. A beat
 that a broker is slow to answer is waited for with growing patience; late is not never.
 
-`restart` is the user's command that brings the broker back. Everything here ends within a known time.
+`restart` is the user's command that brings the broker back; `move` goes on in another vhost. Everything here ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import secrets
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codec import methods as m
 from conformance.drivers.errors import ConnectionLost, Unreachable
@@ -50,7 +50,10 @@ class Pulse:
     restart: str | None = None
     down: str = ""
     """Why the broker cannot be examined just now; empty while it can."""
-    restarts: int = 0
+    revived: int = 0
+    """How often there was a broker to go on with after a breakdown: restarted, or in another vhost."""
+    elsewhere: str = ""
+    """Why the vhost that was tried last is none to go on in."""
     _line: RawConnection | None = field(default=None, repr=False)
     _number: int = 0
     _beats: list[float] = field(default_factory=list, repr=False)
@@ -58,9 +61,9 @@ class Pulse:
     def beats(self) -> bool:
         """Does it answer? If not, `down` says what it does instead."""
         begin = time.monotonic()
-        patience = min(self.patience, KNOWN) if self.restarts else self.patience
+        patience = min(self.patience, KNOWN) if self.revived else self.patience
         self.down = self._on(self._line, patience) if self._line is not None else "no connection yet"
-        for attempt in range(1, TRIES + 1 - bool(self.restarts)):
+        for attempt in range(1, TRIES + 1 - bool(self.revived)):
             if not self.down:
                 break
             self.down = self._anew(patience * attempt)
@@ -83,7 +86,7 @@ class Pulse:
     def revive(self) -> None:
         """Restarts the broker and waits until it answers. Raises BadRestart."""
         self.drop()
-        self.restarts += 1
+        self.revived += 1
         _run(str(self.restart))
         until = time.monotonic() + RESTARTS
         while self._anew(self.patience):
@@ -91,6 +94,18 @@ class Pulse:
                 raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after --restart {self.restart!r}")
             time.sleep(PAUSE)
         self.down = ""
+
+    def move(self, vhost: str) -> bool:
+        """Goes on in this vhost, where the broker answers there."""
+        self.drop()
+        before, self.target = self.target, replace(self.target, vhost=vhost)
+        self.elsewhere = self._anew(self.patience)
+        if self.elsewhere:
+            self.target = before
+            return False
+        self.revived += 1
+        self.down = ""
+        return True
 
     def drop(self) -> None:
         """Lets go of the connection."""

@@ -1,4 +1,5 @@
-"""RabbitMQ's management API, as far as the suite needs it: policies for queues, and what our own broker adds.
+"""RabbitMQ's management API, as far as the suite needs it: policies for queues, vhosts to go on in, and what our own
+broker adds.
 
 The reference broker serves the same paths, and beside them `/x/clock` and `/x/settings`, which RabbitMQ has not: a
 broker that does not answer there offers neither.
@@ -40,6 +41,15 @@ class Admin:
         """The name of the policy that is in force for the queue; empty without one."""
         path = f"/api/queues/{quote(self.vhost, safe='')}/{quote(queue, safe='')}?disable_stats=true"
         return str(self._ask("GET", path).get("policy") or "")
+
+    def make_vhost(self, name: str, user: str) -> None:
+        """Makes a vhost in which this user may do anything."""
+        self._ask("PUT", f"/api/vhosts/{quote(name, safe='')}", {})
+        rights = {"configure": ".*", "write": ".*", "read": ".*"}
+        self._ask("PUT", f"/api/permissions/{quote(name, safe='')}/{quote(user, safe='')}", rights)
+
+    def remove_vhost(self, name: str) -> None:
+        self._ask("DELETE", f"/api/vhosts/{quote(name, safe='')}")
 
     def settings(self) -> dict[str, Any] | None:
         """The settings of a broker that lets them be changed; None: it does not."""

@@ -24,7 +24,6 @@ from conformance.front.selection import Check
 from conformance.front.session import Opened, again
 from conformance.gate import excuse
 from conformance.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
-from conformance.machines.purse import ALTOGETHER
 from conformance.profiles import Profile
 from conformance.session import incidents
 from conformance.stage import Endless, SceneOver, Stage
@@ -32,7 +31,7 @@ from conformance.verdicts import Finding, Judgement
 
 Kind = tuple[str, bool, str, int | None]
 LONGEST = 250
-SPENT = f"the {ALTOGETHER:.0f} s for the exchanges of a run were spent on others. Ask for this one alone:"
+SPENT = "the time that a run has for exchanges was spent on others. Ask for this one alone:"
 LOST, TIME, HARNESS = "lost", "time", "harness"
 
 
@@ -121,7 +120,7 @@ class Attempt:
         with opened.purse.spending() as seconds:
             told = trial.tell(
                 [event for event in history if event.history == finding.history], kept, finding, opened.profile,
-                opened.target, max(1.0, min(opened.deadline, 3.0)), seconds,
+                opened.guard.at(opened.target), max(1.0, min(opened.deadline, 3.0)), seconds,
             )
         opened.told[kind] = bool(told.story)
         return replace(witness, story=told.story, untold=told.untold, absent=told.absent,
@@ -156,7 +155,7 @@ class Attempt:
 
     def after(self, stage: Stage) -> None:
         """A history is over: what happened to the broker in it is kept."""
-        self.incidents += self.opened.vitals.after(self.name, self.queue_type, stage.events, stage.down)
+        self.incidents += self.opened.vitals.after(self.name, self.queue_type, stage.events, stage.down, stage.spared)
 
     def entry(self) -> Entry:
         return Entry(

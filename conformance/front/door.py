@@ -142,7 +142,7 @@ class Door:
         if dropped:
             config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
             items[:] = [item for item in items if item not in dropped]
-        _put_last(items)
+        _put_last(items, revived=self.options.revived)
 
     def _wanted(self, item: pytest.Item) -> bool:
         """Selected by rule, level and depth, and on a queue type of this broker, if the check knows one."""
@@ -257,10 +257,16 @@ class Door:
             terminalreporter.write_line(f"report: {path}")
 
 
-def _put_last(items: list[pytest.Item]) -> None:
-    """Checks that are to be played last are so, among the places of all checks; other tests keep theirs."""
+def _put_last(items: list[pytest.Item], *, revived: bool) -> None:
+    """Checks that are to be played last are so, among the places of all checks; other tests keep theirs. Machines come
+    after the checks that know their rule, but before those that may cost the broker, if it is not `revived`."""
     places = [place for place, item in enumerate(items) if CHECK in item.stash]
-    checks = sorted((items[place] for place in places), key=lambda item: item.stash[CHECK].last)
+
+    def order(item: pytest.Item) -> tuple[bool, bool, bool]:
+        check = item.stash[CHECK]
+        return check.last and not revived, not check.rules, check.last
+
+    checks = sorted((items[place] for place in places), key=order)
     for place, item in zip(places, checks, strict=True):
         items[place] = item
 

@@ -55,6 +55,7 @@ TABLE = (
     Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
     Option("seed", "seed of everything that is generated (default 0)", "N"),
     Option("restart", "how to restart the broker, where it has broken down", "COMMAND"),
+    Option("spare-vhosts", "vhosts to go on in, where that of the URL is wedged", "NAME,..."),
     Option("time-limit", "minutes after which the run ends, in order; default by depth: 10, 15 or 240", "MIN"),
     Option("recording", "write every wire event into this directory", "DIR"),
     Option("report", "html, json, junit, ctrf, allure, badge, markdown summary and cases into this directory", "DIR"),
@@ -79,6 +80,7 @@ class Options:
     examples: int | None = None
     seed: int = 0
     restart: str | None = None
+    spare_vhosts: tuple[str, ...] = ()
     time_limit: int | None = None
     recording: Path | None = None
     report: Path | None = None
@@ -87,6 +89,11 @@ class Options:
     def minutes(self) -> int:
         """The run must be over after so many."""
         return self.time_limit or MINUTES[self.depth]
+
+    @property
+    def revived(self) -> bool:
+        """Is there a way to go on after a breakdown?"""
+        return bool(self.restart or self.spare_vhosts or self.admin)
 
     @property
     def selection(self) -> Selection:
@@ -107,6 +114,7 @@ class Options:
             min_coverage=_percent("min-coverage", text["min-coverage"], MIN_COVERAGE),
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
             seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]),
+            spare_vhosts=_names(text["spare-vhosts"]),
             time_limit=_number("time-limit", text["time-limit"], 1),
             recording=_directory("recording", text["recording"]), report=_directory("report", text["report"]),
         )
@@ -131,11 +139,15 @@ def _url(value: object) -> str | None:
     return re.sub(r"^[\w.-]+=(?=amqps?:)", "", str(urls[0]).strip()) if urls else None
 
 
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(name.strip() for name in str(value or "").split(",") if name.strip())
+
+
 def _mutants(value: object, url: str | None) -> tuple[str, ...]:
     """The names of what is wrong with the embedded broker."""
     from reference_broker.mutants import UnknownMutant, parts_with
 
-    names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
+    names = _names(value)
     if names and url is not None:
         raise Refused(WRONG_USE, "--mutant is a wrong behaviour of the embedded broker. Leave out the URL.")
     try:

@@ -20,6 +20,7 @@ from conformance.around import Around
 from conformance.drive import probes
 from conformance.drive.guard import Guard
 from conformance.drive.pulse import Pulse
+from conformance.drive.vhosts import Vhosts
 from conformance.drivers.admin import Admin, AdminRefused
 from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.sweep import hasty
@@ -30,7 +31,7 @@ from conformance.front.options import Options
 from conformance.front.ticket import Ticket
 from conformance.gate import Known
 from conformance.ledger import Broker
-from conformance.machines.purse import Purse
+from conformance.machines.purse import ALTOGETHER, PART, Purse
 from conformance.profiles import BadProfile, Profile, load
 from conformance.recorder import Recorder, Sink
 from conformance.session.vitals import Vitals
@@ -108,15 +109,18 @@ class Session:
         broker = described(under_test)
         tally = Tally(self._sink(broker, profile))
         target = patient(under_test.target)
+        beside = around(options.admin, options.consumer_timeout, under_test)
         guard = Guard(
             Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart),
+            Vhosts(options.spare_vhosts, beside.admin),
             ends=time.monotonic() + options.minutes * 60 * SHARE - self.ticket.age(),
         )
         self._stack.callback(guard.let_go)
         return Opened(
             target, broker, profile, known, under_test.deadline, detected=fixed is None,
-            guard=guard, vitals=Vitals(guard, target.vhost),
-            tally=tally, around=around(options.admin, options.consumer_timeout, under_test),
+            guard=guard, vitals=Vitals(guard, f"vhost {target.vhost}"),
+            purse=Purse(min(ALTOGETHER, options.minutes * 60 * PART)),
+            tally=tally, around=beside,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 EACH, ALTOGETHER = 60.0, 180.0
 """Seconds."""
+PART = 1 / 8
+"""The share of a run's time that evidence may take at most."""
 LEAST = 4.0
 """With less than so many seconds nothing is begun."""
 

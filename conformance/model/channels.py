@@ -124,6 +124,8 @@ class Channel:
     """The highest tag that any former life of the number has had."""
     former_published: int = 0
     """How many publishes all its former lives have numbered."""
+    former_open: int = 0
+    """How many of those were unresolved when their life ended."""
     former_confirm: bool = False
     """Any of them was in confirm mode."""
     haunted: bool = False

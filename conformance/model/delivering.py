@@ -185,7 +185,7 @@ def _delivered(
     if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None:
         copy.holder.channel.came_back += 1
     queue.leave(copy, GONE if no_ack else OUT)
-    copy.holder, copy.seen, copy.proof = delivery, True, 0
+    copy.holder, copy.aground, copy.seen, copy.proof = delivery, None, True, 0
     if no_ack:
         copy.settlement = None
         queue.settled.append(delivery)
@@ -239,7 +239,7 @@ def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool)
     elif not copy.shaky:
         settlement = copy.settlement
         queue.back(copy, RELEASED, event.seq)
-        copy.settlement = settlement
+        copy.settlement, copy.aground = settlement, channel
 
 
 def _shake(model: Model, channel: Channel, event: Event) -> None:

@@ -176,7 +176,7 @@ def _untie(copy: Copy) -> None:
     """It lets go of what points back at it, so that its memory is free at once and no collector has to look for it."""
     if copy.holder is not None:
         copy.holder.settlement = None
-    copy.holder = copy.publication = copy.settlement = None
+    copy.holder = copy.publication = copy.settlement = copy.aground = None
 
 
 def _forget(copy: Copy) -> None:

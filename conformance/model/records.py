@@ -62,6 +62,8 @@ class Copy:
     """More of its returns may have been such."""
     spent: bool = False
     """It was returned more often than the delivery limit of its queue allows."""
+    aground: Channel | None = None
+    """The channel on which it was delivered last, after that had failed: its end is believed to have returned it."""
     hidden: bool = False
     """It may have been delivered without the client counting it as seen."""
     fleeting: bool = False

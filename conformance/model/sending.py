@@ -117,6 +117,7 @@ def _open(connection: Connection, event: Event) -> None:
         channel.former_tag = max(former.last_tag, former.former_tag)
         counted = former.published + (former.plain if former.former_confirm else 0)
         channel.former_published = former.former_published + counted
+        channel.former_open = former.former_open + len(former.unconfirmed)
         channel.former_confirm = former.former_confirm or former.confirm
         if former.haunted:
             channel.ghosts = former.ghosts.union(former.consumers)

@@ -258,11 +258,20 @@ def has_room(channel: Channel, consumer: Consumer) -> bool:
         return False
     if consumer.no_ack:
         return True
-    if channel.octets and any(True for _ in held_by(channel)):
-        return False  # a message may be larger than what is left of the size
+    if channel.octets and (any(True for _ in held_by(channel)) or _too_large(channel, consumer)):
+        return False  # a message may be larger than what is left of the size, or than all of it
     if consumer.limit:
         return consumer.window.held < consumer.limit
     return consumer.source.kind == "classic" or consumer.window.held < TECHNICAL
+
+
+def _too_large(channel: Channel, consumer: Consumer) -> bool:
+    """Is any message of the queue larger than the size that the channel takes in advance?"""
+    queue = consumer.source
+    return any(
+        copy.publication is None or copy.publication.size > channel.octets
+        for copy in (*queue.fresh.values(), *queue.returned.values())
+    )
 
 
 def is_calm(channel: Channel) -> bool:

@@ -46,10 +46,15 @@ def end_of(channel: Channel) -> str:
     return channel.end or ("error" if failing else "")
 
 
+def of_channel(channel: Channel) -> list[str]:
+    """The rule by which its end returns what it held."""
+    how = end_of(channel)
+    return [RULES[how]] if how in RULES else []
+
+
 def of_end(held: Delivery) -> tuple[str, ...]:
     """The rules by which this delivery, unsettled when its channel ended, goes back."""
-    channel, how = held.channel, end_of(held.channel)
-    rules = [RULES[how]] if how in RULES else []
+    channel, rules = held.channel, of_channel(held.channel)
     if held.settlement is not None and channel.transactional:
         rules.append("AUTO-006")
     if held.orphan:
@@ -139,6 +144,8 @@ def lost(fact: Missing, notes: Notes) -> None:
     for copy in fact.copies:
         if copy.holder is not None and copy.holder.endangered is not None:
             continue  # a settlement of a stale delivery took it, before the end could return it
+        if copy.aground is not None:
+            continue  # it had come back, and went to another channel, which had failed
         certain = _by_its_end(copy)
         for rule in _of_lost(copy):
             by_rule.setdefault((rule, certain and not (rule == COMPLETE and fate.lost_by_end(copy))), []).append(copy)

@@ -54,6 +54,7 @@ def numbers(fact: Confirmed, notes: Notes) -> None:
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
+    """Publishes before the select may have been counted because a former life of the number was in confirm mode."""
     channel, number, mistake = fact.channel, fact.number, fact.channel.mistake
     if mistake is not None and mistake.number:
         notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
@@ -68,16 +69,20 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     elsewhere = sum(
         other.published + other.plain for other in channel.connection.channels.values() if other is not channel
     )
+    unless = ("ERR-007",) if channel.former_confirm and above <= channel.plain else ()
     guesses = (("CNF-002", channel.plain), ("CNF-023", elsewhere), ("CNF-026", channel.oversize))
     for rule in ("CNF-006", *(rule for rule, count in guesses if above <= count)):
         notes.find(rule, fact.event, f"numbers up to {channel.published}, the count of complete publishes",
-                   f"{fact.event.method} {number}")
+                   f"{fact.event.method} {number}", unless=unless)
 
 
 def _goes_on(channel: Channel, number: int) -> bool:
-    """Does the number go on from the former lives of the channel? Then none of those that they had has come again."""
+    """Does the number go on from the former lives of the channel? Then none of those that they had has come again, but
+    for what had been left unresolved in them."""
     former = channel.former_published
     own = channel.published + (channel.plain if channel.former_confirm else 0)
+    if channel.former_open:
+        return number <= former + own
     return 0 < former < number <= former + own and all(
         low in channel.unconfirmed for low in range(1, min(former, channel.published, NEAR) + 1)
     )

@@ -17,14 +17,16 @@ from conformance.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
-Suspicion = tuple[str, int, str, str, tuple[int, ...], Channel | None, tuple[str, ...]]
+Suspicion = tuple[str, int, str, str, tuple[int, ...], Channel | None, tuple[str, ...], tuple[str, ...]]
 """A rule, when it was contradicted, and how, if a certain message was in its queue then; the channel that is
-believed to have given it back before it ended; and the circumstances."""
+believed to have given it back before it ended; the circumstances; and rules that would explain it as well."""
 UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
 """So many messages are remembered that may be lost, or may show that something else is wrong."""
-HARMLESS = frozenset({"RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "ERR-013", "CAN-001", "CAN-004", "CNF-015"})
+HARMLESS = frozenset({
+    "RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "ERR-013", "CAN-001", "CAN-004", "CNF-015", "TAG-004",
+})
 """Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256
 """So many channels are remembered that have not answered since something was expected of them."""
@@ -139,6 +141,7 @@ class Notes:
 
     def suspect(
         self, copy: Copy, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+        unless: tuple[str, ...] = (),
     ) -> None:
         """The history contradicts the rule if this message is in its queue, as it must be. If it is lost, that is the
         fault, and the rest follows from it. So it is a way out until the message is seen."""
@@ -147,16 +150,16 @@ class Notes:
             return
         self.find(rule, event, allowed, observed, *witness, certain=False)
         if certain:
-            suspicion = rule, event.seq, allowed, observed, witness, _given_back_by(copy), self._amid()
+            suspicion = rule, event.seq, allowed, observed, witness, _given_back_by(copy), self._amid(), unless
             self._suspicions[copy] = [*before, suspicion]
             if len(self._suspicions) > SUSPICIONS:
                 del self._suspicions[next(iter(self._suspicions))]
 
     def seen(self, copy: Copy, event: Event) -> None:
         """The message is there. What it contradicts was contradicted then, unless it may have come back since."""
-        for rule, at, allowed, observed, witness, giver, where in self._suspicions.pop(copy, ()):
+        for rule, at, allowed, observed, witness, giver, where, unless in self._suspicions.pop(copy, ()):
             if giver is None or (giver.alive() and giver.gave_back <= at):
-                self.find(rule, event, allowed, observed, *witness, at=at, where=where)
+                self.find(rule, event, allowed, observed, *witness, at=at, where=where, unless=unless)
 
     def lost(self, copy: Copy) -> None:
         """It is not."""
@@ -191,7 +194,10 @@ class Notes:
 
 
 def _given_back_by(copy: Copy) -> Channel | None:
-    """The living channel whose settlement is believed to have returned this. If it has not, the channel's end will."""
+    """The living channel whose settlement is believed to have returned this. If it has not, the channel's end will; the
+    failed one on which it was delivered last may not even have ended."""
+    if copy.aground is not None:
+        return copy.aground
     held = copy.holder
     returned = copy.entry in (RETURNED, RECOVERED) and held is not None and held.channel.alive()
     return held.channel if held is not None and returned else None

@@ -16,28 +16,32 @@ from conformance.monitors import fate
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+PLACE = "RQ-001"
+SHOWN = 3
+"""So many messages that stand in front are named."""
 DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
 
 
 @judges(Delivered, "RQ-005")
 def explained(fact: Delivered, notes: Notes) -> None:
-    """Some order of takings and returns explains what all takers have seen."""
+    """Some order of takings and returns explains what all takers have seen; where each return is to its place."""
     if fact.explained is None or len(fact.queue.line.owners) < 2 or not fact.queue.reentered:
         return
     notes.exercise("RQ-005")
     if not fact.explained:
         copy, waiting = fact.copy, _in_front(fact)
-        if waiting and _of_one_owner(waiting[0], copy):
+        if any(_of_one_owner(one, copy) for one in waiting):
             return
+        waiting = waiting[:SHOWN]
         names = ", ".join(one.id for one in waiting) or "another"
         allowed = f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} " \
                   "cannot be"
         seen = f"{copy.id} is delivered, {names} not yet"
         witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
         if waiting:
-            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness)
+            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness, unless=(PLACE,))
         else:
-            notes.find("RQ-005", fact.event, allowed, seen, *witness)
+            notes.find("RQ-005", fact.event, allowed, seen, *witness, unless=(PLACE,))
 
 
 def _of_one_owner(waiting: Copy, copy: Copy) -> bool:
@@ -47,12 +51,12 @@ def _of_one_owner(waiting: Copy, copy: Copy) -> bool:
 
 
 def _in_front(fact: Delivered) -> list[Copy]:
-    """A few messages that may well stand in front: returned ones, where the order is original only older ones."""
+    """Messages that may well stand in front: returned ones, where the order is original only older ones."""
     queue, copy = fact.queue, fact.copy
     waiting = [one for one in (*queue.returned.values(), *queue.fresh.values()) if one is not copy]
     if queue.order == "original":
         waiting = [one for one in waiting if one.older_than(copy)]
-    return waiting[:3]
+    return waiting
 
 
 @judges(Delivered, "RQ-015", again=True)

@@ -7,7 +7,7 @@ from conformance.model.facts import Delivered, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
 from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.monitors import fate, slots
-from conformance.monitors.auto import of_end
+from conformance.monitors.auto import of_channel, of_end
 from conformance.monitors.can import notified_neighbour, tag_of_former
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
@@ -192,6 +192,8 @@ def _also(copy: Copy) -> tuple[str, ...]:
     """Rules about other things that would explain the loss: of an end that has returned nothing, and of the size of a
     publish."""
     held = copy.holder
+    if copy.aground is not None:
+        return tuple(of_channel(copy.aground))
     if copy.entry == RELEASED and held is not None and not held.channel.came_back:
         return of_end(held)
     return fate.by_size(copy)

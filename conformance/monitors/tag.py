@@ -92,7 +92,7 @@ def confirms_apart_from_deliveries(fact: Confirmed, notes: Notes) -> None:
         notes.find("TAG-002", fact.event, "confirms numbered from 1", f"{fact.event.method} with tag 0")
     elif channel.confirm and channel.last_tag:
         notes.exercise("TAG-010")
-        if number > max(channel.published, channel.former_published + channel.published) and not channel.adopted:
+        if number > channel.former_published + channel.published and not channel.adopted:
             notes.find("TAG-010", fact.event, f"confirms up to {channel.published}, the publishes so far",
                        f"{fact.event.method} with tag {number}, on a channel whose deliveries have reached "
                        f"tag {channel.last_tag}", certain=not channel.plain)

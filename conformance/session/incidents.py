@@ -7,31 +7,41 @@ introduces itself in an odd way, that it has become slow, or was late once. Each
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance import events
+from conformance.drive import deeds
 from conformance.drive.patience import kind_of
-from conformance.events import TO_BROKER, TO_CLIENT, Event
+from conformance.events import TO_CLIENT, Event
 from conformance.ledger import Incident
 
-WEDGED, GONE, CLOSED, REFUSED, SLOW, LATE = "wedged", "gone", "closed", "refused", "slow", "late"
+WEDGED, GONE, MOVED, SPARED = "wedged", "gone", "moved", "spared"
+CLOSED, REFUSED, SLOW, LATE = "closed", "refused", "slow", "late"
 GRAVE = (WEDGED, GONE)
 """After these the broker cannot be examined any more."""
 OWN = frozenset({200, 320, 506, 541})
 """Reply codes that speak of the broker, and never of a mistake of the client."""
 LAST = 4
-_DULL = ("connection.", "channel.open", "channel.close")
 
 
-def breakdown(what: str, vhost: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
-    """The broker answers nobody any more: `what` it does instead."""
-    said = _methods(history)
+def breakdown(what: str, where: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
+    """The broker answers nobody any more: `what` it does instead; `where`: the vhost, in words."""
+    said = deeds.told(history)
     after = tuple(said[-LAST:])
     kind = GONE if "connection" in what else WEDGED
-    where = f"vhost {vhost} " if kind == WEDGED else "the broker "
+    where = f"{where} " if kind == WEDGED else "the broker "
     since = f"since {_weightiest(said)}, " if after else f"since the scene {scene}, " if scene else "from the start, "
     return Incident(kind, f"{since}{where}{what}", scene, queue_type, after)
+
+
+def moved(where: str, scene: str, queue_type: str) -> Incident:
+    """A vhost was wedged, and there was another one."""
+    return Incident(MOVED, f"after that the exam went on in {where}", scene, queue_type)
+
+
+def spared(why: str, scene: str, queue_type: str) -> Incident:
+    """Something was not done, since it is known to break the broker down."""
+    return Incident(SPARED, f"{why}: it is not sent any more", scene, queue_type)
 
 
 def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:
@@ -68,51 +78,22 @@ def slowness(seconds: float, scene: str, queue_type: str) -> Incident:
 
 def last_methods(history: Iterable[Event]) -> tuple[str, ...]:
     """What the client sent last, the same in a row once; a deletion says whether the queue had consumers."""
-    return tuple(_methods(history)[-LAST:])
+    return tuple(deeds.told(history)[-LAST:])
 
 
 def _weightiest(said: Sequence[str]) -> str:
     """Of the methods of the last history, the one to look at first: what took a queue from its consumers, else what
     deleted something, else the last."""
-    for sign in (" of a queue with ", ".delete", ""):
+    for sign in (deeds.TAKES, ".delete", ""):
         fitting = [words for words in said if sign in words]
         if fitting:
             return fitting[-1]
     return ""
 
 
-def _methods(history: Iterable[Event]) -> list[str]:
-    said: list[str] = []
-    consumers: dict[tuple[str, int, str], str] = {}
-    for event in history:
-        if event.kind == events.END:
-            consumers = {key: queue for key, queue in consumers.items() if key[0] != event.connection}
-        if event.direction != TO_BROKER or event.kind != events.METHOD:
-            continue
-        key = event.connection, event.channel, event.consumer_tag or ""
-        if event.method == "basic.consume":
-            consumers[key] = event.queue or ""
-        elif event.method == "basic.cancel":
-            consumers.pop(key, None)
-        elif event.method == "channel.close":
-            consumers = {one: queue for one, queue in consumers.items() if one[:2] != key[:2]}
-        if not event.method.startswith(_DULL):
-            words = _words(event, Counter(consumers.values()))
-            if not said or said[-1] != words:
-                said.append(words)
-    return said
-
-
-def _words(event: Event, consumers: Counter[str]) -> str:
-    count = consumers[event.queue or ""] if event.method == "queue.delete" else 0
-    if not count:
-        return event.method
-    return f"{event.method} of a queue with {'a consumer' if count == 1 else f'{count} consumers'}"
-
-
 def merged(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
     """Those of one kind and in the same words are one, which happened so many times; the gravest first."""
-    order = (*GRAVE, CLOSED, REFUSED, SLOW, LATE)
+    order = (*GRAVE, MOVED, SPARED, CLOSED, REFUSED, SLOW, LATE)
     found: dict[tuple[str, str], list[Incident]] = {}
     for one in incidents:
         found.setdefault((one.kind, one.what), []).append(one)

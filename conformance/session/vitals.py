@@ -1,14 +1,15 @@
 """Between two histories: is the broker still there, and is there time to go on?
 
 Before a history the pulse is taken, so that a breakdown is told of the history before it, whoever notices. A broker
-that has broken down is brought back by the user's command, or else left a moment to recover. What cannot be brought
-back ends the run early, in order: the checks that are left are not played, and say why.
+that has broken down is brought back by the user's command, or else left a moment to recover; what did not recover once
+is not waited for again. Where only its vhost is wedged, another one is tried. What cannot be brought back ends the run
+early, in order: the checks that are left are not played, and say why.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.drive.guard import Guard
@@ -17,6 +18,7 @@ from conformance.events import TO_BROKER, Event
 from conformance.ledger import Incident
 from conformance.session import incidents
 
+RESTART = "--restart COMMAND"
 RECOVERS = 10.0
 """Seconds in which a broker may come back by itself."""
 TIRED = 3
@@ -30,13 +32,16 @@ class Vitals:
     """Of one process."""
 
     guard: Guard
-    vhost: str
+    where: str
+    """The vhost in words."""
     ended: str = ""
     """Why no further check is played; empty while they are."""
     _told: set[str] = field(default_factory=set)
     _last: tuple[str, str, Sequence[Event]] = ("", "", ())
     _deaths: int = 0
     _check: str = ""
+    _hopeless: bool = False
+    _counted: bool = True
 
     def begin_check(self, name: str) -> str:
         """Why this check cannot be played; empty if it can."""
@@ -52,14 +57,23 @@ class Vitals:
         pulse = self.guard.pulse
         if pulse is None or self.ended or (pulse.last > COSTLY and not pulse.down):
             return []
-        return [] if pulse.beats() else self._broken_down()
+        if not pulse.beats():
+            return self._broken_down()
+        if not self._counted:
+            self._counted = True
+            self.guard.deeds.survived(self._last[2])
+        return []
 
-    def after(self, scene: str, queue_type: str, history: Sequence[Event], down: str) -> list[Incident]:
-        """A history is over. `down`: what the broker did instead of answering in it."""
+    def after(
+        self, scene: str, queue_type: str, history: Sequence[Event], down: str, spared: str = "",
+    ) -> list[Incident]:
+        """A history is over. `down`: what the broker did instead of answering in it; `spared`: what was not sent."""
         if any(event.direction == TO_BROKER and event.channel for event in history):
-            self._last = scene, queue_type, history
+            self._last, self._counted = (scene, queue_type, history), False
         pulse = self.guard.pulse
         found = [*incidents.closes(history, scene, queue_type), *incidents.late(history, scene, queue_type)]
+        if spared:
+            found.append(incidents.spared(spared, scene, queue_type))
         if pulse is None or self.ended:
             return found
         if down:
@@ -78,11 +92,13 @@ class Vitals:
         pulse = self.guard.pulse
         assert pulse is not None
         self._deaths += 1
-        incident = incidents.breakdown(pulse.down, self.vhost, *self._last)
-        self._bring_back()
-        return [incident]
+        if not self._counted:
+            self._counted = True
+            self.guard.deeds.broke_down(self._last[2])
+        incident = incidents.breakdown(pulse.down, self.where, *self._last)
+        return [incident, *self._bring_back(incident)]
 
-    def _bring_back(self) -> None:
+    def _bring_back(self, broken: Incident) -> Iterator[Incident]:
         pulse = self.guard.pulse
         assert pulse is not None
         why = f"the broker {pulse.down}"
@@ -90,7 +106,7 @@ class Vitals:
             if pulse.restart:
                 pulse.revive()
             elif not self._recovers():
-                self.ended = f"{why}; give --restart COMMAND to go on after that"
+                yield from self._move(broken, why)
         except BadRestart as bad:
             self.ended = f"{why}, and {bad}"
         if not self.ended:
@@ -100,8 +116,20 @@ class Vitals:
         pulse = self.guard.pulse
         assert pulse is not None
         until = min(time.monotonic() + RECOVERS, self.guard.ends)
-        while time.monotonic() < until:
+        while not self._hopeless and time.monotonic() < until:
             if pulse.beats():
                 return True
             time.sleep(PAUSE)
+        self._hopeless = True
         return False
+
+    def _move(self, broken: Incident, why: str) -> Iterator[Incident]:
+        """Another vhost, where no more than the vhost is wedged."""
+        pulse, vhosts = self.guard.pulse, self.guard.vhosts
+        assert pulse is not None
+        found = vhosts.move(pulse) if broken.kind == incidents.WEDGED else ""
+        if found:
+            self.where = found
+            yield incidents.moved(found, broken.scene, broken.queue_type)
+        else:
+            self.ended = f"{why}; {vhosts.why or f'give {RESTART} to go on after that'}"

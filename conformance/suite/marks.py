@@ -22,6 +22,7 @@ def rule(
     """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked.
 
     A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected. What is
-    known to have broken a broker down, a queue taken away from its consumers, is played `last`.
+    known to have broken a broker down, a queue taken away from its consumers, be it those of a channel that had
+    failed, is played `last`.
     """
     return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families, last=last)

@@ -79,7 +79,7 @@ def test_a_connection_is_lost(stage: Stage, end: str) -> None:
         comes_back(stage, queue, 4)
 
 
-@rule("AUTO-004")
+@rule("AUTO-004", last=True)
 def test_a_channel_fails(stage: Stage) -> None:
     """A bad settlement; the client answers the close at once, and only after another consumer has waited in vain."""
     for hold in (False, True):
@@ -157,7 +157,7 @@ def _provisional(stage: Stage) -> None:
     comes_back(stage, queue, 3)
 
 
-@rule("AUTO-007")
+@rule("AUTO-007", last=True)
 def test_automatic_deliveries_are_final(stage: Stage) -> None:
     """No-ack deliveries to a get and a consumer; their channel is closed, fails, and loses its connection."""
     for end in ("close", "fail", "close the connection", "hang_up", "abort"):
@@ -263,7 +263,7 @@ def test_close_ok_follows_the_return(stage: Stage) -> None:
         stage.quiesce()
 
 
-@rule("AUTO-012")
+@rule("AUTO-012", last=True)
 def test_who_waits_is_served(stage: Stage) -> None:
     """A consumer waits while another holds all messages, and closes, fails, and is lost."""
     waiting = stage.channel(connection=stage.connect("waiting"))

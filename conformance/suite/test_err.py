@@ -120,7 +120,7 @@ def keep_talking(channel: Channel, queue: str) -> None:
     channel.declare(queue, passive=True)
 
 
-@rule("ERR-007")
+@rule("ERR-007", last=True)
 def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
     """Confirms, prefetch and a consumer die with the channel; the reopened one has none of them."""
     queue = stocked(stage, 4)
@@ -150,7 +150,7 @@ def test_closes_that_cross(stage: Stage) -> None:
         stage.barrier(channel)
 
 
-@rule("ERR-009")
+@rule("ERR-009", last=True)
 @pytest.mark.parametrize("mistake", [
     "consumer tag in use", "recover without requeue", "recover without requeue, consuming", "prefetch size",
     "immediate",
@@ -249,7 +249,7 @@ def test_frames_of_all_kinds(stage: Stage) -> None:
     connection.close()
 
 
-@rule("ERR-014")
+@rule("ERR-014", last=True)
 def test_questions_of_all_kinds(stage: Stage) -> None:
     """All synchronous methods that need no feature of their own, a deletion under a consumer, and more channels than
     one opens by hand; then the connection ends in order."""

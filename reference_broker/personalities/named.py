@@ -41,6 +41,7 @@ NAMED: Mapping[str, str] = {
     # brokers that break down
     "jammed-registry": "wedges.declares-after-150 redelivered.always cancel.notifies-everybody",
     "jammed-switchboard": "wedges.opens-after-150 prefetch.one-window confirms.each-3-doubled",
+    "jammed-hall": "wedges.vhost-by-deletion prefetch.one-window requeue.at-tail",
     "jammed-door": "wedges.connections-after-900 tags.counter-survives-reopen requeue.at-tail",
     "stroke": "wedges.all-after-900 settle.zero-single-ignored immediate.honoured",
     "mayfly": "dies.after-12 arguments.refused-softly cancel.notifies-everybody",

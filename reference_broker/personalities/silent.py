@@ -140,6 +140,23 @@ for _most in (150, 900):
         wrap(parts, "connection.feed", feed)
 
 
+@changes(TRAITS, "wedges.vhost-by-deletion", "where a queue was deleted that had consumers, its vhost answers no "
+         "queue.declare", hides="*", about=WEDGED)
+def _(parts: Parts) -> None:
+    def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
+        if not memory(channel.vhost, WEDGED, lambda: [False])[0]:
+            earlier(channel, method)
+
+    def delete(earlier: Handler, channel: Channel, method: m.QueueDelete) -> None:
+        queue = channel.vhost.queues.get(method.queue or channel.last_queue)
+        if queue is not None and queue.consumers:
+            memory(channel.vhost, WEDGED, lambda: [False])[0] = True
+        earlier(channel, method)
+
+    wrap_handler(parts, m.QueueDeclare, declare)
+    wrap_handler(parts, m.QueueDelete, delete)
+
+
 @changes(TRAITS, "refused.declares-after-40", "after 40 queues every queue.declare is refused by channel.close 403",
          hides="*", about=WEDGED)
 def _(parts: Parts) -> None:

@@ -15,6 +15,7 @@ import pytest
 from codec import methods as m
 from codec import values
 from conformance.cli import main
+from conformance.drivers.admin import Admin
 from reference_broker import ReferenceBroker
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
@@ -108,6 +109,45 @@ def test_a_broker_that_wedges_and_is_restarted(wedge: tuple[ReferenceBroker, Pat
     assert found["complete"]
     assert found["unplayed"] == {}
     assert [rule["id"] for rule in found["rules"] if rule["verdict"] == "broken"] == []
+
+
+@pytest.fixture
+def jammed(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroker]:
+    """Of this broker only a vhost is wedged when a queue is taken from its consumers."""
+    monkeypatch.setattr("conformance.drivers.calibrate.FLOOR", 0.5)
+    monkeypatch.setattr("conformance.session.vitals.RECOVERS", 0.5)
+    with ReferenceBroker(personality="wedges.vhost-by-deletion", http_port=0) as broker:
+        yield broker
+
+
+def on_another_vhost(broker: ReferenceBroker, out: Path, *options: str) -> list[str]:
+    """What is told to have happened to the broker; the run comes to its end, and accuses no rule."""
+    assert main(["run", broker.url, *QUICK, "--rules", SETTLED, "--report", str(out), *options]) == 1
+    found = results_of(out)
+    assert found["complete"]
+    assert [rule["id"] for rule in found["rules"] if rule["verdict"] == "broken"] == []
+    return [one["what"] for one in found["incidents"]]
+
+
+def test_a_wedged_vhost_is_left_for_one_that_is_made(
+    jammed: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, *others = on_another_vhost(jammed, tmp_path, "--broker-admin", jammed.admin_url)
+    assert first.startswith("since queue.delete of a queue with a consumer, vhost / answers no queue.declare")
+    assert others == ["after that the exam went on in a vhost made for it"]
+    assert "MOVED  after that the exam went on in a vhost made for it" in capsys.readouterr().out
+
+
+def test_a_wedged_vhost_is_left_for_one_that_was_named(jammed: ReferenceBroker, tmp_path: Path) -> None:
+    Admin(jammed.admin_url).make_vhost("spare", "guest")
+    told = on_another_vhost(jammed, tmp_path, "--spare-vhosts", "nowhere,spare")
+    assert told[1:] == ["after that the exam went on in vhost spare"]
+
+
+def test_without_another_vhost_the_run_ends_early(jammed: ReferenceBroker, tmp_path: Path) -> None:
+    assert main(["run", jammed.url, *QUICK, "--rules", SETTLED, "--report", str(tmp_path)]) == 1
+    (why,) = results_of(tmp_path)["unplayed"]
+    assert why.startswith("the broker answers no queue.declare; give --restart COMMAND, or another vhost by --spare-")
 
 
 def refuse_arguments(channel: Channel, method: Any) -> None:

@@ -79,6 +79,13 @@ def test_a_tag_that_comes_again_excuses_no_other_channel(play) -> None:
     assert book.broken == ["TAG-003", "ERR-001"]
 
 
+def test_a_tag_that_comes_late_is_no_gap(play) -> None:
+    """TAG-003: on GarageMQ a delivery overtook an answer to basic.get, which came after it with the tag in between."""
+    late = TAGS.replace("get-ok 1 m2", "get-ok 3 m2") + "1 > get q \n 1 < get-ok 2 m3 q"
+    found = {one.rule: one.unless for one in play(late).judge.judgement.findings}
+    assert found == {"TAG-003": (), "TAG-004": ()}
+
+
 def test_only_tags_that_rise_by_one_hold_that_there_are_no_gaps(play) -> None:
     """TAG-004: not exercised by deliveries that break TAG-003."""
     before = play(TAGS).exercised["TAG-004"]
@@ -438,3 +445,53 @@ def test_a_limit_that_running_consumers_follow_is_no_slot_of_a_get(play) -> None
     seen = "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m6"
     assert play(begin.format("") + seen).broken == ["QOS-015"]
     assert "QOS-015" not in play(begin.format("1 > qos 2 \n 1 < qos-ok \n") + seen).broken
+
+
+CONFIRM = "1 > confirm \n 1 < confirm-ok \n"
+REOPENED = "@queue q \n @open 1 \n" + CONFIRM + "{} @close 1 \n @open 1 \n {}" + CONFIRM
+
+
+def test_confirms_that_a_former_life_still_owed_are_its_own(play) -> None:
+    """ERR-007: GarageMQ sent them after the number was opened again, and asked for confirms again."""
+    after = "1 > publish q m3 \n 1 < ack 1 \n 1 < ack 2"
+    assert play(REOPENED.format("1 > publish q m1 \n 1 > publish q m2 \n", "") + after).broken == ["ERR-007"]
+    resolved = play(REOPENED.format("1 > publish q m1 \n 1 < ack 1 \n", "") + after)
+    assert "CNF-006" in resolved.broken, "nothing was left that it could be"
+
+
+def test_a_mode_that_outlives_its_channel_explains_what_was_counted_before_the_select(play) -> None:
+    """CNF-002, CNF-006, unless the broker breaks ERR-007: the publish counted for the mode of the former life."""
+    after = "1 > publish q m2 \n 1 < ack 1 \n 1 < ack 2"
+    lived = play(REOPENED.format("", "1 > publish q m1 \n") + after).judge.judgement.findings
+    assert {(one.rule, one.unless) for one in lived} == {("CNF-002", ("ERR-007",)), ("CNF-006", ("ERR-007",))}
+    fresh = play("@queue q \n @open 1 \n 1 > publish q m1 \n" + CONFIRM + after).judge.judgement.findings
+    assert {(one.rule, one.unless) for one in fresh} == {("CNF-002", ()), ("CNF-006", ())}
+
+
+AGROUND = """
+    @queue q
+    @stock q m1 m2
+    @hold 1 q m1 m2
+    @consume 2 q c2
+    2 > reject 0
+    2 < closed 406 60 90 PRECONDITION_FAILED - unknown delivery tag 0
+    2 > closed-ok
+    1 > reject 2
+    @close 1
+"""
+
+
+def test_what_went_to_a_channel_that_had_failed_is_lost_by_that(play) -> None:
+    """AUTO-004: m1 came back, and GarageMQ sent it to the dead. No settlement before has taken it (ACK-019)."""
+    end = "@drain q \n - deadline drain q"
+    book = play(AGROUND + "2 < deliver c2 1 m1 q redelivered \n" + end)
+    lost = [(one.rule, one.unless) for one in book.judge.judgement.findings if "never brings it" in one.observed]
+    assert lost == [("RQ-011", ("AUTO-004",))]
+    assert "ACK-019" in play(AGROUND + end).broken, "nobody else had it"
+
+
+def test_who_waits_is_not_starved_of_what_the_dead_hold(play) -> None:
+    """AUTO-012: it is seen again when the number of the dead channel was used once more."""
+    wait = "@consume 3 q c3 \n - deadline replies \n 3 > cancel c3 \n 3 < cancel-ok c3 \n @drain q m1"
+    sent = play(AGROUND + "2 < deliver c2 1 m1 q redelivered \n" + wait).broken
+    assert set(play(AGROUND + wait).broken) - set(sent) == {"AUTO-012"}

@@ -212,6 +212,9 @@ def test_a_size_may_be_obeyed(play) -> None:
     assert book.exercised["QOS-023"] == 0, "GarageMQ says qos-ok, and sends what it likes"
     obeyed = book.play("@consume 1 q a \n 1 < deliver a 1 m1 q \n @barrier 1")
     assert obeyed.judge.owed() == [], "it may be held back, as no size is known to fit"
+    large = "@queue q \n @open 1 \n 1 > publish q m1 bodies={} \n 1 > qos 0 size=1 \n 1 < qos-ok \n @consume 1 q a"
+    assert play(large.format(2)).judge.owed() == [], "GarageMQ sends nothing that is larger, never mind in advance"
+    assert [one.kind for one in play(large.format(1)).judge.owed()] == ["delivery"]
 
 
 def test_a_size_that_is_accepted_is_obeyed(play) -> None:

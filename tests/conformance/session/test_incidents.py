@@ -34,10 +34,10 @@ def test_the_same_in_a_row_is_said_once_and_opening_a_channel_not_at_all() -> No
 
 
 def test_a_breakdown_names_what_came_before_it() -> None:
-    wedged = incidents.breakdown("answers no queue.declare", "/", "scene", "classic", history(*CONSUMED, DELETE))
+    wedged = incidents.breakdown("answers no queue.declare", "vhost /", "scene", "classic", history(*CONSUMED, DELETE))
     assert wedged.kind == incidents.WEDGED
     assert wedged.what == "since queue.delete of a queue with 2 consumers, vhost / answers no queue.declare"
-    gone = incidents.breakdown("accepts no connection", "/", "", "", [])
+    gone = incidents.breakdown("accepts no connection", "vhost /", "", "", [])
     assert (gone.kind, gone.what) == (incidents.GONE, "from the start, the broker accepts no connection")
 
 
@@ -51,8 +51,10 @@ def test_only_closes_that_are_the_brokers_own_are_incidents() -> None:
 def test_like_incidents_are_one_and_the_gravest_comes_first() -> None:
     closed = [incidents.Incident(incidents.CLOSED, "x", scene, "classic") for scene in ("b", "a")]
     wedged = incidents.Incident(incidents.WEDGED, "y", "c", "classic")
-    first, second = incidents.merged([*closed, wedged])
-    assert (first.kind, second.kind, second.times, second.scene) == ("wedged", "closed", 2, "a")
+    moved = incidents.moved("vhost spare", "c", "classic")
+    first, second, third = incidents.merged([*closed, moved, wedged])
+    assert (first.kind, second.kind) == ("wedged", "moved")
+    assert (third.kind, third.times, third.scene) == ("closed", 2, "a")
 
 
 def test_what_came_late_is_told_without_names_and_numbers() -> None:

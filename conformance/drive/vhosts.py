@@ -1,0 +1,69 @@
+"""Where an exam goes on when its vhost answers nobody any more: in another one of the same broker.
+
+First in those that the user named, then in as many as a management API makes. A vhost is taken only where a beat goes
+well in it, so a broker that is down altogether is not left by this door. What was made here is removed at the end, as
+far as the broker still can.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from conformance.drive.pulse import Pulse
+from conformance.drivers.admin import Admin, AdminRefused
+
+PREFIX = "amqpconf."
+SPARE = "--restart COMMAND, or another vhost by --spare-vhosts or --broker-admin,"
+"""What a user may give to go on."""
+
+
+@dataclass
+class Vhosts:
+    """`named`: those that the user may enter, each used once; `admin`: where others are made."""
+
+    named: Sequence[str] = ()
+    admin: Admin | None = None
+    why: str = ""
+    """Why there is no further one, where one was asked for in vain."""
+    _made: list[str] = field(default_factory=list)
+    _used: int = 0
+
+    def move(self, pulse: Pulse) -> str:
+        """Takes the exam into the next vhost in which the broker answers, and tells which; empty without one."""
+        self.why = "" if self.named or self.admin else f"give {SPARE} to go on after that"
+        for vhost, words in self._further(pulse.target.user):
+            if pulse.move(vhost):
+                return words
+            self.why = f"it does not answer in {words} either: it {pulse.elsewhere}"
+        self.why = self.why or "no further vhost was named by --spare-vhosts"
+        return ""
+
+    def let_go(self) -> None:
+        """The run is over: what was made is removed, until the broker does not do that either."""
+        made, self._made = self._made, []
+        with contextlib.suppress(AdminRefused):
+            for vhost in made:
+                assert self.admin is not None
+                self.admin.remove_vhost(vhost)
+
+    def _further(self, user: str) -> Iterator[tuple[str, str]]:
+        while self._used < len(self.named):
+            self._used += 1
+            yield self.named[self._used - 1], f"vhost {self.named[self._used - 1]}"
+        if self.admin is not None:
+            made = self._make(self.admin, user)
+            if made:
+                yield made, "a vhost made for it"
+
+    def _make(self, admin: Admin, user: str) -> str:
+        name = PREFIX + secrets.token_hex(4)
+        try:
+            admin.make_vhost(name, user)
+        except AdminRefused as refused:
+            self.why = f"no other vhost can be made: {refused}"
+            return ""
+        self._made.append(name)
+        return name
