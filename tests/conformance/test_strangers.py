@@ -134,14 +134,16 @@ def test_a_wedged_vhost_is_left_for_one_that_is_made(
 ) -> None:
     first, *others = on_another_vhost(jammed, tmp_path, "--broker-admin", jammed.admin_url)
     assert first.startswith("since queue.delete of a queue with a consumer, vhost / answers no queue.declare")
-    assert others == ["after that the exam went on in a vhost made for it"]
+    assert others[-1] == "after that the exam went on in a vhost made for it"
     assert "MOVED  after that the exam went on in a vhost made for it" in capsys.readouterr().out
 
 
 def test_a_wedged_vhost_is_left_for_one_that_was_named(jammed: ReferenceBroker, tmp_path: Path) -> None:
-    Admin(jammed.admin_url).make_vhost("spare", "guest")
-    told = on_another_vhost(jammed, tmp_path, "--spare-vhosts", "nowhere,spare")
-    assert told[1:] == ["after that the exam went on in vhost spare"]
+    spare = [f"spare{number}" for number in range(6)]
+    for name in spare:
+        Admin(jammed.admin_url).make_vhost(name, "guest")
+    told = on_another_vhost(jammed, tmp_path, "--spare-vhosts", ",".join(["nowhere", *spare]))
+    assert "after that the exam went on in vhost spare0" in told
 
 
 def test_without_another_vhost_the_run_ends_early(jammed: ReferenceBroker, tmp_path: Path) -> None:
