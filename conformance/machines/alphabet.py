@@ -7,11 +7,12 @@ weights lean to publishing and settling, since everything else needs messages to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from hypothesis import strategies as st
 
 from conformance.channel import Channel
+from conformance.machines.swarm import Alphabet, weighted
 from conformance.machines.world import CONSUMERS, World
 
 How = Literal["ack", "nack", "reject"]
@@ -65,9 +66,9 @@ class Consume:
         channel = world.channel(self.channel)
         running = world.consumers(channel)
         if not running and self.prefetch is not None:
-            channel.qos(world.scaled(self.prefetch))
+            channel.qos(world.slots(self.prefetch))
         if running < CONSUMERS:
-            channel.consume(world.queue(self.queue), self.no_ack)
+            channel.consume(world.queue(self.queue), self.no_ack, no_wait=world.shape.quiet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Cancel:
         channel = world.first(self.channel, world.live_consumers)
         if channel and world.stage.cancels:
             live = world.live_consumers(channel)
-            channel.cancel(live[self.index % len(live)])
+            channel.cancel(live[self.index % len(live)], no_wait=world.shape.quiet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,22 +233,17 @@ _kind = st.sampled_from(("double", "double", "auto", "future", "foreign", "stale
 _how = st.sampled_from(("ack", "nack", "reject"))
 
 
-def weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any]) -> list[st.SearchStrategy[Command]]:
-    """So many branches of one choice: different objects, or Hypothesis takes them for one."""
-    return [st.builds(kind, *arguments).map(lambda command: command) for _ in range(weight)]
-
-
-COMMANDS: st.SearchStrategy[Command] = st.one_of(
-    *weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
-    *weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
-    *weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
-    *weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
-    *weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
-    *weighted(1, SettleAll, _channel, _how, st.booleans()),
-    *weighted(2, Cancel, _channel, st.integers(0, 1)),
-    *weighted(1, Recover, _channel),
-    *weighted(1, SettleAndClose, _channel, _how),
-    *weighted(1, Reopen, _channel, st.booleans()),
-    *weighted(1, Confirm, _channel),
-    *weighted(1, Barrier, _channel),
+COMMANDS: Alphabet = (
+    weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
+    weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
+    weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
+    weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
+    weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
+    weighted(1, SettleAll, _channel, _how, st.booleans()),
+    weighted(2, Cancel, _channel, st.integers(0, 1)),
+    weighted(1, Recover, _channel),
+    weighted(1, SettleAndClose, _channel, _how),
+    weighted(1, Reopen, _channel, st.booleans()),
+    weighted(1, Confirm, _channel),
+    weighted(1, Barrier, _channel),
 )

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from conformance.channel import Channel
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.machines import search
-from conformance.machines.alphabet import Barrier, Get, Publish, Settle, SettleBadly, weighted
-from conformance.machines.world import CONSUMERS, Shape, World
+from conformance.machines.alphabet import Barrier, Get, Publish, Settle, SettleBadly
+from conformance.machines.shape import Shape
+from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.world import CONSUMERS, World
 from conformance.stage import Stage
 
 DEAF = 2
@@ -193,7 +195,7 @@ class Start:
         channel = world.channel(self.channel)
         running, spare = world.consumers(channel), world.spare(channel) if self.again else []
         if not running and self.prefetch is not None:
-            channel.qos(world.scaled(self.prefetch))
+            channel.qos(world.slots(self.prefetch))
         if running < CONSUMERS:
             tag = spare[0] if spare else None
             if tag is not None:
@@ -284,18 +286,18 @@ _prefetch = st.sampled_from((None, None, 0, 1, 3))
 _rarely = st.sampled_from((False, False, False, True))
 _how = st.sampled_from(("ack", "nack", "reject"))
 
-COMMANDS = st.one_of(
-    *weighted(5, Publish, _channel, _queue, st.integers(1, 3)),
-    *weighted(8, Start, _channel, _queue, _prefetch, _rarely, st.booleans()),
-    *weighted(4, Stop, _channel, _index, _rarely),
-    *weighted(2, StopAgain, _channel, st.booleans()),
-    *weighted(3, Delete, _channel, _queue),
-    *weighted(2, StopAndDelete, _channel, _index, _queue, st.booleans()),
-    *weighted(5, Settle, _channel, _how, st.integers(0, 4), st.booleans(), st.booleans()),
-    *weighted(1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
-    *weighted(1, Get, _channel, _queue, _rarely),
-    *weighted(2, Leave, _channel, _rarely),
-    *weighted(2, Barrier, _channel),
+COMMANDS: Alphabet = (
+    weighted(5, Publish, _channel, _queue, st.integers(1, 3)),
+    weighted(8, Start, _channel, _queue, _prefetch, _rarely, st.booleans()),
+    weighted(4, Stop, _channel, _index, _rarely),
+    weighted(2, StopAgain, _channel, st.booleans()),
+    weighted(3, Delete, _channel, _queue),
+    weighted(2, StopAndDelete, _channel, _index, _queue, st.booleans()),
+    weighted(5, Settle, _channel, _how, st.integers(0, 4), st.booleans(), st.booleans()),
+    weighted(1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
+    weighted(1, Get, _channel, _queue, _rarely),
+    weighted(2, Leave, _channel, _rarely),
+    weighted(2, Barrier, _channel),
 )
 
 CANCELLATION = search.Machine("cancellation", lambda profile, queue_type: COMMANDS, (2,), Wards)
