@@ -136,11 +136,10 @@ class Play:
         around.enter(stage)
         drawn = Circumstances.drawn(seed, self.key)
 
-        def revisit() -> None:
-            stage.under(drawn)
+        def scene() -> None:
             self.function(stage, **dict(self.arguments))
 
-        return stage, self._act(stage, revisit, give_back=drawn.give_back)
+        return stage, self._act(stage, lambda: stage.twice(scene, drawn), give_back=drawn.give_back and not self.timed)
 
     @staticmethod
     def _act(stage: Stage, action: Callable[[], None], *, give_back: bool) -> Exception | None:

@@ -1,7 +1,8 @@
 """What channels and queues were used for before a history begins, so that whatever it does meets whatever was done.
 
-Nothing of it leaves anything behind that matters: what was set is set back, what was started has ended. It is done on
-one channel of several and with one queue of several, so that those that have a past are beside those that have none.
+Nothing of it leaves anything behind that matters: what was set is set back or never reached, what was started has
+ended. It is done on one channel of several and with one queue of several, so that those that have a past are beside
+those that have none.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ if TYPE_CHECKING:
     from conformance.channel import Channel
     from conformance.stage import Stage
 
-AMPLE = 100_000
-"""More messages than any history has."""
+AMPLE, ROOMY = 100_000, 5_000
+"""More messages than any history has, and than it has out at once."""
 
 
 def _limit(stage: Stage, channel: Channel, queue: str) -> None:
     channel.qos(7)
     channel.qos(0)
+
+
+def _window(stage: Stage, channel: Channel, queue: str) -> None:
+    channel.qos(ROOMY)
 
 
 def _get(stage: Stage, channel: Channel, queue: str) -> None:
@@ -68,8 +73,8 @@ def _confirm(stage: Stage, channel: Channel, queue: str) -> None:
 
 
 PAST: Mapping[str, Callable[[Stage, Channel, str], None]] = {
-    "confirm": _confirm, "tx": _transact, "reopen": _reopen, "qos": _limit, "get": _get, "cancel": _cancel,
-    "nowait": _nowait, "recover": _recover,
+    "confirm": _confirm, "tx": _transact, "reopen": _reopen, "qos": _limit, "window": _window, "get": _get,
+    "cancel": _cancel, "nowait": _nowait, "recover": _recover,
 }
 """Of a channel; those that open it again come first."""
 BOUNDED, BEQUEATHING = "limit", "dead-letter exchange"

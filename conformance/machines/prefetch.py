@@ -26,6 +26,7 @@ from conformance.machines.alphabet import (
     Reopen,
     Settle,
     SettleAll,
+    SettleEach,
 )
 from conformance.machines.search import Machine
 from conformance.machines.shape import APART, Shape
@@ -121,6 +122,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), _rarely),
         weighted(5, ConsumeWithin, _channel, _queue, st.integers(0, 4), _rarely),
         weighted(2, SettleAll, _channel, _how, _rarely),
+        weighted(1, SettleEach, _channel, _how, _how, _rarely),
         weighted(2, Get, _channel, _queue, st.just(1), _rarely),
         weighted(2, Cancel, _channel, st.integers(0, 2)),
         weighted(1, Limit, _channel, st.integers(0, 4)),

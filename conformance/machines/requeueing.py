@@ -23,6 +23,7 @@ from conformance.machines.alphabet import (
     Recover,
     Reopen,
     SettleAll,
+    SettleEach,
     settle,
 )
 from conformance.machines.shape import Shape
@@ -98,6 +99,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(2, Watch, _channel, st.integers(1, 3)),
         weighted(1, Cancel, _channel, st.integers(0, 1)),
         weighted(1, SettleAll, _channel, st.just("nack"), st.just(True)),
+        weighted(1, SettleEach, _channel, st.just("nack"), st.sampled_from(("ack", "reject")), st.just(True)),
         weighted(1, Recover, _channel),
         weighted(1, Reopen, _channel, st.just(True)),
         weighted(1, Barrier, _channel),

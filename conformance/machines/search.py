@@ -59,7 +59,7 @@ class Machine:
     wide: tuple[int, ...] = WIDE
     apart: tuple[bool, ...] = (False,)
     clock: bool = False
-    """Only where the broker's clock is ours, and its queues watch it. Then all is as the commands say."""
+    """Only where the broker's clock is ours, and its queues watch it."""
 
     def shapes(self, queue_type: str, scheduler: Scheduler) -> st.SearchStrategy[Shape]:
         """One is drawn for each history.
@@ -71,7 +71,7 @@ class Machine:
         """
         wide = self.wide if queue_type != "quorum" else (1,)
         apart = self.apart if scheduler == "lockstep" else self.apart[:1]
-        return shapes(self.queues, wide, apart, small=queue_type == "quorum", plain=self.clock)
+        return shapes(self.queues, wide, apart, small=queue_type == "quorum", only=self.clock)
 
     def suits(self, profile: Profile, around: Around) -> bool:
         """Can it be played here?"""

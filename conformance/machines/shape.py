@@ -56,14 +56,12 @@ class Shape:
 
 
 def shapes(
-    queues: tuple[int, ...], wide: tuple[int, ...], apart: tuple[bool, ...], *, small: bool, plain: bool,
+    queues: tuple[int, ...], wide: tuple[int, ...], apart: tuple[bool, ...], *, small: bool, only: bool,
 ) -> st.SearchStrategy[Shape]:
-    """`small`: nothing is done by the dozen. `plain`: nothing was done before, and all as the commands say."""
-    if plain:
-        return st.builds(Shape, *map(st.sampled_from, (queues, wide, apart)))
+    """`small`: nothing is done by the dozen. `only`: there is no other connection."""
     sizes = st.tuples(st.sampled_from(OCTETS), st.sampled_from(BESIDE))
     return st.builds(
-        _shape, *map(st.sampled_from, (queues, wide, apart)), st.booleans(),
+        _shape, *map(st.sampled_from, (queues, wide, apart)), st.just(False) if only else st.booleans(),
         st.just(1) if small else st.sampled_from(OFTEN), st.sampled_from(WINDOW), sizes, st.sampled_from(LENGTHS),
         st.just(0) if small else st.sampled_from(STOCK), st.sampled_from((False, False, True)), st.sampled_from(USED),
     )

@@ -98,7 +98,7 @@ class Start:
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
         if world.consumers(channel) < CONSUMERS:
-            channel.qos(self.limit)
+            channel.qos(world.slots(self.limit))
             arguments = {} if self.timeout is None else {ARGUMENT: self.timeout}
             tag = cast(Clockwork, world).tag(channel) if self.again else None
             channel.consume(world.queue(self.queue), tag=tag, arguments=arguments)

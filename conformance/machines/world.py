@@ -32,6 +32,7 @@ RETURNS = 12
 
 MOST = 600
 """So many messages of a wide history are published, and asked for, in wide steps or by the dozen."""
+FEW = 24
 SLOTS = 0xFFFF
 """More than that a limit cannot say."""
 
@@ -73,6 +74,11 @@ class World:
     def slots(self, number: int) -> int:
         """A limit: as large as this history is wide, or larger."""
         return min(number * max(self.shape.wide, self.shape.window), SLOTS)
+
+    @property
+    def at_once(self) -> int:
+        """So many deliveries are settled one by one in one write: quorum queues return more of them in any order."""
+        return FEW if self.stage.queue_type == "quorum" else MOST
 
     def queue(self, index: int) -> str:
         return self._queues[index % len(self._queues)]
