@@ -17,7 +17,7 @@ WIDE = (1, 1, 1, 1, 1, 1, 9, 70)
 APART = (False, False, True)
 """Of most histories nothing is wide, and all channels are on one connection."""
 OFTEN = (1, 1, 1, 1, 1, 1, 4, 16)
-WINDOW = (1, 1, 1, 1, 16, 65, 260, 1030, 13_000)
+WINDOW = (1, 1, 1, 1, 1, 1, 1, 1, 1, 16, 65, 260, 1030, 13_000)
 """The last exceeds what a limit can say, with any number but the smallest."""
 OCTETS = (*((0, 0),) * 24, *((0, 2**power) for power in range(3, 17)), (1, 0), (2, 0))
 """Frames, and octets beside."""
