@@ -953,3 +953,26 @@ def test_a_notification_may_be_for_who_had_the_tag_before(play, answer: str) -> 
     """TMO-001: the consumer's cancel met the deletion of its queue, and another one has its tag already."""
     assert play(SUCCEEDED.format("q", answer)).broken == []
     assert play(SUCCEEDED.format("other", answer)).broken == ["TMO-001"]
+
+
+INHERITED = """
+    @queue d
+    @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    @open 2
+    {}
+    2 < delete-ok
+    @barrier 1
+    - deadline drain d
+"""
+REJECTED, DELETED = "1 > reject 1", "2 > delete q"
+
+
+def test_a_queue_that_is_gone_has_no_heir(play) -> None:
+    """MODE-005: RabbitMQ forgets what is rejected after its queue was deleted, and may do so with what was before."""
+    assert play(INHERITED.format(f"{DELETED}\n{REJECTED}")).broken == []
+    assert play(INHERITED.format(f"{REJECTED}\n{DELETED}")).broken == []
+    kept = INHERITED.format(f"{REJECTED}\n2 > delete other")
+    assert play(kept).broken == ["MODE-005"]
