@@ -26,6 +26,8 @@ class Script(Protocol):
 
     def next_message(self) -> str: ...
 
+    def body(self, message: str) -> bytes: ...
+
     def next_consumer(self) -> str: ...
 
 
@@ -104,7 +106,7 @@ class Channel:
         messages = [self._stage.next_message() for _ in range(n)]
         method = m.BasicPublish(self.number, exchange=exchange, routing_key=queue, mandatory=mandatory)
         self.send(*(
-            (method, message.encode() if body is None else body, {
+            (method, self._stage.body(message) if body is None else body, {
                 "delivery_mode": 2 if persistent else 1, "message_id": message, **(properties or {}),
             })
             for message in messages

@@ -38,6 +38,10 @@ __all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
 
+LARGE = 4096
+NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
+"""What large bodies are made of; its length divides no frame."""
+
 _BOUND = frozenset({"exchange.declare-ok", "queue.bind-ok"})
 
 
@@ -60,6 +64,8 @@ class Stage(Waiting):
         self._hands: dict[str, Channel] = {}
         self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
         self._messages, self._consumers = itertools.count(1), itertools.count(1)
+        self.octets = self.length = 0
+        """At least so many have bodies that say nothing else, and characters names."""
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)
@@ -137,7 +143,7 @@ class Stage(Waiting):
     ) -> str:
         """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
         self.require(*(arguments or ()))
-        name = name or self.recorder.private_name()
+        name = name or self.recorder.private_name().ljust(self.length, "-")
         connection = self.connection if self.connection.alive else self._home(name)
         channel, seen = self._hand(connection), len(self.events)
         self.belongings.queues[name] = connection
@@ -290,7 +296,12 @@ class Stage(Waiting):
         return f"m{next(self._messages)}"
 
     def next_consumer(self) -> str:
-        return f"c{next(self._consumers)}"
+        return f"c{next(self._consumers)}".ljust(self.length, "-")
+
+    def body(self, message: str) -> bytes:
+        """Another one for each message, and nowhere uniform. Where they are very large, only one in four is."""
+        octets = self.octets if self.octets <= LARGE or not int(message[1:]) % 4 else 0
+        return (message.encode() + b"." + NOISE * (octets // len(NOISE) + 1))[:octets] if octets else message.encode()
 
     def _spare(self, items: Iterable[Item]) -> None:
         why = self.guard.deeds.forbids(self.events, (item for item in items if isinstance(item, Method)))

@@ -104,8 +104,9 @@ class Queue:
         """It has left this queue for good. Matters to a queue whose messages are kept on disk: see `store`."""
 
     def die(self, entry: Entry, reason: str) -> None:
-        """Leave without having been acknowledged."""
-        self.vhost.dead(self, entry.message, reason)
+        """Leave without having been acknowledged. Who is gone has no heir any more."""
+        if not self.deleted:
+            self.vhost.dead(self, entry.message, reason)
         self.let_go(entry)
 
     def shown(self, entry: Entry) -> Message:

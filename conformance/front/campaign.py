@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.front.checks import Attempt
+from conformance.front.plays import revisited
+from conformance.front.size import EXAMPLES, STEPS
 from conformance.machines import search
 from conformance.machines.campaign import Scheduler
-
-EXAMPLES = {"smoke": 4, "ci": 24, "deep": 240}
-STEPS = {"smoke": 20, "ci": 40, "deep": 60}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +28,18 @@ class Campaign:
         )
         for broken in outcome.broken.values():
             self.attempt.show(broken.finding, broken.events, broken.reproduced)
+
+    def revisit(self) -> None:
+        """Scenes once more."""
+        attempt, opened, options = self.attempt, self.attempt.opened, self.attempt.options
+        for number, play in revisited(opened.profile, attempt.queue_type, options.depth, opened.around):
+            if opened.guard.over or not attempt.fit():
+                break
+            stage, trouble = play.again(
+                opened.target, opened.profile, opened.recorder, opened.deadline, opened.around, options.seed + number,
+                opened.guard,
+            )
+            attempt.after(stage)
+            attempt.contribute(stage.judgement, stage.events)
+            if trouble is not None:
+                raise trouble

@@ -22,12 +22,13 @@ from conformance.around import Around
 from conformance.drive.guard import Guard
 from conformance.drivers.target import Target
 from conformance.events import Event
-from conformance.front.campaign import EXAMPLES, STEPS
 from conformance.front.options import DEPTHS
 from conformance.front.selection import Check
+from conformance.front.size import EXAMPLES, REVISITS, STEPS
 from conformance.gate import excuse
 from conformance.machines import search
 from conformance.machines.campaign import Scheduler
+from conformance.machines.revisits import Circumstances, Veteran
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
 from conformance.stage import SceneOver, Stage
@@ -84,6 +85,16 @@ class Play:
         return not self.check.rules
 
     @property
+    def scenic(self) -> bool:
+        """Does it play scenes?"""
+        return not self.machine or self.name == "revisits"
+
+    @property
+    def timed(self) -> bool:
+        """Is it about something that takes time?"""
+        return any(rules.get(rule).family == "TMO" for rule in self.check.rules)
+
+    @property
     def key(self) -> str:
         return f"{self.name}-{self.queue_type}"
 
@@ -116,15 +127,33 @@ class Play:
             self.queue_type, bench.deadline, bench.guard,
         )
         bench.around.enter(stage)
+        return stage, self._act(stage, lambda: self.function(stage, **dict(self.arguments)), give_back=False)
+
+    def again(
+        self, target: Target, profile: Profile, recorder: Recorder, deadline: float, around: Around, seed: int,
+        guard: Guard | None = None,
+    ) -> tuple[Stage, Exception | None]:
+        """The same under circumstances that the seed draws."""
+        stage = Veteran(target, profile, recorder, self.name, self.check.rules, self.queue_type, deadline, guard)
+        around.enter(stage)
+        drawn = Circumstances.drawn(seed, self.key)
+
+        def scene() -> None:
+            self.function(stage, **dict(self.arguments))
+
+        return stage, self._act(stage, lambda: stage.twice(scene, drawn), give_back=drawn.give_back and not self.timed)
+
+    @staticmethod
+    def _act(stage: Stage, action: Callable[[], None], *, give_back: bool) -> Exception | None:
         try:
-            trouble = _attempted(lambda: self.function(stage, **dict(self.arguments)))
+            trouble = _attempted(action)
             if trouble is None:
-                trouble = _attempted(lambda: stage.finish())
+                trouble = _attempted(lambda: stage.finish(give_back=give_back))
             if trouble is not None:
                 _attempted(stage.cut)
         finally:
             stage.cleanup()
-        return stage, trouble
+        return trouble
 
 
 def _attempted(action: Callable[[], object]) -> Exception | None:
@@ -157,6 +186,29 @@ class _Machines:
             scheduler, EXAMPLES[bench.depth], STEPS[bench.depth], bench.seed, on_judgement=judged,
             deadline=bench.deadline, around=bench.around, known=lambda finding: True, guard=bench.guard,
         )
+
+
+    def revisit(self) -> None:
+        bench = self.bench
+        for number, play in revisited(bench.profile, self.queue_type, bench.depth, bench.around):
+            stage, trouble = play.again(
+                bench.target, bench.profile, Recorder(bench.run, bench.target.address), bench.deadline, bench.around,
+                bench.seed + number,
+            )
+            self.witness(stage.judgement, stage.events)
+            if trouble is not None:
+                raise trouble
+
+
+def revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[tuple[int, Play]]:
+    """All scenes, so many times: those that wait for time to pass only where none is lost by that."""
+    scenes = [
+        play for play in plays()
+        if not play.machine and play.queue_type == queue_type and play.suits(profile, depth)
+        and (around.advance is not None or not play.timed)
+    ]
+    for number in range(REVISITS[depth]):
+        yield from ((number, play) for play in scenes)
 
 
 @cache

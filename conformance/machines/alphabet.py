@@ -7,12 +7,16 @@ weights lean to publishing and settling, since everything else needs messages to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from hypothesis import strategies as st
 
 from conformance.channel import Channel
+from conformance.machines.swarm import Alphabet, weighted
 from conformance.machines.world import CONSUMERS, World
+
+TAGS = (2**8, 2**16, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1)
+"""Numbers that somebody may take for smaller ones."""
 
 How = Literal["ack", "nack", "reject"]
 Kind = Literal["double", "auto", "future", "foreign", "stale", "zero"]
@@ -65,9 +69,9 @@ class Consume:
         channel = world.channel(self.channel)
         running = world.consumers(channel)
         if not running and self.prefetch is not None:
-            channel.qos(world.scaled(self.prefetch))
+            channel.qos(world.slots(self.prefetch))
         if running < CONSUMERS:
-            channel.consume(world.queue(self.queue), self.no_ack)
+            channel.consume(world.queue(self.queue), self.no_ack, no_wait=world.shape.quiet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Cancel:
         channel = world.first(self.channel, world.live_consumers)
         if channel and world.stage.cancels:
             live = world.live_consumers(channel)
-            channel.cancel(live[self.index % len(live)])
+            channel.cancel(live[self.index % len(live)], no_wait=world.shape.quiet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ class SettleBadly:
             return [tag for other in world.others(channel) for tag in other.unacked if tag > last]
         if self.kind == "stale":
             return list(range(last + 1, world.highest_tag(channel) + 1))
-        return [last + 1, last + 2, last + 7, 2**63]
+        return [last + 1, last + 2, last + 7, *(tag for tag in TAGS if tag > last)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,23 @@ class Recover:
         channel = world.first(self.channel, lambda channel: world.foreseeable(channel) and channel.unacked)
         if channel and world.may_return(channel, channel.unacked):
             channel.recover()
+
+
+@dataclass(frozen=True, slots=True)
+class SettleEach:
+    """Settles each delivery by itself, in two ways by turns, all in one write."""
+
+    channel: int
+    how: How
+    other: How
+    requeue: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.first(self.channel, lambda channel: channel.unacked)
+        if channel:
+            for place, tag in enumerate(channel.unacked[: world.at_once]):
+                how = self.other if place % 2 else self.how
+                settle(channel, how, tag, multiple=False, requeue=self.requeue and world.may_return(channel, [tag]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +227,27 @@ class Confirm:
 
 
 @dataclass(frozen=True, slots=True)
+class Interlude:
+    """A queue of its own that comes, is used and goes, all in one write, on a channel that is busy with others."""
+
+    channel: int
+    count: int
+    quiet: bool
+
+    def perform(self, world: World) -> None:
+        stage, channel = world.stage, world.channel(self.channel)
+        name = stage.recorder.private_name()
+        stage.belongings.queues[name] = channel.connection
+        arguments = {"x-queue-type": stage.queue_type} if stage.profile.typed else {}
+        with stage.batch():
+            channel.declare(name, no_wait=self.quiet, arguments=arguments)
+            channel.publish(name, self.count)
+            channel.get(name, no_ack=True)
+            channel.purge(name)
+            channel.delete(name)
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier:
     """A round trip on the channel."""
 
@@ -232,22 +274,19 @@ _kind = st.sampled_from(("double", "double", "auto", "future", "foreign", "stale
 _how = st.sampled_from(("ack", "nack", "reject"))
 
 
-def weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any]) -> list[st.SearchStrategy[Command]]:
-    """So many branches of one choice: different objects, or Hypothesis takes them for one."""
-    return [st.builds(kind, *arguments).map(lambda command: command) for _ in range(weight)]
-
-
-COMMANDS: st.SearchStrategy[Command] = st.one_of(
-    *weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
-    *weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
-    *weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
-    *weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
-    *weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 3), st.booleans()),
-    *weighted(1, SettleAll, _channel, _how, st.booleans()),
-    *weighted(2, Cancel, _channel, st.integers(0, 1)),
-    *weighted(1, Recover, _channel),
-    *weighted(1, SettleAndClose, _channel, _how),
-    *weighted(1, Reopen, _channel, st.booleans()),
-    *weighted(1, Confirm, _channel),
-    *weighted(1, Barrier, _channel),
+COMMANDS: Alphabet = (
+    weighted(6, Publish, _channel, _queue, st.integers(1, 4)),
+    weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
+    weighted(4, Get, _channel, _queue, st.integers(1, 3), _rarely),
+    weighted(5, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
+    weighted(3, SettleBadly, _channel, _how, _kind, st.integers(0, 9), st.booleans()),
+    weighted(1, SettleAll, _channel, _how, st.booleans()),
+    weighted(2, Cancel, _channel, st.integers(0, 1)),
+    weighted(1, Recover, _channel),
+    weighted(1, SettleEach, _channel, _how, _how, st.booleans()),
+    weighted(1, SettleAndClose, _channel, _how),
+    weighted(1, Reopen, _channel, st.booleans()),
+    weighted(1, Confirm, _channel),
+    weighted(1, Interlude, _channel, st.integers(0, 3), st.booleans()),
+    weighted(1, Barrier, _channel),
 )

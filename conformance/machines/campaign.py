@@ -24,7 +24,8 @@ from conformance.machines.alphabet import Command
 from conformance.machines.cutting import cut_batches
 from conformance.machines.failures import RuleBroken, fail
 from conformance.machines.purse import EACH, Purse
-from conformance.machines.world import Shape, World
+from conformance.machines.shape import Shape
+from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
 from conformance.stage import Endless, NotOffered, SceneOver, Stage
@@ -110,8 +111,7 @@ class Example:
             world = self._begin()
             with self.stage.batch():
                 for command in commands:
-                    with contextlib.suppress(NotOffered):
-                        command.perform(world)
+                    self._perform(command, world, lockstep=lockstep)
             if lockstep:
                 self.stage.quiesce()
             else:
@@ -119,6 +119,14 @@ class Example:
         except SceneOver:
             self.over = True
         self.check(ends)
+
+    def _perform(self, command: Command, world: World, *, lockstep: bool) -> None:
+        """As often in a row as the history's shape says."""
+        for number in range(world.often):
+            if number and lockstep:
+                self.stage.quiesce()
+            with contextlib.suppress(NotOffered):
+                command.perform(world)
 
     def finish(self, ends: Ends) -> None:
         """The drain and the end; raises like `perform`."""

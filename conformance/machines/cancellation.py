@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from conformance.channel import Channel
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.machines import search
-from conformance.machines.alphabet import Barrier, Get, Publish, Settle, SettleBadly, weighted
-from conformance.machines.world import CONSUMERS, Shape, World
+from conformance.machines.alphabet import Barrier, Get, Interlude, Publish, Settle, SettleBadly
+from conformance.machines.shape import Shape
+from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.world import CONSUMERS, World
 from conformance.stage import Stage
 
 DEAF = 2
@@ -193,7 +195,7 @@ class Start:
         channel = world.channel(self.channel)
         running, spare = world.consumers(channel), world.spare(channel) if self.again else []
         if not running and self.prefetch is not None:
-            channel.qos(world.scaled(self.prefetch))
+            channel.qos(world.slots(self.prefetch))
         if running < CONSUMERS:
             tag = spare[0] if spare else None
             if tag is not None:
@@ -229,6 +231,27 @@ class StopAgain:
         channel = world.channel(self.channel)
         spare = world.spare(channel)
         channel.cancel(NEVER if self.never or not spare else spare[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Cancels a consumer and starts another under its tag, in one write."""
+
+    channel: int
+    index: int
+    queue: int
+    silent: bool
+
+    def perform(self, world: World) -> None:
+        assert isinstance(world, Wards)
+        queue = world.queue(self.queue)
+        channel = world.first(self.channel, world.cancellable)
+        if channel and not world.fragile:
+            live = world.cancellable(channel)
+            tag = live[self.index % len(live)]
+            with world.stage.batch():
+                channel.cancel(tag, no_wait=self.silent)
+                channel.consume(queue, tag=tag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,18 +307,20 @@ _prefetch = st.sampled_from((None, None, 0, 1, 3))
 _rarely = st.sampled_from((False, False, False, True))
 _how = st.sampled_from(("ack", "nack", "reject"))
 
-COMMANDS = st.one_of(
-    *weighted(5, Publish, _channel, _queue, st.integers(1, 3)),
-    *weighted(8, Start, _channel, _queue, _prefetch, _rarely, st.booleans()),
-    *weighted(4, Stop, _channel, _index, _rarely),
-    *weighted(2, StopAgain, _channel, st.booleans()),
-    *weighted(3, Delete, _channel, _queue),
-    *weighted(2, StopAndDelete, _channel, _index, _queue, st.booleans()),
-    *weighted(5, Settle, _channel, _how, st.integers(0, 4), st.booleans(), st.booleans()),
-    *weighted(1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
-    *weighted(1, Get, _channel, _queue, _rarely),
-    *weighted(2, Leave, _channel, _rarely),
-    *weighted(2, Barrier, _channel),
+COMMANDS: Alphabet = (
+    weighted(5, Publish, _channel, _queue, st.integers(1, 3)),
+    weighted(8, Start, _channel, _queue, _prefetch, _rarely, st.booleans()),
+    weighted(4, Stop, _channel, _index, _rarely),
+    weighted(1, Restart, _channel, _index, _queue, _rarely),
+    weighted(2, StopAgain, _channel, st.booleans()),
+    weighted(3, Delete, _channel, _queue),
+    weighted(2, StopAndDelete, _channel, _index, _queue, st.booleans()),
+    weighted(5, Settle, _channel, _how, st.integers(0, 4), st.booleans(), st.booleans()),
+    weighted(1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
+    weighted(1, Get, _channel, _queue, _rarely),
+    weighted(2, Leave, _channel, _rarely),
+    weighted(1, Interlude, _channel, _index, st.booleans()),
+    weighted(2, Barrier, _channel),
 )
 
 CANCELLATION = search.Machine("cancellation", lambda profile, queue_type: COMMANDS, (2,), Wards)

@@ -20,11 +20,13 @@ from conformance.machines.alphabet import (
     Cancel,
     Consume,
     Get,
+    Interlude,
     Reopen,
     Settle,
     SettleAll,
-    weighted,
 )
+from conformance.machines.shape import APART
+from conformance.machines.swarm import Alphabet, weighted
 from conformance.machines.world import World
 from conformance.profiles import Profile
 
@@ -104,6 +106,24 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class SelectAndSend:
+    """A new life of the channel whose first words are confirm mode and publishes, in one write."""
+
+    channel: int
+    queue: int
+    count: int
+    no_wait: bool
+
+    def perform(self, world: World) -> None:
+        world.channel(self.channel).close()
+        world.stage.quiesce()
+        channel, queue = world.channel(self.channel), world.queue(self.queue)
+        with world.stage.batch():
+            channel.confirm(self.no_wait)
+            channel.publish(queue, world.many(self.count))
+
+
+@dataclass(frozen=True, slots=True)
 class Mix:
     """The mode that excludes the channel's own: the broker closes it."""
 
@@ -171,23 +191,25 @@ _body = st.sampled_from(("small",) * 8 + ("empty", "empty", "large"))
 _count = st.integers(1, 4)
 
 
-def commands(profile: Profile, queue_type: str) -> search.Commands:
-    return st.one_of(
-        *weighted(9, Send, _channel, _address, _queue, _count, st.booleans(), st.booleans(), _body),
-        *weighted(1, Send, _channel, st.just("gone"), _queue, st.just(1), st.booleans(), st.booleans(), _body),
-        *weighted(2, Select, _channel, st.booleans()),
-        *weighted(1, Mix, _channel),
-        *weighted(2, Begin, st.sampled_from((1, 2, 2))),
-        *weighted(3, End, _channel, st.booleans(), _rarely),
-        *weighted(2, Get, _channel, _queue, st.integers(1, 2), _rarely),
-        *weighted(2, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
-        *weighted(4, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
-        *weighted(1, SettleAll, _channel, _how, st.booleans()),
-        *weighted(1, Cancel, _channel, st.integers(0, 1)),
-        *weighted(1, Purge, _channel, _queue),
-        *weighted(2, Reopen, _channel, st.booleans()),
-        *weighted(1, Barrier, _channel),
+def commands(profile: Profile, queue_type: str) -> Alphabet:
+    return (
+        weighted(9, Send, _channel, _address, _queue, _count, st.booleans(), st.booleans(), _body),
+        weighted(1, Send, _channel, st.just("gone"), _queue, st.just(1), st.booleans(), st.booleans(), _body),
+        weighted(2, Select, _channel, st.booleans()),
+        weighted(1, SelectAndSend, _channel, _queue, _count, st.booleans()),
+        weighted(1, Mix, _channel),
+        weighted(2, Begin, st.sampled_from((1, 2, 2))),
+        weighted(3, End, _channel, st.booleans(), _rarely),
+        weighted(2, Get, _channel, _queue, st.integers(1, 2), _rarely),
+        weighted(2, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
+        weighted(4, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
+        weighted(1, SettleAll, _channel, _how, st.booleans()),
+        weighted(1, Cancel, _channel, st.integers(0, 1)),
+        weighted(1, Purge, _channel, _queue),
+        weighted(2, Reopen, _channel, st.booleans()),
+        weighted(1, Interlude, _channel, _queue, st.booleans()),
+        weighted(1, Barrier, _channel),
     )
 
 
-CONFIRMS = search.Machine("confirms", commands, apart=search.APART)
+CONFIRMS = search.Machine("confirms", commands, apart=APART)

@@ -19,7 +19,6 @@ from conformance.channel import Channel
 from conformance.machines.alphabet import (
     Barrier,
     Cancel,
-    Command,
     Confirm,
     Get,
     Publish,
@@ -27,9 +26,12 @@ from conformance.machines.alphabet import (
     Reopen,
     Settle,
     SettleAll,
+    SettleEach,
 )
-from conformance.machines.search import APART, Machine
-from conformance.machines.world import Shape, World
+from conformance.machines.search import Machine
+from conformance.machines.shape import APART, Shape
+from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.stage import Stage
 
@@ -50,12 +52,12 @@ class LimitedWorld(World):
         """Sets a limit for the channel, unless what is out there is known to spoil it."""
         if not self.clears or not self._getting(channel):
             self._shared.add(self._life(channel))
-            channel.qos(self.scaled(limit), global_=True)
+            channel.qos(self.slots(limit), global_=True)
 
     def limit(self, channel: Channel, limit: int) -> None:
         """Sets a limit for the consumers to come."""
         if not self.clears or self._life(channel) not in self._shared:
-            channel.qos(self.scaled(limit))
+            channel.qos(self.slots(limit))
 
     @staticmethod
     def _life(channel: Channel) -> tuple[str, int, int]:
@@ -113,24 +115,25 @@ _rarely = st.sampled_from((False, False, False, False, True))
 _how = st.sampled_from(("ack", "ack", "nack", "reject"))
 
 
-def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
+def commands(profile: Profile, queue_type: str) -> Alphabet:
     """The alphabet, with limits for channels where they mean something."""
-    kinds: list[tuple[int, st.SearchStrategy[Command]]] = [
-        (5, st.builds(Publish, _channel, _queue, st.integers(1, 6))),
-        (9, st.builds(Settle, _channel, _how, st.integers(0, 5), st.booleans(), _rarely)),
-        (5, st.builds(ConsumeWithin, _channel, _queue, st.integers(0, 4), _rarely)),
-        (2, st.builds(SettleAll, _channel, _how, _rarely)),
-        (2, st.builds(Get, _channel, _queue, st.just(1), _rarely)),
-        (2, st.builds(Cancel, _channel, st.integers(0, 2))),
-        (1, st.builds(Limit, _channel, st.integers(0, 4))),
-        (1, st.builds(Recover, _channel)),
-        (1, st.builds(Reopen, _channel, st.booleans())),
-        (1, st.builds(Confirm, _channel)),
-        (1, st.builds(Barrier, _channel)),
+    found = [
+        weighted(5, Publish, _channel, _queue, st.integers(1, 6)),
+        weighted(9, Settle, _channel, _how, st.integers(0, 5), st.booleans(), _rarely),
+        weighted(5, ConsumeWithin, _channel, _queue, st.integers(0, 4), _rarely),
+        weighted(2, SettleAll, _channel, _how, _rarely),
+        weighted(1, SettleEach, _channel, _how, _how, _rarely),
+        weighted(2, Get, _channel, _queue, st.just(1), _rarely),
+        weighted(2, Cancel, _channel, st.integers(0, 2)),
+        weighted(1, Limit, _channel, st.integers(0, 4)),
+        weighted(1, Recover, _channel),
+        weighted(1, Reopen, _channel, st.booleans()),
+        weighted(1, Confirm, _channel),
+        weighted(1, Barrier, _channel),
     ]
     if queue_type == "classic" or profile.choices["channel_limit"] != "channel":
-        kinds.append((4, st.builds(Share, _channel, st.integers(0, 5))))
-    return st.one_of([kind.map(lambda command: command) for weight, kind in kinds for _ in range(weight)])
+        found.append(weighted(4, Share, _channel, st.integers(0, 5)))
+    return found
 
 
 PREFETCH = Machine("prefetch", commands, world=LimitedWorld, apart=APART)

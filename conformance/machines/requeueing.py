@@ -17,17 +17,18 @@ from conformance.machines import search
 from conformance.machines.alphabet import (
     Barrier,
     Cancel,
-    Command,
     Get,
     How,
     Publish,
     Recover,
     Reopen,
     SettleAll,
+    SettleEach,
     settle,
-    weighted,
 )
-from conformance.machines.world import Shape, World
+from conformance.machines.shape import Shape
+from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.stage import Stage
 
@@ -62,7 +63,7 @@ class Watch:
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
         if not any(world.consumers(one) for one in world.channels):
-            channel.qos(world.scaled(self.prefetch))
+            channel.qos(world.slots(self.prefetch))
             channel.consume(world.queue(0))
 
 
@@ -89,18 +90,19 @@ class Return:
 _channel, _queue, _index = st.integers(0, 2), st.sampled_from((0, 0, 1)), st.integers(0, 4)
 
 
-def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
-    return st.one_of(
-        *weighted(4, Publish, _channel, _queue, st.integers(1, 3)),
-        *weighted(8, Get, _channel, _queue, st.integers(1, 3), st.just(False)),
-        *weighted(9, Return, _channel, st.sampled_from(("nack", "nack", "reject")), _index, st.booleans()),
-        *weighted(1, Return, _channel, st.just("ack"), _index, st.just(False)),
-        *weighted(2, Watch, _channel, st.integers(1, 3)),
-        *weighted(1, Cancel, _channel, st.integers(0, 1)),
-        *weighted(1, SettleAll, _channel, st.just("nack"), st.just(True)),
-        *weighted(1, Recover, _channel),
-        *weighted(1, Reopen, _channel, st.just(True)),
-        *weighted(1, Barrier, _channel),
+def commands(profile: Profile, queue_type: str) -> Alphabet:
+    return (
+        weighted(4, Publish, _channel, _queue, st.integers(1, 3)),
+        weighted(8, Get, _channel, _queue, st.integers(1, 3), st.just(False)),
+        weighted(9, Return, _channel, st.sampled_from(("nack", "nack", "reject")), _index, st.booleans()),
+        weighted(1, Return, _channel, st.just("ack"), _index, st.just(False)),
+        weighted(2, Watch, _channel, st.integers(1, 3)),
+        weighted(1, Cancel, _channel, st.integers(0, 1)),
+        weighted(1, SettleAll, _channel, st.just("nack"), st.just(True)),
+        weighted(1, SettleEach, _channel, st.just("nack"), st.sampled_from(("ack", "reject")), st.just(True)),
+        weighted(1, Recover, _channel),
+        weighted(1, Reopen, _channel, st.just(True)),
+        weighted(1, Barrier, _channel),
     )
 
 

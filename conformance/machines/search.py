@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as seeded
@@ -36,7 +36,9 @@ from conformance.machines.campaign import (
 from conformance.machines.chance import BACKEND
 from conformance.machines.failures import RuleBroken
 from conformance.machines.purse import Purse
-from conformance.machines.world import Shape, World
+from conformance.machines.shape import WIDE, Shape, shapes
+from conformance.machines.swarm import Alphabet, factors, mixed
+from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.recorder import Recorder
 
@@ -45,19 +47,13 @@ BATCH = 6
 MOST_BROKEN = 8
 """At most so many rules are looked for that are broken."""
 
-WIDE = (1, 1, 1, 1, 1, 1, 9, 70)
-APART = (False, False, True)
-"""Of most histories nothing is wide, and all channels are on one connection."""
-
-Commands = st.SearchStrategy[Command]
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A name, the commands that make sense for a profile and a queue type, where, and of what shapes histories are."""
 
     name: str
-    commands: Callable[[Profile, str], Commands]
+    commands: Callable[[Profile, str], Alphabet]
     queues: tuple[int, ...] = (1, 2)
     world: type[World] = World
     wide: tuple[int, ...] = WIDE
@@ -66,7 +62,7 @@ class Machine:
     """Only where the broker's clock is ours, and its queues watch it."""
 
     def shapes(self, queue_type: str, scheduler: Scheduler) -> st.SearchStrategy[Shape]:
-        """One is drawn for each history (swarm testing): what is never together in one is together in another.
+        """One is drawn for each history.
 
         Nothing is wide on quorum queues: those of RabbitMQ return more than 32 messages at once in any order, and lose
         what is settled behind 32 commands with the channel. A machine that meets that all the time sees nothing else.
@@ -75,7 +71,7 @@ class Machine:
         """
         wide = self.wide if queue_type != "quorum" else (1,)
         apart = self.apart if scheduler == "lockstep" else self.apart[:1]
-        return st.builds(Shape, *map(st.sampled_from, (self.queues, wide, apart)))
+        return shapes(self.queues, wide, apart, small=queue_type == "quorum", only=self.clock)
 
     def suits(self, profile: Profile, around: Around) -> bool:
         """Can it be played here?"""
@@ -87,22 +83,24 @@ class Play(RuleBasedStateMachine):
 
     campaign: ClassVar[Campaign]
     shapes: ClassVar[st.SearchStrategy[Shape]]
+    alphabet: ClassVar[Alphabet]
     simplest: ClassVar[bool]
 
     def __init__(self) -> None:
         super().__init__()
         self.example: Example | None = None
         self.shape = Shape()
+        self.commands: st.SearchStrategy[Command] = st.nothing()
         self.idle = self.simplest
         type(self).simplest = False
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        self.shape = data.draw(self.shapes)
+        if not self.idle:
+            self.shape = data.draw(self.shapes)
+            self.commands = mixed(self.alphabet, data.draw(factors(self.alphabet)))
 
     def perform(self, commands: Sequence[Command]) -> None:
-        if self.idle:
-            return
         if self.example is None:
             self.example = self.campaign.start(self.shape)
         self.campaign.step(self.example, commands)
@@ -144,20 +142,19 @@ def run(
 
 def _played(machine: Machine, campaign: Campaign) -> type[Play]:
     """The machine as Hypothesis wants it: one command a step, or several in one write."""
-    commands = machine.commands(campaign.profile, campaign.queue_type)
+    alphabet = machine.commands(campaign.profile, campaign.queue_type)
     shapes = machine.shapes(campaign.queue_type, "lockstep" if campaign.lockstep else "pipelined")
 
-    def one(self: Play, command: Command) -> None:
-        self.perform((command,))
+    most = 1 if campaign.lockstep else BATCH
 
-    def several(self: Play, commands: list[Command]) -> None:
-        self.perform(commands)
+    def step(self: Play, data: st.DataObject) -> None:
+        if not self.idle:
+            self.perform(data.draw(st.lists(self.commands, min_size=1, max_size=most)))
 
-    step: Any = (
-        rule(command=commands)(one) if campaign.lockstep
-        else rule(commands=st.lists(commands, min_size=1, max_size=BATCH))(several)
-    )
-    members = {"campaign": campaign, "shapes": shapes, "simplest": True, "step": step}
+    members = {
+        "campaign": campaign, "shapes": shapes, "alphabet": alphabet, "simplest": True,
+        "step": rule(data=st.data())(step),
+    }
     return type(machine.name.title(), (Play,), members)
 
 

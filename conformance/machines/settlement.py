@@ -7,8 +7,9 @@ from functools import partial
 from conformance.machines import search
 from conformance.machines.alphabet import COMMANDS
 from conformance.machines.campaign import SCHEDULERS, Broken, MachineOutcome, Scheduler
+from conformance.machines.shape import APART
 
 __all__ = ["SCHEDULERS", "SETTLEMENT", "Broken", "MachineOutcome", "Scheduler", "run_settlement"]
 
-SETTLEMENT = search.Machine("settlement", lambda profile, queue_type: COMMANDS, apart=search.APART)
+SETTLEMENT = search.Machine("settlement", lambda profile, queue_type: COMMANDS, apart=APART)
 run_settlement = partial(search.run, SETTLEMENT)

@@ -23,9 +23,11 @@ from codec import methods as m
 from conformance.around import SECOND, elapse, expire
 from conformance.channel import Channel
 from conformance.events import TO_CLIENT, Event
-from conformance.machines.alphabet import Barrier, Command, Get, Publish, Reopen, Settle, weighted
+from conformance.machines.alphabet import Barrier, Get, Publish, Reopen, Settle
 from conformance.machines.search import Machine
-from conformance.machines.world import CONSUMERS, Shape, World
+from conformance.machines.shape import Shape
+from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.world import CONSUMERS, World
 from conformance.model.timeouts import ARGUMENT, MS
 from conformance.profiles import Profile
 from conformance.stage import Stage
@@ -96,7 +98,7 @@ class Start:
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
         if world.consumers(channel) < CONSUMERS:
-            channel.qos(self.limit)
+            channel.qos(world.slots(self.limit))
             arguments = {} if self.timeout is None else {ARGUMENT: self.timeout}
             tag = cast(Clockwork, world).tag(channel) if self.again else None
             channel.consume(world.queue(self.queue), tag=tag, arguments=arguments)
@@ -165,18 +167,18 @@ _how = st.sampled_from(("ack", "ack", "nack", "reject"))
 _rarely = st.sampled_from((False, False, False, True))
 
 
-def commands(profile: Profile, queue_type: str) -> st.SearchStrategy[Command]:
-    return st.one_of(
-        *weighted(5, Publish, _channel, _queue, st.integers(1, 3)),
-        *weighted(6, Start, _channel, _queue, st.sampled_from(TIMEOUTS), st.integers(1, 3), st.booleans()),
-        *weighted(7, Elapse, st.sampled_from((300, 600, 1200, 3000))),
-        *weighted(6, Settle, _channel, _how, st.integers(0, 4), _rarely, st.booleans()),
-        *weighted(3, Stop, _channel, st.integers(0, 1), st.booleans()),
-        *weighted(2, Get, _channel, _queue, st.just(1), _rarely),
-        *weighted(1, Rule, _queue, st.sampled_from((500, 2000, None))),
-        *weighted(1, Configure, st.sampled_from((800, 4000, None))),
-        *weighted(1, Reopen, _channel, st.booleans()),
-        *weighted(1, Barrier, _channel),
+def commands(profile: Profile, queue_type: str) -> Alphabet:
+    return (
+        weighted(5, Publish, _channel, _queue, st.integers(1, 3)),
+        weighted(6, Start, _channel, _queue, st.sampled_from(TIMEOUTS), st.integers(1, 3), st.booleans()),
+        weighted(7, Elapse, st.sampled_from((300, 600, 1200, 3000))),
+        weighted(6, Settle, _channel, _how, st.integers(0, 4), _rarely, st.booleans()),
+        weighted(3, Stop, _channel, st.integers(0, 1), st.booleans()),
+        weighted(2, Get, _channel, _queue, st.just(1), _rarely),
+        weighted(1, Rule, _queue, st.sampled_from((500, 2000, None))),
+        weighted(1, Configure, st.sampled_from((800, 4000, None))),
+        weighted(1, Reopen, _channel, st.booleans()),
+        weighted(1, Barrier, _channel),
     )
 
 

@@ -14,58 +14,71 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from conformance.channel import Channel
 from conformance.drivers.raw import RawConnection
 from conformance.events import TO_CLIENT, Event
+from conformance.machines import before
+from conformance.machines.shape import Shape
 from conformance.stage import NotOffered, Stage
 
 CHANNELS = 3
 CONSUMERS = 2
+FRAMING = 8
+"""So many octets of a frame are not its payload."""
 RETURNS = 12
 """A message delivered so often is not returned on purpose any more; quorum queues drop it after 20 returns."""
 
 
 MOST = 600
-"""So many messages of a wide history are published, and asked for, in wide steps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a history is played with, drawn for it as a whole: so many queues, so many times as many messages, gets and
-    slots as its commands say, and each channel on a connection of its own, or all on one."""
-
-    queues: int = 1
-    wide: int = 1
-    apart: bool = False
-
+"""So many messages of a wide history are published, and asked for, in wide steps or by the dozen."""
+FEW = 24
+SLOTS = 0xFFFF
+"""More than that a limit cannot say."""
 
 class World:
     """One history of a machine."""
 
     def __init__(self, stage: Stage, shape: Shape) -> None:
         self.stage, self.shape = stage, shape
-        self._widely = 0
+        self._made = 0
         self._delivered: Counter[str] = Counter()
         self._highest: Counter[tuple[str, int]] = Counter()
         self._props: dict[str, str] = {}
         stage.recorder.subscribe(self._count)
-        self.channels = [self._alone() for _ in range(CHANNELS)] if shape.apart else stage.channels(CHANNELS)
-        self._queues = [stage.queue() for _ in range(shape.queues)]
+        frame = stage.connection.tuned.frame_max - FRAMING
+        stage.octets, stage.length = max(0, shape.frames * frame + shape.octets), shape.length
+        self.channels = self._opened()
+        self._queues = [self._declared(), *(stage.queue() for _ in range(1, shape.queues))]
+        before.lived(stage, self.channels[0], self._queues[0], shape.used)
         with contextlib.suppress(NotOffered):
-            self.channels[0].confirm()
+            self.channels[0].confirm(shape.quiet)
+        self.channels[0].publish(self._queues[0], shape.stock)
         stage.quiesce()
 
     def many(self, count: int) -> int:
         """So many messages, or that many times what is wide, until there were enough."""
-        wide = count * self.shape.wide if self._widely < MOST else count
-        self._widely += wide if wide > count else 0
+        wide = count * self.shape.wide if self._made < MOST else count
+        self._made += wide
         return min(wide, MOST)
 
+    @property
+    def often(self) -> int:
+        """So many times in a row each command is performed, until there were enough messages."""
+        return self.shape.often if self._made < MOST else 1
+
     def scaled(self, number: int) -> int:
-        """A limit, or the place of a delivery: so many times as large as this history is wide."""
+        """The place of a delivery: so many times as far as this history is wide."""
         return number * self.shape.wide
+
+    def slots(self, number: int) -> int:
+        """A limit: as large as this history is wide, or larger."""
+        return min(number * max(self.shape.wide, self.shape.window), SLOTS)
+
+    @property
+    def at_once(self) -> int:
+        """So many deliveries are settled one by one in one write: quorum queues return more of them in any order."""
+        return FEW if self.stage.queue_type == "quorum" else MOST
 
     def queue(self, index: int) -> str:
         return self._queues[index % len(self._queues)]
@@ -153,6 +166,18 @@ class World:
             self.channels = [one if one.connection.alive else self._alone() for one in self.channels]
         else:
             self.channels = self.stage.channels(CHANNELS, self._connect())
+
+    def _declared(self) -> str:
+        """The first queue, with the past that it should have, where the broker knows such."""
+        with contextlib.suppress(NotOffered):
+            return self.stage.queue(before.arguments(self.stage.queue, self.shape.used))
+        return self.stage.queue()
+
+    def _opened(self) -> list[Channel]:
+        """The channels of the beginning."""
+        if self.shape.apart:
+            return [self._alone() for _ in range(CHANNELS)]
+        return self.stage.channels(CHANNELS, self._connect() if self.shape.behind else None)
 
     def _alone(self) -> Channel:
         """A channel on a connection of its own."""

@@ -170,7 +170,10 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
     """The broker's own basic.cancel."""
     tag = event.consumer_tag or ""
     consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
-    if ended is not None and _late(ended, consumer):
+    former = _former(channel, tag, consumer, event.seq)
+    if former is not None and (consumer is None or not consumer.source.deleted):
+        consumer, ended = None, former
+    elif ended is not None and _late(ended, consumer):
         consumer = None
     yield Notified(event, channel, tag, consumer, None if consumer is not None else ended)
     if consumer is None:
@@ -184,6 +187,21 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
             consumer.source.end(consumer.taker, event.seq, blind=False)
     elif not again:
         _timed_out(channel, consumer)
+
+
+def _former(channel: Channel, tag: str, consumer: Consumer | None, at: int) -> Ended | None:
+    """The owner of the tag before this one, whose cancel is under way and whose queue is gone: it may be told of that
+    until its cancel is handled."""
+    for one in channel.silent:
+        if one.tag == tag and one is not consumer and one.source.deleted and not one.noticed:
+            one.noticed = at
+            return Ended(tag, one.source, SILENT, 0, one.asked)
+    if consumer is None:
+        return None
+    for request in channel.requests.get(("basic.cancel", tag), ()):
+        if request.seq < consumer.taker.start and request.source is not None and request.source.deleted:
+            return Ended(tag, request.source, CANCELLED, 0, request.seq)
+    return None
 
 
 def _late(ended: Ended, consumer: Consumer | None) -> bool:

@@ -330,8 +330,16 @@ class Queue:
         target = self.dead_letters
         if target is not None and not target.deleted:
             dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
-            dead.fleeting = dead.doubtful = target.lossy or self.kind != "classic"
+            dead.fleeting = dead.doubtful = target.lossy or self.kind != "classic" or self.deleted > 0
             target.put(dead)
+
+    def disinherit(self) -> None:
+        """It may be gone before it has sent what was discarded last."""
+        heir = self.dead_letters
+        for copy in list(heir.copies.values()) if heir is not None else ():
+            if heir is not None and copy.entry == DEAD and copy.hidden:
+                copy.fleeting = True
+                heir.unsettle(copy, shaky=False)
 
     def leave(self, copy: Copy, place: str) -> None:
         """A message is delivered, or settled."""

@@ -147,6 +147,7 @@ def _unopened(model: Model, connection: Connection, channel: Channel | None, eve
 
 def _may_delete(queue: Queue, channel: Channel, event: Event) -> None:
     queue.doubt()
+    queue.disinherit()
     queue.deleted = event.seq
     queue.deletion = queue.deletion or Change(channel, event.seq)
 
@@ -320,6 +321,7 @@ def _delete(model: Model, channel: Channel, event: Event) -> None:
     change, census = None, counts.asked(model, queue, event)
     if queue is not None:
         queue.doubt()
+        queue.disinherit()
         queue.deleted = event.seq
         change = queue.deletion = queue.deletion or Change(channel, event.seq)
         cancelling.delete(model.connections.values(), queue, change)

@@ -26,6 +26,8 @@ class Campaign(Protocol):
 
     def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
 
+    def revisit(self) -> None: ...
+
 
 @rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -67,3 +69,9 @@ def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_timeouts(campaign: Campaign, machine: Machine) -> None:
     """Deliveries that stay out for too long, and what may happen to them then; in lockstep, for time is the subject."""
     campaign.run(machine, "lockstep")
+
+
+@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ", "CAN", "AUTO", "CNF", "TX", "QOS", "TMO"), depth="ci", last=True)
+def test_revisits(campaign: Campaign) -> None:
+    """Every scene once more, where channels and queues have a past, and names and bodies another length."""
+    campaign.revisit()

@@ -47,7 +47,7 @@ class Wishes:
 def chosen(wishes: Wishes) -> list[Play]:
     """What is played at this depth: scenes, then machines."""
     profile = profiles.load(wishes.dialect)
-    wanted = (play for play in plays() if play.machine or not wishes.machines_alone)
+    wanted = (play for play in plays() if not (wishes.machines_alone and play.scenic))
     return sorted((play for play in wanted if play.suits(profile, wishes.depth)), key=lambda play: play.machine)
 
 

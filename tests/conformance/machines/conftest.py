@@ -8,7 +8,8 @@ import pytest
 
 from conformance import profiles
 from conformance.drivers.raw import Target
-from conformance.machines.world import Shape, World
+from conformance.machines.shape import Shape
+from conformance.machines.world import World
 from conformance.recorder import Recorder
 from conformance.stage import Stage
 from reference_broker import ReferenceBroker

@@ -69,7 +69,8 @@ def test_settling(world: World, settle: a.Command, sends: list[str]) -> None:
     (a.SettleBadly(0, "ack", "double", 0, False), "1"),
     (a.SettleBadly(1, "ack", "double", 1, True), "1"),
     (a.SettleBadly(0, "nack", "future", 0, False), "4"),
-    (a.SettleBadly(0, "ack", "future", 3, False), str(2**63)),
+    (a.SettleBadly(0, "ack", "future", 3, False), str(2**8)),
+    (a.SettleBadly(0, "ack", "future", 8, False), str(2**63)),
     (a.SettleBadly(0, "reject", "foreign", 1, False), "3"),
     (a.SettleBadly(0, "ack", "zero", 2, True), "0"),
 ])

@@ -20,7 +20,7 @@ def run(
 ) -> MachineOutcome:
     return search.run(
         PREFETCH, Target.parse(broker.url), profiles.load(profile), lambda: Recorder("run", "reference"), queue_type,
-        scheduler, examples, 40, 1, deadline=deadline,
+        scheduler, examples, 40, 3, deadline=deadline,
     )
 
 
@@ -28,7 +28,7 @@ def run(
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_right_broker_is_not_blamed(scheduler: Scheduler, queue_type: str) -> None:
     with ReferenceBroker() as broker:
-        outcome = run(broker, queue_type, scheduler, 20, "documented")
+        outcome = run(broker, queue_type, scheduler, 24, "documented")
     assert outcome.judgement.findings == []
     if scheduler == "lockstep":
         assert [rule for rule in REACHED if not outcome.judgement.exercised[rule]] == []

@@ -9,7 +9,7 @@ from conformance.drivers.raw import Target
 from conformance.machines import campaign
 from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
 from conformance.machines.requeueing import Return, Rivals, Watch, run_requeueing
-from conformance.machines.world import Shape
+from conformance.machines.shape import Shape
 from conformance.recorder import Recorder
 from conformance.stage import Stage
 from reference_broker import ReferenceBroker

@@ -933,3 +933,48 @@ def test_a_consumer_that_nobody_could_notify_may_be_started_anew(play) -> None:
     assert play(history.format("m1")).broken == []
     lost = history.replace("1 < deliver c1 1 m1 q\n        1 < deliver c1 2 m2 q\n        1 > ack 2 multiple\n", "")
     assert play(lost.format("m1")).broken == ["RQ-011"]
+
+
+SUCCEEDED = """
+    0 < start notify
+    0 > start-ok notify
+    @queue q
+    @queue k
+    @consume 1 q c1
+    @open 2
+    2 > delete {0}
+    1 > cancel c1 {1}
+    1 > consume k c1
+    2 < delete-ok
+    1 < cancel c1 no_wait
+"""
+
+
+@pytest.mark.parametrize("answer", ["", "no_wait"])
+def test_a_notification_may_be_for_who_had_the_tag_before(play, answer: str) -> None:
+    """TMO-001: the consumer's cancel met the deletion of its queue, and another one has its tag already."""
+    assert play(SUCCEEDED.format("q", answer)).broken == []
+    assert play(SUCCEEDED.format("other", answer)).broken == ["TMO-001"]
+
+
+INHERITED = """
+    @queue d
+    @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    @open 2
+    {}
+    2 < delete-ok
+    @barrier 1
+    - deadline drain d
+"""
+REJECTED, DELETED = "1 > reject 1", "2 > delete q"
+
+
+def test_a_queue_that_is_gone_has_no_heir(play) -> None:
+    """MODE-005: RabbitMQ forgets what is rejected after its queue was deleted, and may do so with what was before."""
+    assert play(INHERITED.format(f"{DELETED}\n{REJECTED}")).broken == []
+    assert play(INHERITED.format(f"{REJECTED}\n{DELETED}")).broken == []
+    kept = INHERITED.format(f"{REJECTED}\n2 > delete other")
+    assert play(kept).broken == ["MODE-005"]

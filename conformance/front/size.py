@@ -1,0 +1,8 @@
+"""How much the machines do at each depth."""
+
+from __future__ import annotations
+
+EXAMPLES = {"smoke": 4, "ci": 16, "deep": 240}
+STEPS = {"smoke": 20, "ci": 40, "deep": 60}
+REVISITS = {"smoke": 0, "ci": 1, "deep": 12}
+"""So many times each scene is played once more."""

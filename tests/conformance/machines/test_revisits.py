@@ -1,0 +1,57 @@
+"""A scene once more: with a past, twice on the same things, and nobody is blamed for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import profiles
+from conformance.drivers.raw import Target
+from conformance.machines.revisits import Circumstances, Veteran
+from conformance.recorder import Recorder
+
+
+@pytest.fixture
+def veteran(target: Target) -> Veteran:
+    return Veteran(target, profiles.load("documented"), Recorder("run", "reference"), "scene")
+
+
+def under(*used: str, length: int = 0) -> Circumstances:
+    return Circumstances(frozenset(used), length, 0, give_back=True, stock=0)
+
+
+def test_the_second_pass_comes_upon_what_the_first_one_used(veteran: Veteran) -> None:
+    seen: list[tuple[object, str]] = []
+
+    def scene() -> None:
+        channel, queue = veteran.channel(), veteran.queue()
+        channel.publish(queue)
+        veteran.barrier(channel)
+        seen.append((channel, queue))
+
+    veteran.twice(scene, under("reopen", "dead-letter exchange", length=65))
+    assert veteran.finish(give_back=True).findings == []
+    assert seen[0] == seen[1]
+    assert len(seen[0][1]) == 65
+    assert next(iter(veteran.connections)) == "older"
+    veteran.cleanup()
+
+
+def test_a_channel_that_still_holds_something_is_not_used_again(veteran: Veteran) -> None:
+    seen: list[object] = []
+
+    def scene() -> None:
+        channel = veteran.channel()
+        channel.consume(veteran.queue())
+        veteran.quiesce()
+        seen.append(channel)
+
+    veteran.twice(scene, under("nowait"))
+    assert veteran.finish().findings == []
+    assert seen[0] is not seen[1]
+    veteran.cleanup()
+
+
+def test_circumstances_are_a_matter_of_the_seed() -> None:
+    drawn = [Circumstances.drawn(seed, "scene") for seed in range(20)]
+    assert drawn == [Circumstances.drawn(seed, "scene") for seed in range(20)]
+    assert len(set(drawn)) > 10
