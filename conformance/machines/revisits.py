@@ -48,7 +48,7 @@ class Veteran(Stage):
     """A stage on which everything has a past, and the second pass comes upon what the first one used."""
 
     _now: Circumstances
-    _spare = ""
+    _reserved = ""
 
     def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         self._now = circumstances
@@ -101,8 +101,8 @@ class Veteran(Stage):
         return None
 
     def _lived(self, channel: Channel) -> Channel:
-        self._spare = self._spare or super().queue()
-        before.lived(self, channel, self._spare, self._now.used)
+        self._reserved = self._reserved or super().queue()
+        before.lived(self, channel, self._reserved, self._now.used)
         if channel.connection is self.connection and not self._again:
             self._opened.append(channel)
         return channel

@@ -6,7 +6,7 @@ does not speak of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
@@ -83,16 +83,16 @@ def _refuse(channel: Channel, publication: Publication) -> None:
         copy.queue.unsettle(copy, shaky=True)
 
 
-def full(channel: Channel, publication: Publication) -> bool:
+def full(channel: Channel, publication: Publication, resolved: Collection[Publication]) -> bool:
     """Was the queue certainly full for it: does it hold what was published before, but for what it turned away or may
-    still turn away?"""
+    still turn away? `resolved`: what is accepted together with it."""
     queue = publication.full
     if queue is None or queue.room is None:
         return False
     if not publication.pressed:
         return True
     earlier = takewhile(lambda one: one.number < publication.number, channel.unconfirmed.values())
-    undecided = sum(any(copy.queue is queue for copy in one.copies) for one in earlier)
+    undecided = sum(any(copy.queue is queue for copy in one.copies) for one in earlier if one not in resolved)
     return publication.pressed - queue.turned_away[channel.incarnation] - undecided >= queue.room
 
 

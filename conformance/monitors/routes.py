@@ -68,7 +68,7 @@ def by_route(fact: Confirmed, notes: Notes) -> None:
             counted = fact.channel.counted or fact.number == fact.channel.published
             notes.find(rule, fact.event, f"basic.nack for {publication}: {publication.full.name} is full and rejects",
                        f"basic.ack {fact.number}", publication.seq,
-                       certain=counted and confirming.full(fact.channel, publication))
+                       certain=counted and confirming.full(fact.channel, publication, fact.resolved))
 
 
 def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:
