@@ -51,7 +51,7 @@ def test_machines_accuse_wrong_brokers_of_little_more() -> None:
     """They do everything at once, and so meet most of what follows from a fault."""
     names = traces.mutants(EVERY)
     found: dict[str, set[str]] = {name: set() for name in names}
-    for trace in traces.wrong(names, 2, schedulers=("lockstep",)):
+    for trace in traces.wrong(names, 3, schedulers=("lockstep",)):
         name = trace.events[0].history.split()[0]
         found[name].update(one.rule for one in trace.live.findings if one.certain)
     beside = {name: sorted(broken - set(MUTANTS[name].rules)) for name, broken in found.items()}

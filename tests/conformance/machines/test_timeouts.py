@@ -50,7 +50,7 @@ def test_a_wrong_one_is_found(
     machine: search.Machine, mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
-    assert rule in run(machine, 40, mutant, deadline=0.5).broken
+    assert rule in run(machine, 80, mutant, deadline=0.5).broken
 
 
 def test_where_time_is_not_ours_it_is_not_played() -> None:
