@@ -215,6 +215,7 @@ def _consumed(model: Model, connection: Connection, event: Event) -> Found:
     if any(one.consumer_tag == tag for one in channel.unacked.values()):
         yield _life(channel), "tag-used-again"
         yield f"queue {event.queue}", "tag-used-again"
+        yield f"connection {connection.name}", "tag-used-again-here"
     if tag in channel.consumers:
         yield from _on(channel, "tag-taken")
 

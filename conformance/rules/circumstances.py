@@ -17,6 +17,7 @@ NAMES: Mapping[str, str] = {
     "queue-deleted": "a client has deleted a queue",
     "name-used-again": "a queue is declared again while deliveries of its deleted namesake are outstanding",
     "tag-used-again": "a consumer has the tag of an earlier one that left deliveries outstanding",
+    "tag-used-again-here": "the same, told of its connection",
     "delivery-limited": "the queue has a delivery limit",
     "mandatory-before-confirms": "mandatory publishes come before confirm.select",
     "limit-after-channel-limit": "a limit for consumers is set after one for their channel",

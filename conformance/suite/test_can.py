@@ -291,6 +291,19 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
     stage.quiesce()
 
 
+@rule("CAN-013")
+def test_a_tag_is_used_again_while_its_deliveries_are_out(stage: Stage) -> None:
+    """The new consumer is served, although the one before it still holds deliveries of the queue."""
+    queue, channel = stocked(stage, 2), stage.channel()
+    tag = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(tag)
+    stage.quiesce()
+    channel.consume(queue, tag=tag)
+    stage.quiesce()
+    restock(stage, queue, 1)
+
+
 @rule("CAN-014", last=True)
 def test_a_cancel_without_answer(stage: Stage) -> None:
     """Cancelled with nowait; what is published later goes to the other consumer, or stays."""

@@ -33,6 +33,7 @@ ARISES = {
     "queue-deleted": "@queue q \n 90 > delete q",
     "name-used-again": HELD + "90 > delete q \n 90 < delete-ok \n 90 > declare q",
     "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1",
+    "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1",
     "delivery-limited": "@queue q quorum x-delivery-limit=2",
     "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 mandatory \n 1 > confirm",
     "limit-after-channel-limit": "@open 1 \n 1 > qos 3 global \n 1 < qos-ok \n 1 > qos 2",
@@ -64,6 +65,8 @@ MISSES = {
     "name-used-again": "@queue q \n @stock q m1 \n 90 > delete q \n 90 < delete-ok \n 90 > declare q",
     "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > ack 1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
                       "1 > consume q c1",
+    "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n"
+                           "1 > consume q c2",
     "delivery-limited": "@queue q quorum x-max-length=2",
     "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > confirm",
     "limit-after-channel-limit": "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > qos 3 global",
