@@ -7,8 +7,9 @@ frame, and the same slice comes out of the same history.
 
 Two things keep a slice honest. The event at which the finding arose always stays, and the finding must arise there
 again, under the same rule and in the same words (numbers and names aside). And no contradiction may appear that the
-whole history did not have. The one exception is the numbering of deliveries: leaving one out leaves a gap, so the TAG
-family has no say, unless the finding is one of its own; then even the numbers in its words must stay the same.
+whole history did not have. The one exception are numbers: leaving a delivery out leaves a gap, leaving a message out a
+wrong count. So the rules about these have no say, unless the finding is one of theirs; then even the numbers in its
+words must stay the same.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ BUDGET = 30_000
 """How many events may be judged while slicing one finding. A count, not a time, so that slices are reproducible."""
 
 _ROUNDS = 3
-_NUMBERING = "TAG-"
+_NUMBERING = ("TAG-", "MODE-007", "MODE-008")
+"""Rules about numbers that change when something is left out: tags, and counts of messages."""
 
 
 def minimal(events: Sequence[Event], finding: Finding, profile: Profile, budget: int = BUDGET) -> list[Event]:

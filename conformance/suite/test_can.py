@@ -271,7 +271,8 @@ def _beside_namesake(stage: Stage, settle: str) -> None:
 
 @rule("CAN-013", last=True)
 def test_a_tag_is_used_again(stage: Stage) -> None:
-    """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer."""
+    """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer; and
+    while the consumer before it still holds deliveries of the queue."""
     first, second = stocked(stage, 2), stocked(stage, 2)
     channel = stage.channel()
     tag = channel.consume(first)
@@ -289,19 +290,14 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
     twice(stage, channel)
     channel.consume(first, tag=tag)
     stage.quiesce()
-
-
-@rule("CAN-013")
-def test_a_tag_is_used_again_while_its_deliveries_are_out(stage: Stage) -> None:
-    """The new consumer is served, although the one before it still holds deliveries of the queue."""
-    queue, channel = stocked(stage, 2), stage.channel()
-    tag = channel.consume(queue)
+    last, channel = stocked(stage, 2), stage.channel()
+    tag = channel.consume(last)
     stage.quiesce()
     channel.cancel(tag)
     stage.quiesce()
-    channel.consume(queue, tag=tag)
+    channel.consume(last, tag=tag)
     stage.quiesce()
-    restock(stage, queue, 1)
+    restock(stage, last, 1)
 
 
 @rule("CAN-014", last=True)

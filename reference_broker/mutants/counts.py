@@ -26,8 +26,7 @@ def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     return Connection.pieces(self, item)
 
 
-@replaces("connection.pieces", MUTANTS, "counts.always-one", "get-ok says that one is left, always", "MODE-007",
-          field="GarageMQ 0.1")
+@replaces("connection.pieces", MUTANTS, "counts.always-one", "get-ok says that one is left, always", "MODE-007")
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     got = _got(item)
     if got is not None:

@@ -40,13 +40,13 @@ def test_a_wrong_broker_and_a_right_one_answer_differently(tmp_path: Path) -> No
 
 
 def test_what_machines_alone_have_seen_is_shown_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def settlement(wanted: Sequence[str], profile: Profile, depth: str) -> list[Play]:
-        return [one for one in plays_for(wanted, profile, depth) if one.key == "settlement[lockstep]-classic"]
+    def requeueing(wanted: Sequence[str], profile: Profile, depth: str) -> list[Play]:
+        return [one for one in plays_for(wanted, profile, depth) if one.key == "requeueing[lockstep]-classic"]
 
-    monkeypatch.setattr(differential, "plays_for", settlement)
+    monkeypatch.setattr(differential, "plays_for", requeueing)
     wrong = "documented+requeue.at-head"
     found = explained(tmp_path, 1, wrong, "documented", "--rules", "RQ-001")["disagreements"]
-    assert {one["scene"] for entry in found for one in entry["rules"]} == {"settlement[lockstep]"}
+    assert {one["scene"] for entry in found for one in entry["rules"]} == {"requeueing[lockstep]"}
     assert all(len(set(map(tuple, entry["answers"].values()))) == 2 for entry in found)
 
 

@@ -24,7 +24,7 @@ from conformance.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 
-JUDGED = [rule.id for rule in rules.CATALOGUE.values() if rule.status == "judged"]
+JUDGED = [rule.id for rule in rules.CATALOGUE.values() if rule.status in ("judged", "characterised")]
 
 
 @dataclass(frozen=True)
