@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from conformance.front.checks import Attempt
 from conformance.front.plays import revisited
-from conformance.front.size import EXAMPLES, STEPS
+from conformance.front.size import STEPS, examples
 from conformance.machines import search
 from conformance.machines.campaign import Scheduler
 
@@ -22,7 +22,7 @@ class Campaign:
         opened, options = self.attempt.opened, self.attempt.options
         outcome = search.run(
             machine, opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
-            options.examples or EXAMPLES[options.depth], STEPS[options.depth], options.seed,
+            options.examples or examples(options.depth, timed=machine.clock), STEPS[options.depth], options.seed,
             on_judgement=self.attempt.contribute, deadline=opened.deadline, around=opened.around,
             known=self.attempt.settled, purse=opened.purse, guard=opened.guard, between=self.attempt,
         )

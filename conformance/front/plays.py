@@ -24,7 +24,7 @@ from conformance.drivers.target import Target
 from conformance.events import Event
 from conformance.front.options import DEPTHS
 from conformance.front.selection import Check
-from conformance.front.size import EXAMPLES, REVISITS, STEPS
+from conformance.front.size import REVISITS, STEPS, examples
 from conformance.gate import excuse
 from conformance.machines import search
 from conformance.machines.campaign import Scheduler
@@ -183,7 +183,7 @@ class _Machines:
 
         search.run(
             machine, bench.target, bench.profile, lambda: Recorder(bench.run, bench.target.address), self.queue_type,
-            scheduler, EXAMPLES[bench.depth], STEPS[bench.depth], bench.seed, on_judgement=judged,
+            scheduler, examples(bench.depth, timed=machine.clock), STEPS[bench.depth], bench.seed, on_judgement=judged,
             deadline=bench.deadline, around=bench.around, known=lambda finding: True, guard=bench.guard,
         )
 
