@@ -49,7 +49,10 @@ def _leave(stage: Stage, names: Collection[str]) -> None:
     for link in links:
         if link.alive:
             link.send(m.ConnectionClose(0, 200, "done", 0, 0))
-    ended = lambda: not any(link.alive for link in links)  # noqa: E731
+
+    def ended() -> bool:
+        return not any(link.alive for link in links)
+
     if not stage.settles(ended):
         stage.comes_late("replies", ended)
 

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -255,8 +256,11 @@ def test_a_message_that_is_late_in_a_drain_is_not_lost() -> None:
         stage.barrier(channel)
         gets = iter(range(1 << 30))
         real = stage.get
+
+        def slow(channel: Any, name: str, **about: Any) -> Any:
+            return None if next(gets) < 3 else real(channel, name, **about)
+
         with pytest.MonkeyPatch.context() as patch:
-            slow = lambda channel, name, **about: None if next(gets) < 3 else real(channel, name, **about)  # noqa: E731
             patch.setattr(stage, "get", slow)
             patch.setattr(Pulse, "last", property(lambda pulse: DEADLINE))
             patch.setattr(waiting.Hurry, "SOON", DEADLINE)

@@ -83,7 +83,7 @@ def test_through_connect_on_a_cluster(recorded: Path, tmp_path: Path, table_of: 
     took_part(tmp_path / "cluster")
 
 
-@pytest.mark.skipif(not LONG, reason="make test-cluster")
+@pytest.mark.skipif(not LONG, reason="make test-long")
 def test_everywhere_the_same(traffic: Path, tmp_path: Path, table_of: dict[str, str]) -> None:
     with ExitStack() as running, ThreadPoolExecutor(3) as pool:
         server = pool.submit(lambda: running.enter_context(cluster.connect(tmp_path / "connect")))
