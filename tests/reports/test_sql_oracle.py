@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 WAYS_OUT = 2
-"""In so many histories of those with doubtful settlements the judge sees a way out that the query knows nothing of."""
+"""In so many histories of those with doubtful settlements the judge sees a way out that the query knows nothing of: the
+delivery came between recover-ok and the next answer, or the tag was settled so long ago that the judge forgot it."""
 WRONG = (
     "tags.counter-per-consumer", "tags.frames-overtake", "tags.get-counts-alone", "tags.gap-after-auto-ack",
     "confirms.single-after-multiple", "confirms.ack-after-nack", "confirms.one-ahead",
@@ -84,23 +85,33 @@ OPEN = """
         USING (history, connection, channel, sent_life)
 """
 """Rows of lives that the broker did not close."""
+DELIVERED = """
+    SELECT history, connection, channel, sent_life, seq, delivery_tag AS tag FROM open
+    WHERE direction = '<' AND method IN ('basic.deliver', 'basic.get-ok')
+"""
+SETTLED = """
+    SELECT d.history, d.connection, d.channel, d.sent_life, d.tag, min(b.seq) AS seq
+    FROM delivered d JOIN open b USING (history, connection, channel, sent_life)
+    WHERE b.direction = '>' AND b.seq > d.seq AND (b.method IN ('basic.recover', 'basic.recover-async')
+        OR b.method IN ('basic.ack', 'basic.nack', 'basic.reject') AND (b.delivery_tag = d.tag
+            OR coalesce(b.multiple, false) AND (b.delivery_tag = 0 OR b.delivery_tag > d.tag)))
+    GROUP BY d.history, d.connection, d.channel, d.sent_life, d.tag
+"""
+"""Where each delivery was settled first, or recovered."""
 UNKNOWN = """
     SELECT a.history, a.connection, a.channel, a.sent_life, a.seq FROM open a
-    WHERE a.direction = '>' AND a.method IN ('basic.ack', 'basic.nack', 'basic.reject')
-        AND NOT coalesce(a.multiple, false) AND a.delivery_tag > 0
-        AND (NOT EXISTS (SELECT 1 FROM open d WHERE d.history = a.history AND d.connection = a.connection
-                 AND d.channel = a.channel AND d.sent_life = a.sent_life AND d.direction = '<'
-                 AND d.method IN ('basic.deliver', 'basic.get-ok') AND d.delivery_tag = a.delivery_tag)
-            OR EXISTS (SELECT 1 FROM open b WHERE b.history = a.history AND b.connection = a.connection
-                 AND b.channel = a.channel AND b.sent_life = a.sent_life AND b.direction = '>' AND b.seq < a.seq
-                 AND b.method IN ('basic.ack', 'basic.nack', 'basic.reject') AND NOT coalesce(b.multiple, false)
-                 AND b.delivery_tag = a.delivery_tag))
+    LEFT JOIN delivered d ON d.history = a.history AND d.connection = a.connection AND d.channel = a.channel
+        AND d.sent_life = a.sent_life AND d.tag = a.delivery_tag
+    LEFT JOIN settled s ON s.history = a.history AND s.connection = a.connection AND s.channel = a.channel
+        AND s.sent_life = a.sent_life AND s.tag = a.delivery_tag
+    WHERE a.direction = '>' AND a.method IN ('basic.ack', 'basic.nack', 'basic.reject') AND a.delivery_tag > 0
+        AND (d.seq IS NULL OR s.seq < a.seq)
 """
-"""Settlements of one tag, of which no delivery had come or would come, or that was settled by itself before."""
+"""Settlements that name a tag of which no delivery had come or would come, or that was settled before."""
 CLOSES = "channel.close", "connection.close"
 VIEWS: Mapping[str, str] = {
     "lives": LIVES, "whole": WHOLE, "tags": TAGS, "publishes": PUBLISHES, "confirms": CONFIRMS, "resolved": RESOLVED,
-    "handed": HANDED, "open": OPEN, "unknown": UNKNOWN,
+    "handed": HANDED, "open": OPEN, "delivered": DELIVERED, "settled": SETTLED, "unknown": UNKNOWN,
 }
 
 
@@ -178,11 +189,13 @@ def test_settling_what_is_not_outstanding_costs_the_channel(played: list[Trace],
                      WHERE c.seq > u.seq AND c.direction = '<' AND c.method = 'channel.close-ok'
                  UNION ALL SELECT u.history, u.seq FROM unknown u JOIN events e USING (history)
                      WHERE e.seq > u.seq AND e.kind = 'deadline' AND e.arguments LIKE '%replies%'"""
-    rules = "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014", "TAG-007", "TAG-008", "TAG-009"
+    rules = {"ACK-010", "ERR-001", "ERR-002", "ERR-003", "RQ-014", "TAG-007", "TAG-008", "TAG-009"}
     found = {one.history for trace in played for one in trace.live.findings if one.rule in rules}
+    automatic = {one.history for trace in played for one in trace.live.findings if one.rule == "MODE-006"}
     suspects = set(asked(sql, f"SELECT * FROM ({went_on}) WHERE history LIKE 'lenient%' OR history LIKE 'right%'"))
-    assert suspects & found
-    assert len(suspects - found) <= WAYS_OUT, suspects - found
+    assert found
+    assert {history for history in found if history.startswith("lenient")} <= suspects
+    assert len(suspects - found - automatic) <= WAYS_OUT, suspects - found - automatic
 
 
 def test_mode_004(played: list[Trace], sql: SparkSession) -> None:
