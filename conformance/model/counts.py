@@ -62,6 +62,9 @@ def answered(channel: Channel, request: Request, event: Event) -> Iterator[Count
             return
     if census.said != NEVER:
         yield Counted(event, channel, queue, count, census.said - took, census.due - took, census.said_by)
+    if event.method == "basic.get-empty" and census.due:
+        queue.said_at = NEVER  # a message that is not to be had is no count
+        return
     queue.said = 0 if event.method == "queue.purge-ok" else count
     queue.said_at, queue.said_by = queue.stirred, event.seq
 

@@ -232,6 +232,14 @@ def held_by(channel: Channel) -> Iterable[Delivery]:
         yield from covered
 
 
+def may_bind_gets(channel: Channel) -> bool:
+    """Are so many deliveries outstanding, those of basic.get too, that a broker whose limits bind gets finds nothing?
+    No limit may do so (QOS-014)."""
+    out = len(channel.unacked)
+    limits = [channel.shared.count, channel.prefetch, *(consumer.limit for consumer in channel.consumers.values())]
+    return any(0 < limit <= out for limit in limits)
+
+
 def certain(channel: Channel, consumer: Consumer | None = None) -> int:
     """How many slots the broker must count as taken, of one consumer or of all."""
     return sum(

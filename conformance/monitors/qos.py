@@ -180,7 +180,9 @@ def unhindered(fact: Delivered, notes: Notes) -> None:
 def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody has room to take it."""
     queue, others = fact.queue, [taker for taker in fact.queue.takers if taker is not fact.taker]
-    if not others or not all(_stopped(queue, taker.consumer, fact.since) for taker in others):
+    if not all(_stopped(queue, taker.consumer, fact.since) for taker in others):
+        return
+    if not others and not windows.may_bind_gets(fact.channel):
         return
     for copy in queue.waiting():
         if copy.entry != DEAD and 0 < copy.proof <= fact.since:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.events import METHOD, Event
+from conformance.model import windows
 from conformance.model.channels import Channel
 from conformance.model.closing import ids_of
 from conformance.model.facts import ClosedUnasked, ConnectionFailed, Delivered, FoundEmpty
@@ -67,7 +68,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
     queue, channel = fact.queue, fact.channel
     if queue.crowded(fact.taker):
         return
-    hindered = channel.shared.full() or any(consumer.full() for consumer in channel.consumers.values())
+    hindered = windows.may_bind_gets(channel)
     for copy in [*islice(queue.fresh.values(), WINDOW), *islice(queue.returned.values(), WINDOW)]:
         if queue.may_be_spent(copy):
             continue

@@ -169,13 +169,18 @@ def test_a_changed_limit_takes_hold_in_the_end(stage: Stage) -> None:
 
 @rule("QOS-014")
 def test_get_is_not_limited(stage: Stage) -> None:
-    """A full window, and gets from the same queue; the same under a channel's limit."""
+    """A full window, and gets from the same queue; the same under a channel's limit, and where gets alone are out."""
     for shared in (False, True) if shares(stage) else (False,):
         queue = stocked(stage, 6)
         channel = limited(stage, queue, 2, shared=shared)
         for no_ack in (False, True):
             channel.get(queue, no_ack)
             stage.quiesce()
+        full, alone = stocked(stage, 4), stage.channel()
+        alone.qos(2, shared)
+        stage.fetch(alone, full, 2)
+        alone.get(full)
+        stage.quiesce()
 
 
 @rule("QOS-020")

@@ -172,6 +172,16 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
         Channel.get(self, queue, no_ack)
 
 
+@replaces("channel.get", MUTANTS, "prefetch.gets-bind-gets",
+          "basic.get finds nothing while as many deliveries are outstanding, gets too, as the channel's limit allows",
+          "QOS-014")
+def _(self: Channel, queue: Queue, no_ack: bool) -> None:
+    if 0 < self.limit.count <= len(self.unacked.by_tag):
+        self.connection.send(m.BasicGetEmpty(self.number))
+    else:
+        Channel.get(self, queue, no_ack)
+
+
 @changes(
     MUTANTS,
     "prefetch.gets-fill-the-channel",

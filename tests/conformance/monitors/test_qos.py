@@ -150,6 +150,17 @@ def test_a_breach_is_filed_under_its_rule(play, rule: str) -> None:
     assert rule in play(BROKEN[rule]).rest().broken
 
 
+GETS_ALONE = f"@queue q\n@stock q m1 m2 m3\n@open 1\n{limit(1, 2, 'global')}\n1 > get q\n1 < get-ok 1 m1 q\n1 > get q\n"
+
+
+def test_gets_that_reach_a_limit_are_no_loss(play) -> None:
+    """GarageMQ: a channel's limit binds gets, and counts them. What they do not find is still there."""
+    empty = f"{GETS_ALONE}1 < get-ok 2 m2 q\n1 > get q\n1 < get-empty\n"
+    assert play(empty).broken == []
+    assert play(f"{empty}1 > ack 2 multiple\n@barrier 1\n1 > get q\n1 < get-ok 3 m3 q").broken == ["QOS-014"]
+    assert play(f"{GETS_ALONE}1 < get-empty\n").broken == ["RQ-011"]
+
+
 @pytest.mark.parametrize("rule", HELD)
 def test_what_is_right_bears_the_rule_out(play, rule: str) -> None:
     """Once the channels have answered: until then one delivery more may be under way."""

@@ -44,6 +44,12 @@ def limits_the_other_way_round(client):
     client.consume("y")
 
 
+def gets_reach_a_limit(client):
+    client.publish(*"1234")
+    client.send(_limit(2, True))
+    client.gets(3)
+
+
 def limits_of_two_channels(client):
     client.open(2)
     client.publish(*"123456")
