@@ -22,10 +22,12 @@ FEW = 1024
 
 
 class Clock:
-    __slots__ = ("_due", "_many", "_order", "now")
+    __slots__ = ("_due", "_many", "_order", "flows", "now")
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
+        self.flows = False
+        """Does whoever drives the core move it on when nothing happens?"""
         self._due: list[tuple[float, int, Callable[..., None], tuple[ref[Any], ...]]] = []
         self._many = FEW
         self._order = count()

@@ -192,6 +192,7 @@ class Server:
         self.broker = broker
         self.connections_left = connections
         self.clock = clock
+        broker.clock.flows = clock != "virtual"
         self.ahead = 0.0
         self.loop = asyncio.get_running_loop()
         self.peers: dict[Connection, Peer] = {}

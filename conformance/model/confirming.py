@@ -44,7 +44,7 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
         channel.unconfirmed.pop(publication.number, None)
         publication.resolved, publication.verdict = event.seq, event.method
         if event.method == "basic.nack":
-            _refuse(channel, publication)
+            _refuse(channel, publication, resolved)
         else:
             _accept(channel, publication, event.seq)
     if resolved and channel.forgiven < NEVER:
@@ -76,8 +76,9 @@ def _accept(channel: Channel, publication: Publication, at: int) -> None:
             proofs.prove_returns(channel, copy.queue.name, copy.published, at)
 
 
-def _refuse(channel: Channel, publication: Publication) -> None:
+def _refuse(channel: Channel, publication: Publication, resolved: Collection[Publication]) -> None:
     memory.refused(channel, publication.number)
+    publication.turned_away = full(channel, publication, resolved)
     for copy in publication.copies:
         copy.queue.turned_away[channel.incarnation] += 1
         copy.queue.unsettle(copy, shaky=True)

@@ -41,7 +41,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             _clear(channel, event.seq)
     for queue in [queue for queue, settled in channel.lapsed.items() if settled < sent]:
         del channel.lapsed[queue]
-    if channel.race is not None and channel.race.seq < sent:
+    if channel.race is not None and channel.race.seq <= sent:  # recover-ok says that the recover itself was handled
         races.end(channel, event.seq)
     if 0 < channel.risk <= sent:
         channel.risk = 0

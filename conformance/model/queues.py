@@ -134,6 +134,7 @@ class Queue:
     """Something has been returned to it."""
     line: Line = field(init=False)
     _blind_until: int = 0
+    _shared_until: int = 0
     _lost_until: int = 0
     _swept: int = 0
     _lost: int = 0
@@ -148,6 +149,8 @@ class Queue:
         self.disturbed = True
         self.stirred += 1
         self.takers[taker] = None
+        if self._shared() and any(not copy.proof for copy in self.returned.values()):
+            self.line.lose()  # where these go is not known any more
         return taker
 
     def haunt(self, at: int) -> None:
@@ -186,6 +189,8 @@ class Queue:
         """The taker takes nothing more."""
         if taker not in self.takers:
             return
+        if self._shared():
+            self._shared_until = at
         del self.takers[taker]
         if blind or taker.lost:
             self.line.lose()
@@ -211,6 +216,14 @@ class Queue:
 
     def others(self, since: int, me: Taker | None) -> bool:
         return self._blind_until > since or self.crowded(me)
+
+    def contested(self, copy: Copy) -> bool:
+        """Did several consumers share the queue at any time since the message left it last? Then its place may have
+        been gone when it was returned, and it is closer to the head."""
+        return self._shared() or (copy.holder is not None and self._shared_until > copy.holder.seq)
+
+    def _shared(self) -> bool:
+        return sum(not taker.get for taker in self.takers) > 1
 
     def unseen(self, copy: Copy) -> bool:
         since = copy.published
@@ -303,6 +316,8 @@ class Queue:
             copy.doubtful = True
         if copy.doubtful or copy.shaky or copy.hidden or (entry == RELEASED and self.order == "tail"):
             self.line.lose()  # what a channel's end gives back goes to the front even there
+        elif self.order == "original" and self.contested(copy):
+            self.line.lose()
         self.line.enter(copy, returned=True)
         (self.aside if copy.doubtful or copy.shaky else self.returned)[copy.id] = copy
 

@@ -82,13 +82,26 @@ class Copy:
         self.failures += entry == RELEASED or (settlement is not None and settlement.method == "basic.reject")
         self.miscounted = self.miscounted or self.hidden or self.unproven_return()
 
+    @property
+    def undecided(self) -> bool:
+        """Was it published, and may the broker still say that it has not taken it over? Then it may be lost."""
+        return self.entry == PUBLISHED and self.publication is not None and self.publication.undecided
+
+    @property
+    def refused(self) -> bool:
+        """Has the broker said that it has not taken it over? It may be in its queue all the same."""
+        return self.publication is not None and self.publication.verdict == "basic.nack"
+
     def unproven_return(self) -> bool:
         """May the end of the channel have returned it, instead of what was sent before?"""
         settlement = self.settlement
         return settlement is not None and not settlement.channel.alive()
 
     def older_than(self, other: Copy) -> bool:
-        """Was this certainly put into the queue before the other: by the same channel, or confirmed before?"""
+        """Was this certainly put into the queue before the other: by the same channel, or confirmed before? What was
+        refused came into it at any time."""
+        if self.refused or other.refused:
+            return False
         if self.publisher is other.publisher and self.publisher is not None:
             return self.published < other.published
         return 0 < self.confirmed < other.published
@@ -128,6 +141,8 @@ class Publication:
     resolved: int = 0
     verdict: str = ""
     """basic.ack or basic.nack."""
+    turned_away: bool = False
+    """It was refused by a queue that was certainly full; else the broker had reasons of its own."""
 
     @property
     def undecided(self) -> bool:

@@ -151,7 +151,8 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
     What was held when its channel ended may have been lost by what was done on the channel before, or by the end. It
     was the end where that has returned nothing, and another message of the channel is missing that only it explains.
     Then the rule about such an end is broken (AUTO), and whether messages are lost in any other way is not known.
-    That a consumer's mode is not its own is seen when it is settled, or comes back: one that is lost is lost.
+    That a consumer's mode is not its own is seen when it is settled, or comes back: one that is lost is lost. What is
+    not confirmed nobody has promised to keep.
     """
     empty = {id(copy.holder.channel) for copy in copies if copy.holder is not None and lost_by_end(copy)}
     for copy in copies:
@@ -164,7 +165,7 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
             yield copy, ENDED, True
             yield copy, rule, False
         else:
-            yield copy, rule, not _end_explains(copy, rule)
+            yield copy, rule, not (_end_explains(copy, rule) or copy.undecided)
 
 
 def _end_explains(copy: Copy, rule: str) -> bool:

@@ -75,11 +75,16 @@ def _returned(fact: Delivered, notes: Notes) -> None:
         kin = _kin(waiting, copy)
         if _precedes(fact, waiting, kin, original) and not queue.others(waiting.entered, fact.taker):
             as_delivered = kin == "RQ-002" and _first_of_batch(waiting, copy)
-            rules = ("RQ-001", *((kin,) if as_delivered else ())) if original else (kin,)
+            rules = (*_of_place(fact), *((kin,) if as_delivered else ())) if original else (kin,)
             _passed_over(fact, waiting, rules, notes)
             return
     if copy.entry != RELEASED:
         _in_its_turn(fact, notes)
+
+
+def _of_place(fact: Delivered) -> tuple[str, ...]:
+    """The rule about the place of what was returned, unless the message may lawfully have come closer to the head."""
+    return () if fact.queue.contested(fact.copy) else ("RQ-001",)
 
 
 def _in_its_turn(fact: Delivered, notes: Notes) -> None:

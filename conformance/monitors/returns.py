@@ -24,7 +24,8 @@ DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
 
 @judges(Delivered, "RQ-005")
 def explained(fact: Delivered, notes: Notes) -> None:
-    """Some order of takings and returns explains what all takers have seen; where each return is to its place."""
+    """Some order of takings and returns explains what all takers have seen; where each return is to its place. What is
+    not confirmed may be nowhere, and would explain another one."""
     if fact.explained is None or len(fact.queue.line.owners) < 2 or not fact.queue.reentered:
         return
     notes.exercise("RQ-005")
@@ -33,15 +34,16 @@ def explained(fact: Delivered, notes: Notes) -> None:
         if any(_of_one_owner(one, copy) for one in waiting):
             return
         waiting = waiting[:SHOWN]
+        certain = not any(one.undecided for one in fact.queue.fresh.values())
         names = ", ".join(one.id for one in waiting) or "another"
         allowed = f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} " \
                   "cannot be"
         seen = f"{copy.id} is delivered, {names} not yet"
         witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
         if waiting:
-            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness, unless=(PLACE,))
+            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=(PLACE,))
         else:
-            notes.find("RQ-005", fact.event, allowed, seen, *witness, unless=(PLACE,))
+            notes.find("RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=(PLACE,))
 
 
 def _of_one_owner(waiting: Copy, copy: Copy) -> bool:

@@ -111,7 +111,7 @@ def where_it_is(fact: Delivered, notes: Notes) -> None:
         notes.exercise("CNF-010")
     elif publication.verdict == "basic.nack":
         rejecting = [one for one in publication.copies if one.queue.room is not None]
-        if rejecting == [copy]:
+        if rejecting == [copy] and publication.turned_away:
             notes.find("CNF-021", fact.event, f"{copy.id} is not in {copy.queue.name}: it was refused",
                        f"{fact.event.method} of {copy.id}", publication.seq, publication.resolved)
         elif rejecting and copy not in rejecting:

@@ -73,9 +73,8 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
         if queue.may_be_spent(copy):
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.taker):
-            refused = copy.publication is not None and copy.publication.undecided
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
-                       copy.published, copy.entered, fact.since, certain=not (hindered or refused),
+                       copy.published, copy.entered, fact.since, certain=not (hindered or copy.undecided),
                        unless=fate.by_size(copy))
             return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.model.channels import Channel, Consumer
-from conformance.model.facts import Delivered, Missing, Unanswered
+from conformance.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
 from conformance.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.monitors import fate, slots
@@ -163,6 +163,15 @@ def turned_up(fact: Delivered, notes: Notes) -> None:
     """What was waited for, or passed over, is there after all."""
     if notes.suspicious and fact.copy.place == WAITING:
         notes.seen(fact.copy, fact.event)
+
+
+@judges(Confirmed)
+def not_taken_over(fact: Confirmed, notes: Notes) -> None:
+    """What is refused may be in its queues or not, and come there at any time."""
+    if notes.suspicious and fact.event.method == "basic.nack":
+        for publication in fact.resolved:
+            for copy in publication.copies:
+                notes.lost(copy)
 
 
 @judges(Missing)

@@ -13,7 +13,7 @@ import pytest
 
 from conformance.stage import Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import holding, reopen, restock, stocked
+from conformance.suite.props import holding, outstanding, reopen, restock, stocked
 
 
 @rule("ACK-001")
@@ -50,7 +50,7 @@ def test_a_multiple_spans_consumers_queues_and_gets(stage: Stage) -> None:
             stage.quiesce()
         if last == "get":
             stage.fetch(channel, third)
-        channel.ack(channel.unacked[-1], multiple=True)
+        channel.ack(outstanding(channel)[-1], multiple=True)
         restock(stage, first, 1)
         channel.close()
         stage.quiesce()

@@ -18,7 +18,7 @@ from codec import methods as m
 from conformance.channel import Channel
 from conformance.stage import NotOffered, Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import BAD_TAG, holding, large, reopen, restock, stocked
+from conformance.suite.props import BAD_TAG, holding, large, outstanding, reopen, restock, stocked
 
 Settle = Callable[[Channel, int], object]
 
@@ -31,7 +31,7 @@ SETTLES: dict[str, Settle] = {
 
 @rule("ERR-001")
 def test_settling_twice(stage: Stage) -> None:
-    """Each of ack, nack and reject after each of them, on the same tag."""
+    """Each of ack, nack and reject after each of them, on the same tag; and one that came after recover-ok."""
     queue = stocked(stage, len(SETTLES) ** 2)
     channel = stage.channel()
     for first, second in product(SETTLES.values(), repeat=2):
@@ -40,6 +40,22 @@ def test_settling_twice(stage: Stage) -> None:
         stage.barrier(channel)
         second(channel, tag)
         reopen(stage, channel)
+    if stage.offers("basic.recover"):
+        _twice_after_recover(stage, stage.queue())
+
+
+def _twice_after_recover(stage: Stage, queue: str) -> None:
+    """No other answer of the channel tells that the recover was carried out."""
+    channel = stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    channel.recover()
+    stage.quiesce()
+    restock(stage, queue, 1)
+    tag = outstanding(channel)[0]
+    for _ in range(2):
+        channel.ack(tag)
+    stage.quiesce()
 
 
 @rule("ERR-002")
@@ -77,7 +93,7 @@ def test_the_rest_of_the_connection_survives(stage: Stage) -> None:
     stage.quiesce()
     stage.barrier(bystander)
     restock(stage, queue, 2)
-    bystander.ack(bystander.unacked[-1], multiple=True)
+    bystander.ack(outstanding(bystander)[-1], multiple=True)
     stage.barrier(bystander)
 
 

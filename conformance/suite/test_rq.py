@@ -57,8 +57,21 @@ def test_requeue_in_order_of_return(stage: Stage) -> None:
 
 @rule("RQ-004")
 def test_a_returned_message_is_before_the_fresh(stage: Stage) -> None:
-    """Returned messages, and messages that were ready all along, fetched together."""
+    """Returned messages, and messages that were ready all along, fetched together; also what was returned while two
+    consumers shared the queue."""
     requeue_out_of_order(stage)
+    channel, queue = holding(stage, 1, of=8)
+    sharing = {stage.channel(): "" for _ in range(2)}
+    for consuming in sharing:
+        consuming.qos(2)
+        sharing[consuming] = consuming.consume(queue)
+        stage.quiesce()
+    channel.nack(1)
+    stage.barrier(channel)
+    for consuming, tag in sharing.items():
+        consuming.cancel(tag)
+        stage.barrier(consuming)
+    stage.fetch(channel, queue, 4)
 
 
 @rule("RQ-005")

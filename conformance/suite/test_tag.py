@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from conformance.stage import Stage
 from conformance.suite.marks import rule
-from conformance.suite.props import holding, reopen, stocked
+from conformance.suite.props import holding, outstanding, reopen, stocked
 
 
 @rule("TAG-001")
@@ -75,7 +75,7 @@ def test_gets_and_deliveries_share_one_sequence(stage: Stage) -> None:
     stage.quiesce()
     for _ in range(2):
         stage.fetch(channel, queue)
-        channel.ack(channel.unacked[0])
+        channel.ack(outstanding(channel)[0])
         stage.quiesce()
 
 

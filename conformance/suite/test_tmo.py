@@ -18,7 +18,7 @@ from conformance.model.timeouts import ARGUMENT
 from conformance.stage import Stage
 from conformance.suite.marks import QueueType, rule
 from conformance.suite.precedence import possible, stage_rows
-from conformance.suite.props import reopen, restock, stocked
+from conformance.suite.props import outstanding, reopen, restock, stocked
 from conformance.suite.timing import LONG, SOONER, T, about_once_a_minute, by_queue, pause, plain, polite, timed
 
 CERTAINLY = 1100
@@ -134,7 +134,7 @@ def test_others_are_not_hit(stage: Stage) -> None:
     expire(stage)
     restock(stage, queue, 1)
     for one in (channel, beside):
-        one.ack(one.unacked[-1])
+        one.ack(outstanding(one)[-1])
         stage.barrier(one)
 
 
@@ -192,7 +192,7 @@ def test_cancelled_for_good(stage: Stage, agrees: bool) -> None:
     else:
         channel.cancel(tag)
         stage.quiesce()
-    channel.ack(channel.unacked[0])
+    channel.ack(outstanding(channel)[0])
     stage.barrier(channel)
     channel.consume(queue, tag=tag)
     stage.quiesce()
@@ -223,7 +223,7 @@ def test_settling_what_timed_out(stage: Stage) -> None:
         channel.cancel(next(iter(channel.view.consumers)) if channel.view else "")
         if taken:
             timed(stage, queue, LONG)
-        settle(channel, channel.unacked[0])
+        settle(channel, outstanding(channel)[0])
         stage.barrier(channel)
         restock(stage, queue, 1)
 
@@ -234,7 +234,7 @@ def test_settled_twice(stage: Stage) -> None:
     for settle in (Channel.ack, Channel.nack):
         channel, _ = timed(stage, stocked(stage, 1))
         expire(stage)
-        tag = channel.unacked[0]
+        tag = outstanding(channel)[0]
         channel.ack(tag)
         stage.barrier(channel)
         settle(channel, tag)
@@ -308,7 +308,7 @@ def test_a_stale_settlement_reaches_nothing_else(stage: Stage, same: bool) -> No
     stage.fetch(taker, queue, no_ack=True)
     channel.consume(queue, tag=tag if same else None, arguments={ARGUMENT: LONG})
     stage.quiesce()
-    channel.ack(channel.unacked[0])
+    channel.ack(outstanding(channel)[0])
     stage.barrier(channel)
     channel.close()
     stage.quiesce()

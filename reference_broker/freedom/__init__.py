@@ -16,13 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference_broker.freedom import announcing, confirming, serving, settling, writing
+from reference_broker.freedom import announcing, confirming, serving, settling, timing, writing
 from reference_broker.freedom.kinds import Chance, Free, Later, Liberty, ticks
 from reference_broker.parts import Parts
 
-FAMILIES = (announcing, confirming, serving, settling, writing)
+FAMILIES = (announcing, confirming, serving, settling, writing, timing)
 LIBERTIES: Mapping[str, Liberty] = {one.name: one for family in FAMILIES for one in family.LIBERTIES}
-"""In the order in which they are applied: what works on octets comes last."""
+"""In the order in which they are applied: what works on octets comes late, and what keeps silent comes last."""
 
 
 class UnknownLiberty(ValueError):

@@ -1,4 +1,4 @@
-"""Liberties of publisher confirms: in which shape, in which order, and when."""
+"""Liberties of publisher confirms: in which shape, in which order, when, and whether at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from codec import methods as m
 from reference_broker.freedom.kinds import SHARES, TICKS, Free, Liberty, liberty
+from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
     from reference_broker.channel import Channel
@@ -152,3 +153,39 @@ def _(free: Free) -> None:
         release(channel, [(number, True) for number in returned if number in channel.confirms.pending])
 
     free.parts.override("channel", give_back=give_back, flush_confirms=flush_confirms)
+
+
+@liberty(
+    LIBERTIES, "confirms.refuse", "refuse what it could take, for reasons of its own, with the message in each of its "
+    "queues now, later or never",
+    f'{GUIDE}, "Negative Acknowledgments for Published Messages": in exceptional cases a broker "was unable to process '
+    'the messages and refuses responsibility for them"; where they are then is not said',
+    share=(0.05, 0.3), ticks=TICKS,
+)
+def _(free: Free) -> None:
+    honest = free.parts.channel.publish
+
+    def publish(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+        queues = [] if self.confirms is None or self.transaction is not None else routed(self, exchange, message)
+        if not queues or not free.luck():
+            return honest(self, exchange, message, mandatory)
+        for queue in queues:
+            free.chance.choice((lose, arrive, arrive_late))(queue, message)
+        return False
+
+    def lose(queue: Queue, message: Message) -> None: ...
+
+    def arrive(queue: Queue, message: Message) -> None:
+        queue.publish(message)
+
+    def arrive_late(queue: Queue, message: Message) -> None:
+        free.put_off(lambda: None if queue.deleted else arrive(queue, message))
+
+    free.parts.override("channel", publish=publish)
+
+
+def routed(channel: Channel, exchange: str, message: Message) -> list[Queue]:
+    """Its queues, where it goes nowhere else."""
+    found = list(channel.vhost.route(exchange, message))
+    queues = [one for one in found if isinstance(one, Queue)]
+    return queues if len(queues) == len(found) else []

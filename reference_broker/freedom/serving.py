@@ -54,6 +54,49 @@ def _(free: Free) -> None:
 
 
 @liberty(
+    LIBERTIES, "dispatch.one-by-one", "hand out one message at a time, and the next after a while, in spite of room",
+    f'{ACKS}, "Channel Prefetch Setting (QoS)": the count is "the max number" of unacknowledged deliveries; how soon '
+    "it is reached is not said",
+    ticks=TICKS,
+)
+def _(free: Free) -> None:
+    honest = free.parts.queue.pump
+    awaited: set[Queue] = set()
+
+    def pump(self: Queue) -> None:
+        if bounded(self):
+            honest(self)
+        elif self not in awaited:
+            hand_out(self)
+
+    def hand_out(queue: Queue) -> None:
+        consumer = ready_for_one(queue)
+        if consumer is None:
+            return
+        queue.ring.append(consumer)
+        consumer.channel.deliver(consumer, queue.ready.pop())
+        awaited.add(queue)
+        free.put_off(lambda: go_on(queue))
+
+    def go_on(queue: Queue) -> None:
+        awaited.discard(queue)
+        hand_out(queue)
+
+    free.parts.override("queue", pump=pump)
+
+
+def ready_for_one(queue: Queue) -> Consumer | None:
+    """The next in turn that has room, taken out of the ring; None: there is none, or nothing for it."""
+    while queue.ring and queue.ready:
+        consumer = queue.next_in_turn()
+        obstacle = consumer.obstacle()
+        if obstacle is None:
+            return consumer
+        obstacle.parked[consumer] = None
+    return None
+
+
+@liberty(
     LIBERTIES, "dispatch.late", "keep a message for a while although a consumer has room for it",
     f'{ACKS}, "Channel Prefetch Setting (QoS)": messages are "sent (pushed) to clients asynchronously"',
     share=SHARES, ticks=TICKS,

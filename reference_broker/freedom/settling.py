@@ -19,7 +19,10 @@ from reference_broker.freedom.kinds import SHARES, TICKS, Free, Liberty, liberty
 
 if TYPE_CHECKING:
     from reference_broker.channel import Channel, Fate
+    from reference_broker.message import Entry
     from reference_broker.parts import Handler
+    from reference_broker.queue import Queue
+    from reference_broker.ready import Ready
     from reference_broker.unacked import Delivery
 
 LIBERTIES: list[Liberty] = []
@@ -159,3 +162,39 @@ def _(free: Free) -> None:
             free.put_off(lambda: self.finish(late, fates.failed))
 
     free.parts.override("channel", end=end)
+
+
+@liberty(
+    LIBERTIES, "requeue.closer-to-head", "put what comes back to a queue of several consumers closer to its head than "
+    "it stood",
+    f'{GUIDE}, "Negative Acknowledgement and Requeuing of Deliveries": a message is requeued "to its original position '
+    'in its queue, if possible. If not (due to concurrent deliveries and acknowledgements from other consumers when '
+    'multiple consumers share a queue), the message will be requeued to a position closer to queue head"',
+    share=SHARES, places=(3, 30),
+)
+def _(free: Free) -> None:
+    parts = free.parts
+    channel, queue, ready = parts.channel, parts.queue, parts.ready
+    nearer: list[float] = []
+    """By how many places all that one settlement returns is moved: it stays in order."""
+    moved: set[Entry] = set()
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        nearer.append(free.chance.random() * free.given["places"] if free.luck() else 0)
+        channel.finish(self, deliveries, fate)
+        nearer.pop()
+
+    def put_back(self: Queue, entry: Entry) -> None:
+        if len(self.consumers) > 1:
+            moved.add(entry)
+        queue.put_back(self, entry)
+        moved.discard(entry)
+
+    def rank(self: Ready, entry: Entry) -> float:
+        """Smaller is sooner."""
+        shifted = nearer and self.order == "original" and entry in moved
+        return ready.rank(self, entry) - (nearer[-1] if shifted else 0)
+
+    parts.override("channel", finish=finish)
+    parts.override("queue", put_back=put_back)
+    parts.override("ready", rank=rank)

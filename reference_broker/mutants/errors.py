@@ -12,11 +12,12 @@ from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
-from reference_broker.parts import HANDLERS, Parts
+from reference_broker.parts import HANDLERS, Handler, Parts
 from reference_broker.unacked import Delivery
 
 MUTANTS: list[Mutant] = []
 Ids = tuple[int, int]
+SETTLEMENTS = {m.BasicAck, m.BasicNack, m.BasicReject}
 
 
 @changes(MUTANTS, "errors.purge-of-nothing", "the purge of an empty queue ends in an internal error", "ERR-012")
@@ -44,6 +45,34 @@ def _(parts: Parts) -> None:
 
 def was_settled(channel: Channel, tag: int) -> bool:
     return 0 < tag <= channel.last_tag and tag not in channel.unacked.by_tag
+
+
+@changes(
+    MUTANTS, "errors.double-ack-after-recover",
+    "a tag that was delivered since basic.recover may be acked twice until the channel answers something else",
+    "ERR-001",
+)
+def _(parts: Parts) -> None:
+    def recover(channel: Channel, method: m.BasicRecover) -> None:
+        vars(channel)["mutant_lenient_above"] = channel.last_tag
+        basic.recover(channel, method)
+
+    def ack(channel: Channel, method: m.BasicAck) -> None:
+        tag, above = method.delivery_tag, vars(channel).get("mutant_lenient_above")
+        if above is None or tag <= above or method.multiple or not was_settled(channel, tag):
+            basic.ack(channel, method)
+
+    def strict(handler: Handler) -> Handler:
+        def handle(channel: Channel, method: Any) -> None:
+            vars(channel).pop("mutant_lenient_above", None)
+            handler(channel, method)
+
+        return handle
+
+    for kind, handler in parts.handlers.items():
+        if kind not in SETTLEMENTS:
+            parts.handlers[kind] = strict(handler)
+    parts.handlers[m.BasicRecover], parts.handlers[m.BasicAck] = recover, ack
 
 
 @changes(

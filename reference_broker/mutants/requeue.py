@@ -45,6 +45,18 @@ def _(self: Ready, entry: Entry) -> None:
 
 
 @replaces(
+    "queue.put_back", MUTANTS, "requeue.to-tail-where-shared",
+    "what comes back to a queue of several consumers goes to its tail", "RQ-004",
+)
+def _(self: Queue, entry: Entry) -> None:
+    entry.redelivered = True
+    if len(self.consumers) > 1:
+        self.ready.push(entry)
+    else:
+        self.ready.put_back(entry)
+
+
+@replaces(
     "channel.finish",
     MUTANTS,
     "requeue.sorted-within-batch-only",

@@ -180,6 +180,52 @@ def return_among_confirms(client):
     return kinds(client.send(lost, codec.content(m.BasicPublish(1, 0, "", "q"), b"2")))
 
 
+def refused(client):
+    """How publishes are answered, and which of them are there."""
+    client.open()
+    client.queue()
+    client.send(m.ConfirmSelect(1))
+    answers = [kinds(client.publish(body)) for body in "123456"]
+    return answers, client.depth()
+
+
+def a_window_of_three(client):
+    """How many deliveries come in each tick."""
+    client.open()
+    client.queue()
+    client.publish(*"12345")
+    client.send(m.BasicQos(1, 0, 3))
+    client.feed(m.BasicConsume(1, 0, "q", "c").encode())
+    return [kinds(client.tick()).count("BasicDeliver"), kinds(client.read()).count("BasicDeliver")]
+
+
+def returned_to_a_shared_queue(client):
+    """The order in which two come back that a third consumer had, while two others share the queue."""
+    client.open(1, 2, 3)
+    client.queue()
+    client.publish(*"123456")
+    client.gets(4)
+    for channel in (2, 3):
+        client.send(m.BasicQos(channel, 0, 1), m.BasicConsume(channel, 0, "q", "c"))
+    client.send(m.BasicNack(1, 3, False, True), m.BasicNack(1, 2, False, True))
+    return client.gets(2)
+
+
+def two_channels(client):
+    """The order of the answers, when one channel is asked first, many times."""
+    client.open(1, 2)
+    return [[frame.channel for frame in client.send(m.ChannelFlow(1, True), m.ChannelFlow(2, True))] for _ in range(20)]
+
+
+def silences(client):
+    """How often an answer did not come, before a second has gone by and after it."""
+    client.open()
+    client.core.clock.flows = True
+    missing = [not client.send(FLOW) for _ in range(200)].count(True)
+    client.core.move_to(client.core.clock.now + 2)
+    return missing > 0, len(client.read()) == missing
+
+
 def answers_on_three_channels(client):
     client.open(1, 2, 3)
     return [frame.channel for frame in client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])]
@@ -204,6 +250,11 @@ SCRIPTS: dict[str, Callable] = {
     "dispatch.late": publish_beside_a_consumer,
     "prefetch.late": wider_limit,
     "cancel.any-order": deleted_under_consumers,
+    "confirms.refuse": refused,
+    "dispatch.one-by-one": a_window_of_three,
+    "requeue.closer-to-head": returned_to_a_shared_queue,
+    "channels.late": two_channels,
+    "connections.pause": silences,
     "quorum.publish-late": get_after_publish,
     "settle.late": slot_after_ack,
     "close.returns-late": get_after_close,
@@ -232,6 +283,27 @@ def test_every_publish_is_confirmed_once_in_whatever_shape(free, name: str) -> N
             assert tag in covered
             left -= covered
         assert left == set()
+
+
+def test_a_pause_ends_and_is_made_only_where_time_goes_by(free) -> None:
+    assert {silences(free(seed, "connections.pause")) for seed in SEEDS} == {(False, True), (True, True)}
+    client = free(3, "connections.pause").open()
+    assert all(kinds(client.send(FLOW)) == ["ChannelFlowOk"] for _ in range(1000))
+
+
+def test_what_is_refused_is_there_or_not(free) -> None:
+    seen = [refused(free(seed, "confirms.refuse")) for seed in SEEDS]
+    nacks = [sum("BasicNack" in answer for answer in answers) for answers, _ in seen]
+    assert sum(nacks) > 0
+    assert all(6 - refusals <= depth <= 6 for refusals, (_, depth) in zip(nacks, seen, strict=True))
+    assert len({6 - depth == refusals for refusals, (_, depth) in zip(nacks, seen, strict=True) if refusals}) == 2
+
+
+def test_messages_come_one_by_one_and_all_of_them(free) -> None:
+    assert a_window_of_three(free(0)) == [3, 0]
+    for seed in SEEDS:
+        at_once, later = a_window_of_three(free(seed, "dispatch.one-by-one"))
+        assert (at_once < 3, at_once + later) == (True, 3)
 
 
 def test_a_late_return_still_comes_before_its_confirm(free) -> None:

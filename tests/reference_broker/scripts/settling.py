@@ -202,3 +202,19 @@ def recover(client):
     client.consume()
     client.send(m.BasicRecover(1, True), FLOW)
     client.send(m.BasicAck(1, 1), FLOW)
+
+
+def ack_twice_after_recover(client):
+    client.publish("1")
+    client.consume()
+    client.send(m.BasicRecover(1, True), m.BasicAck(1, 2), m.BasicAck(1, 2))
+
+
+def requeue_to_a_shared_queue(client):
+    client.open(2, 3)
+    client.publish(*"12345")
+    client.get()
+    for channel in (2, 3):
+        client.send(m.BasicQos(channel, 0, 1))
+        client.consume(channel=channel)
+    client.send(_requeue(1))
