@@ -69,12 +69,14 @@ class Broker:
         self.parts = parts or Parts()
         self.dialect = dialect
         self.clock = Clock(now)
+        self.peers_clock = self.clock
+        """The time in which peers have to log in, answer and send heartbeats."""
         self.limits = limits or Limits()
         self.unique = unique or counted_names()
         self.access = Access(users or {"guest": "guest"}, DEFAULT_VHOST, salt or counted_salt())
         self.vhosts: dict[str, VirtualHost] = {}
         self.vhost = self.add_vhost(DEFAULT_VHOST)
-        self.newcomers = Newcomers(self.clock, self.limits.handshake, Connection.finish)
+        self.newcomers = Newcomers(self.peers_clock, self.limits.handshake, Connection.finish)
         self.max_message = self.limits.max_message or dialect.max_message
         self.memory = Memory(self, self.limits.memory) if self.limits.memory is not None else None
         self.alarm: str | None = None
@@ -170,11 +172,15 @@ class Broker:
             if (connection.user, connection.vhost.name) == (user, vhost):
                 connection.permit(self.access.rights(user, vhost) or NOTHING)
 
-    def move_to(self, now: float) -> None:
-        self.clock.move_to(now)
+    def part_clocks(self) -> None:
+        """From now on the time of peers is another one; before any of them comes."""
+        self.peers_clock = self.newcomers.clock = Clock(self.clock.now)
 
-    def next_due(self) -> float | None:
-        return self.clock.next_due()
+    def move_to(self, now: float) -> None:
+        """All time passes, up to that."""
+        self.clock.move_to(now)
+        if self.peers_clock is not self.clock:
+            self.peers_clock.move_to(now)
 
     def take_dirty(self) -> Iterable[Connection]:
         """The connections that have something to say since the last call."""

@@ -5,6 +5,10 @@ before each input; calls that are due by then are made first, in the order of th
 the clock standing at exactly its own moment. So a test that lets thirty minutes pass takes no longer
 than one that does not.
 
+A broker has two of them: one for what messages, queues and consumers live through, and one for its peers, who have to
+say something now and then. They are the same, unless whoever drives the core lets the first leap: nobody can send a
+heartbeat in half an hour that takes a millisecond.
+
 A call does not keep alive what it is about: with any of that gone it is not made, and in time it is forgotten. So who
 comes and goes many times within a long interval leaves nothing behind.
 """

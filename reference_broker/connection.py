@@ -43,7 +43,7 @@ class Connection(Intake):
         self.capabilities: dict[str, object] = {}
         self.channel_max = broker.limits.channel_max
         self.heartbeat = 0
-        self.came_at = self.wrote_at = broker.clock.now
+        self.wrote_at = broker.peers_clock.now
 
     # -- the greeting
 
@@ -76,7 +76,7 @@ class Connection(Intake):
         data = self.encoded(self.leaving())
         self.outgoing.held = 0
         if data:
-            self.wrote_at = self.broker.clock.now
+            self.wrote_at = self.broker.peers_clock.now
         if self.outgoing.parked:
             self.outgoing.wake()
         if self.waiting:
@@ -98,7 +98,7 @@ class Connection(Intake):
         """The alarm is over."""
         if self.blocked:
             self.blocked = False
-            self.heard_at = self.broker.clock.now
+            self.heard_at = self.broker.peers_clock.now
             self.broker.dirty[self] = None
             if self.announces("connection.blocked"):
                 self.send(m.ConnectionUnblocked(0))
@@ -135,7 +135,8 @@ class Connection(Intake):
         self.reader.frame_max = self.frame_max + FRAME_OVERHEAD
         self.heartbeat = method.heartbeat
         if self.heartbeat:
-            self.broker.clock.at(self.broker.clock.now + self.heartbeat / 2, type(self).beat, self)
+            clock = self.broker.peers_clock
+            clock.at(clock.now + self.heartbeat / 2, type(self).beat, self)
 
     def enter(self, method: m.ConnectionOpen) -> None:
         name = method.virtual_host
@@ -215,7 +216,8 @@ class Connection(Intake):
         self.phase = Phase.CLOSING
         text = error.reply_text(self.vhost.name)
         self.send(m.ConnectionClose(0, error.code, text, *(error.offender or offender)))
-        self.broker.clock.at(self.broker.clock.now + PATIENCE, type(self).finish, self)
+        clock = self.broker.peers_clock
+        clock.at(clock.now + PATIENCE, type(self).finish, self)
 
     def lost(self) -> None:
         """The transport is gone. What was to be said or read is let go at once, not only by a collector of garbage."""
@@ -238,7 +240,7 @@ class Connection(Intake):
 
     def beat(self) -> None:
         """Twice per heartbeat interval: say something if nothing was said, give up on a silent peer."""
-        now = self.broker.clock.now
+        now = self.broker.peers_clock.now
         if self.finished:
             return
         if now - self.heard_at > 2 * self.heartbeat and not self.waiting:
@@ -247,7 +249,7 @@ class Connection(Intake):
             return
         if now - self.wrote_at >= self.heartbeat / 2:
             self.send(codec.Heartbeat())
-        self.broker.clock.at(now + self.heartbeat / 2, type(self).beat, self)
+        self.broker.peers_clock.at(now + self.heartbeat / 2, type(self).beat, self)
 
     # -- what the peer announced
 

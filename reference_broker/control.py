@@ -1,8 +1,8 @@
 """The broker's management interface: a small HTTP server in the loop of the broker.
 
 What answers is in `management/`; here is HTTP/1.1 itself, as much as clients of such interfaces speak, and the login. A
-request is answered between two ticks of the core. Who is slow, sends too much or comes with too many connections is
-turned away and costs nobody else anything.
+request is answered between two ticks of the core; one of ours behind what clients have handed over before. Who is slow,
+sends too much or comes with too many connections is turned away and costs nobody else anything.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class Control:
                 writer.write(told(*shown(refused), stays=False))
                 return
             stays = request.stays
+            if request.target.startswith(management.X):
+                await self.server.take_in()
             status, content = self.answer(request, is_loopback(peer))
             writer.write(told(status, content, stays, head=request.method == "HEAD"))
             await asyncio.wait_for(writer.drain(), PATIENCE)

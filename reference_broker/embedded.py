@@ -22,6 +22,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache, partial
 from importlib import metadata
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -207,6 +208,10 @@ class ReferenceBroker:
     def _who(self) -> str:
         return ":".join(quote(word, safe="") for word in self._login)
 
+    @property
+    def running(self) -> bool:
+        return self._thread is not None
+
     def start(self) -> Self:
         """An empty broker, listening when this returns; an address that cannot be had raises OSError.
 
@@ -237,11 +242,27 @@ class ReferenceBroker:
         self._thread.join()
         self._thread = None
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass; what is due has been sent when this returns, or put off where that is a liberty."""
+    def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0) -> None:
+        """Let time pass for messages, queues and consumers, after all that clients have handed over before.
+
+        What is due has been sent when this returns, or put off where that is a liberty. Heartbeats go by real time.
+        """
+        self._pass(seconds + 60 * minutes + 3600 * hours, peers=False)
+
+    def leap(self, seconds: float) -> None:
+        """The same, and for peers as well: who has agreed to heartbeats has sent none in all that time."""
+        self._pass(seconds, peers=True)
+
+    def _pass(self, seconds: float, peers: bool) -> None:
         if self.clock == "real":
             raise ValueError("only a clock that is virtual or elastic can be advanced")
-        self._inside(lambda server: server.advance(seconds))
+        if not 0 <= seconds < inf:
+            raise ValueError(f"time passes forwards, and ends somewhere: not {seconds:g} s")
+        self._inside(lambda server: server.advance(seconds, peers))
+
+    def take_in(self) -> None:
+        """Wait until all that clients have handed over before is worked off."""
+        self._inside(lambda server: None)
 
     def alarm(self, reason: str | None) -> None:
         """Resources are low: who publishes from now on is blocked, and told why (connection.blocked); None: no more."""
@@ -282,12 +303,13 @@ class ReferenceBroker:
         self._inside(lambda server: server.broker.vhost.clear_policy(name))
 
     def _inside(self, action: Callable[[Server], None]) -> None:
-        """Do something in the thread of the broker, and wait for it. Raises RuntimeError if that does not run."""
+        """Do something in the thread of the broker, behind all that clients have handed over before, and wait for it.
+
+        Raises RuntimeError if that does not run.
+        """
         if self._thread is None or self._loop is None or self._server is None:
             raise RuntimeError("the broker is not running")
-        done: Future[None] = Future()
-        self._loop.call_soon_threadsafe(self._do, action, done)
-        done.result()
+        asyncio.run_coroutine_threadsafe(self._do(action), self._loop).result()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -297,14 +319,10 @@ class ReferenceBroker:
     ) -> None:
         self.stop()
 
-    def _do(self, action: Callable[[Server], None], done: Future[None]) -> None:
+    async def _do(self, action: Callable[[Server], None]) -> None:
         assert self._server is not None
-        try:
-            action(self._server)
-        except BaseException as error:
-            done.set_exception(error)
-        else:
-            done.set_result(None)
+        await self._server.take_in()
+        action(self._server)
 
     def _run(self, core: Broker, listening: Future[int]) -> None:
         asyncio.run(self._serve(core, listening))

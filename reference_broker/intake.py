@@ -68,7 +68,7 @@ class Intake(Outbox):
         self.gathering = False
         self.thirsty: dict[Consumer, None] = {}
         """Who has more room since the acks that are gathered."""
-        self.heard_at = broker.clock.now
+        self.heard_at = broker.peers_clock.now
 
     @abstractmethod
     def greet(self, data: bytes) -> bytes: ...
@@ -85,7 +85,7 @@ class Intake(Outbox):
     # -- octets in
 
     def feed(self, data: bytes) -> None:
-        self.heard_at = self.broker.clock.now
+        self.heard_at = self.broker.peers_clock.now
         if self.phase is GREETING:
             data = self.greet(data)
         if not data:

@@ -86,7 +86,8 @@ class Memory:
     def watch(self) -> None:
         if not self.watching:
             self.watching = True
-            self.broker.clock.at(self.broker.clock.now + self.AGAIN, self.look_again)
+            clock = self.broker.peers_clock
+            clock.at(clock.now + self.AGAIN, self.look_again)
 
     def look_again(self) -> None:
         self.watching = False

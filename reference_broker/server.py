@@ -5,6 +5,10 @@ loop, one write per connection. A single timer stands at the core's next due tim
 not read makes its connection stall in the core, which stops its consumers and nobody else's; one that takes nothing
 at all for a while is cut off, and one whose frames wait is not read any further.
 
+Time can be made to pass at once where the clock is not real. That of peers then goes on by itself, unless it is to leap
+as well: who has agreed to heartbeats cannot send them faster. Whatever is told to the broker from beside takes effect
+behind what clients have handed over before (`take_in`).
+
 A connection that is over is closed for writing, and read until the peer is quiet: to close it with something unread
 would take from the peer what it has not read itself, the close-ok first of all.
 """
@@ -13,6 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import selectors
+import socket
 import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +27,7 @@ from codec.errors import ReplyCode
 from reference_broker.broker import Broker
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
-from reference_broker.limits import LINGER, LINGERS, STALL
+from reference_broker.limits import LINGER, LINGERS, STALL, UNREAD
 from reference_broker.origin import Origin
 from reference_broker.tls import certificate
 
@@ -35,6 +41,9 @@ ClockKind = Literal["real", "virtual", "elastic"]
 
 SLICE = 1 << 16
 """Octets that are worked off before anybody looks at the clock."""
+UNDER_WAY = 1 << 24
+"""Octets of one connection that operating systems hold at most: 4 MiB at one end and 6 at the other, as Linux
+comes."""
 TURN = 0.005
 """Seconds that a peer may keep the others waiting, about."""
 
@@ -48,6 +57,8 @@ class Peer(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.reading = True
         self.arrived = b""
+        self.heard = 0
+        """Octets that were worked off."""
         self.departed = self.still_talks = False
         self.linger_timer: asyncio.TimerHandle | None = None
         self.stall_timer: asyncio.TimerHandle | None = None
@@ -71,6 +82,7 @@ class Peer(asyncio.Protocol):
 
     def feed(self, data: bytes) -> None:
         assert self.connection is not None
+        self.heard += len(data)
         try:
             self.connection.feed(data)
         except Exception:
@@ -161,6 +173,34 @@ class Peer(asyncio.Protocol):
         else:
             self.transport.close()
 
+    # -- what it has handed over
+
+    def ceiling(self) -> int:
+        """When so much has been worked off, all has been that is under way now."""
+        return self.heard + len(self.arrived) + UNDER_WAY
+
+    def owes(self, ceiling: int) -> bool:
+        """Has it handed over anything that can be worked off, and has not been?"""
+        assert self.connection is not None
+        assert self.transport is not None
+        if self.connection not in self.server.peers:
+            return False
+        if self.transport.is_closing():
+            return not self.departed and not self.transport.get_write_buffer_size()
+        if self.connection.blocked or self.connection.unread > UNREAD:
+            return False
+        return bool(self.arrived or self.connection.waiting) or (self.heard < ceiling and self.unread())
+
+    def unread(self) -> bool:
+        """Is anything in the socket? What the peer holds back until the rest is acknowledged (Nagle), comes."""
+        assert self.transport is not None
+        line = self.transport.get_extra_info("socket")
+        if hasattr(socket, "TCP_QUICKACK"):
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        with selectors.DefaultSelector() as selector:
+            selector.register(line.fileno(), selectors.EVENT_READ)
+            return bool(selector.select(0))
+
     # -- a peer that takes nothing
 
     def watch(self) -> None:
@@ -193,7 +233,10 @@ class Server:
         self.connections_left = connections
         self.clock = clock
         broker.clock.flows = clock != "virtual"
-        self.ahead = 0.0
+        self.ahead = self.peers_ahead = 0.0
+        """Seconds by which the clocks of the broker have been made to leap."""
+        if clock != "real":
+            broker.part_clocks()
         self.loop = asyncio.get_running_loop()
         self.peers: dict[Connection, Peer] = {}
         self.listeners: list[asyncio.Server] = []
@@ -232,20 +275,32 @@ class Server:
     # -- time
 
     def move(self) -> None:
-        if self.clock == "virtual":
-            return
+        now = self.loop.time()
         try:
-            self.broker.move_to(self.loop.time() + self.ahead)
+            if self.clock == "real":
+                self.broker.move_to(now)
+                return
+            self.broker.peers_clock.move_to(now + self.peers_ahead)
+            if self.clock == "elastic":
+                self.broker.clock.move_to(now + self.ahead)
         except Exception:
             logger.exception("a defect in the broker, in something that was due")
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass at once."""
-        if self.clock == "elastic":
-            self.move()
-            self.ahead += seconds
-        self.broker.move_to(self.broker.clock.now + seconds)
+    def advance(self, seconds: float, peers: bool = False) -> None:
+        """Let time pass at once; that of peers, too?"""
+        self.move()
+        if peers:
+            self.peers_ahead += seconds
+            self.broker.peers_clock.move_to(self.broker.peers_clock.now + seconds)
+        self.ahead += seconds
+        self.broker.clock.move_to(self.broker.clock.now + seconds)
         self.flush()
+
+    async def take_in(self) -> None:
+        """What clients have handed over until now is worked off when this returns, as far as they are heard at all."""
+        owing = {peer: peer.ceiling() for peer in self.peers.values()}
+        while owing := {peer: most for peer, most in owing.items() if peer.owes(most)}:
+            await asyncio.sleep(0)
 
     def alarm(self, reason: str | None) -> None:
         """Raise it, or clear it with None."""
@@ -257,14 +312,19 @@ class Server:
 
     def watch(self) -> None:
         """Keep one timer at the time the core wants to be called next."""
-        due = self.broker.next_due() if self.clock != "virtual" else None
-        if due is not None:
-            due -= self.ahead
+        due = self.next_due()
         if self.timer is not None:
             if self.timer.when() == due:
                 return
             self.timer.cancel()
         self.timer = self.loop.call_at(due, self.due) if due is not None else None
+
+    def next_due(self) -> float | None:
+        """By the clock of the loop."""
+        clocks = [(self.broker.peers_clock, self.peers_ahead)]
+        if self.clock == "elastic":
+            clocks.append((self.broker.clock, self.ahead))
+        return min((due - ahead for clock, ahead in clocks if (due := clock.next_due()) is not None), default=None)
 
     def due(self) -> None:
         self.timer = None

@@ -52,6 +52,8 @@ class EmbeddedBroker:
     @property
     def events(self) -> list[Event]:
         """All frames so far, of all connections, in order: what clients sent, and what they were sent."""
+        if self._broker.running:
+            self._broker.take_in()
         return self._history.events()
 
     @property
@@ -59,9 +61,12 @@ class EmbeddedBroker:
         """The policies of the broker, by name."""
         return Policies(self._broker)
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass; whatever falls due on the way happens, in order."""
-        self._broker.advance(seconds)
+    def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0) -> None:
+        """Let time pass, after all that clients have handed over before; what falls due on the way happens, in order.
+
+        Heartbeats go by real time, so nobody loses a connection by it. Raises ValueError where time would go backwards.
+        """
+        self._broker.advance(seconds, minutes=minutes, hours=hours)
 
     def mutate(self, *names: str) -> None:
         """Misbehave in these ways from now on, on new connections and in new queues; in none without names.

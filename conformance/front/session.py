@@ -177,7 +177,7 @@ def around(admin_url: str | None, timeout: int | None, under_test: brokers.Broke
     """The broker's management API and clock, where we have them; `timeout` is its own consumer timeout, if known."""
     embedded = under_test.embedded
     if embedded is not None:
-        return Around(Admin(embedded.admin_url), embedded.advance)
+        return Around(Admin(embedded.admin_url), embedded.leap)
     if admin_url is None:
         return Around(general=timeout)
     admin = Admin(admin_url, under_test.target.vhost)

@@ -78,7 +78,7 @@ def main(argv: Sequence[str]) -> None:
     columns: dict[str, Measured] = {}
     with brokers.resolve(None) as reference:
         assert reference.embedded is not None
-        around = Around(Admin(reference.embedded.admin_url), reference.embedded.advance)
+        around = Around(Admin(reference.embedded.admin_url), reference.embedded.leap)
         columns["reference broker"] = measured(reference, around)
     for node in map(Node.parse, argv):
         with brokers.resolve(node.url) as real:

@@ -19,6 +19,8 @@ from reference_broker.management.route import Answer, Ask, Refusal, Route, Route
 
 ROOMS = (overview, users, topics, policies, topology, bindings, messages, clients, definitions)
 THEIRS: list[Route] = [one for room in ROOMS for one in room.ROUTES]
+X = "/x/"
+"""Where the paths begin that only this broker has."""
 OURS: list[Route] = [*ours.ROUTES, *events.ROUTES]
 
 
@@ -27,4 +29,4 @@ def openapi(ask: Ask) -> Answer:
     return Answer(description([*THEIRS, *OURS], ask.node.product["product_version"]))
 
 
-__all__ = ["OURS", "THEIRS", "Answer", "Ask", "Node", "Refusal", "Route", "Router", "description", "route"]
+__all__ = ["OURS", "THEIRS", "Answer", "Ask", "Node", "Refusal", "Route", "Router", "X", "description", "route"]

@@ -29,7 +29,7 @@ class Node:
     """The broker, and what only its shell can do: let time pass, become another one."""
 
     broker: Broker
-    advance: Callable[[float], None]
+    advance: Callable[[float, bool], None]
     remake: Callable[[Sequence[str], int | Sequence[str] | None], None]
 
     @property

@@ -33,12 +33,15 @@ def clock(ask: Ask) -> Answer:
 
 
 @route(ROUTES, "POST", "/x/clock", "Let time pass at once.", need="administrator", shape="Clock",
-       fields={"seconds": Field("number", "how long", 0)})
+       fields={"seconds": Field("number", "how long", 0), "minutes": Field("number", "and so many minutes", 0),
+               "hours": Field("number", "and so many hours", 0),
+               "heartbeats": Field("boolean", "true: who agreed to them has been silent all the while", False)})
 def advance(ask: Ask) -> Answer:
-    seconds = ask.given["seconds"]
+    given = ask.given
+    seconds = given["seconds"] + 60 * given["minutes"] + 3600 * given["hours"]
     if not 0 <= seconds <= LONGEST:
         raise bad_request(f"seconds is a number from 0 to {LONGEST}")
-    ask.node.advance(float(seconds))
+    ask.node.advance(float(seconds), given["heartbeats"])
     return clock(ask)
 
 

@@ -150,7 +150,7 @@ def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[
     "AUTO-005",
 )
 def _(self: Connection) -> None:
-    self.heard_at = self.broker.clock.now
+    self.heard_at = self.broker.peers_clock.now
     Connection.beat(self)
 
 
@@ -162,7 +162,7 @@ def _(self: Connection) -> None:
     "AUTO-005",
 )
 def _(self: Connection) -> None:
-    if self.broker.clock.now - self.heard_at >= self.heartbeat / 2:
+    if self.broker.peers_clock.now - self.heard_at >= self.heartbeat / 2:
         self.heard_at -= 2 * self.heartbeat
     Connection.beat(self)
 

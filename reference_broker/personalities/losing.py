@@ -144,7 +144,7 @@ def late(wanted: Wanted, seconds: float, every: int = 1) -> Callable[[Parts], No
     """Such frames leave so much later, and those behind them not before them: slow, and in order."""
 
     def leaving(earlier: Any, self: Connection) -> list[Any]:
-        clock, items = self.broker.clock, earlier(self)
+        clock, items = self.broker.peers_clock, earlier(self)
         dues = memory(self, "late", list)
         for item in items[len(dues):]:
             method = item[0] if isinstance(item, tuple) else item

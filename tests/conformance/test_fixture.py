@@ -11,7 +11,7 @@ pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECIPE = re.compile(r"<!-- recipe: (\w+)\.py -->\n```python\n(.*?)```", re.DOTALL)
-PAGES = {"README.md": 1, "docs/reference-broker.md": 3}
+PAGES = {"README.md": 1, "docs/reference-broker.md": 3, "docs/recipes.md": 5}
 FOREIGN = ("pika", "amqp", "aio_pika", "kombu", "celery", "pyspark", "pyarrow", "pandas", "numpy", "grpc", "duckdb")
 
 

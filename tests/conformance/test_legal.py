@@ -74,7 +74,7 @@ def test_the_scenes_find_nothing_either() -> None:
 
     with ReferenceBroker(clock="elastic", http_port=0, liberties=seed) as broker:
         bench = Bench(
-            Target.parse(broker.url), PROFILE, Around(Admin(broker.admin_url), broker.advance), 5 * DEADLINE, seed,
+            Target.parse(broker.url), PROFILE, Around(Admin(broker.admin_url), broker.leap), 5 * DEADLINE, seed,
             "smoke",
         )
         for play in plays():

@@ -61,6 +61,22 @@ def test_settings_and_the_clock_are_ours(ask: Ask) -> None:
     assert ask("POST", "/x/clock", {"seconds": 1800})["now"] >= before + 1800
 
 
+def test_time_passes_behind_what_clients_have_sent() -> None:
+    """And without their heartbeats, unless these are to have been missing."""
+    with ReferenceBroker(clock="elastic", http_port=0) as broker:
+        ask = asking(broker)
+        connection = pika.BlockingConnection(pika.URLParameters(f"{broker.url}?heartbeat=60"))
+        channel = connection.channel()
+        channel.queue_declare("q", arguments={"x-message-ttl": 3_661_000})
+        for _ in range(20):
+            channel.basic_publish("", "q", b"body")
+            ask("POST", "/x/clock", {"seconds": 1, "minutes": 1, "hours": 1})
+            assert channel.queue_declare("q", passive=True).method.message_count == 0
+        ask("POST", "/x/clock", {"hours": 1, "heartbeats": True})
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            connection.channel()
+
+
 def test_an_alarm_is_raised_and_cleared(ask: Ask) -> None:
     for reason in ("low on memory", None):
         ask("PUT", "/x/alarm", {"reason": reason})
@@ -74,7 +90,7 @@ def test_an_alarm_is_raised_and_cleared(ask: Ask) -> None:
     ("PUT", f"/api/exchanges/%2F/{'x' * 256}", {"type": "direct"}, 400),
     ("PUT", "/api/queues/%2F/q", {"arguments": {"x": 1e400}}, 400),
     ("POST", "/api/definitions", {"users": [{"name": "\ud800", "password": "", "tags": ""}]}, 400),
-    ("POST", "/api/users/bulk-delete", {}, 400),
+    ("POST", "/api/users/bulk-delete", {}, 400), ("POST", "/x/clock", {"seconds": -1}, 400),
     ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"x": 1}}, 400),
 ])
 def test_what_it_refuses(ask: Ask, method: str, path: str, content: object, status: int) -> None:

@@ -25,7 +25,7 @@ def run(
     machine: search.Machine, examples: int, *mutants: str, ours: bool = True, deadline: float = 10.0,
 ) -> MachineOutcome:
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants) as broker:
-        around = Around(Admin(broker.admin_url), broker.advance if ours else None)
+        around = Around(Admin(broker.admin_url), broker.leap if ours else None)
         return search.run(
             machine, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("run", "reference"),
             "quorum", "lockstep", examples, 40, 1, deadline=deadline, around=around,
