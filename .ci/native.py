@@ -1,4 +1,4 @@
-"""`make native`: model and monitors compiled by mypyc, into build/native, for `reports.pipeline.compiled` to find.
+"""`make native`: model and monitors compiled by mypyc, into build/native, for `reports.judging.compiled` to find.
 
 mypyc compiles what mypy has checked; the sources stay as they are. Of dataclasses it would keep the interpreted
 constructor, and it fails on records that know each other in circles, so in the copy that is compiled each becomes a
@@ -20,8 +20,8 @@ from pathlib import Path
 from conformance import profiles
 from conformance.events import Event
 from conformance.monitors import Judge, state
+from reports.judging.compiled import BUILDS, PACKAGE, PROVEN, ROOMS, ROOT, digest, load
 from reports.pipeline.check import rows_of
-from reports.pipeline.compiled import BUILDS, PACKAGE, PROVEN, ROOMS, ROOT, digest, load
 from tests.support import mutilation, traces
 
 LEFT_OUT = "state.py"

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks import large, relational, stages, traffic
 from benchmarks.stages import Row
 from conformance.monitors import Judge
-from reports.pipeline import compiled
+from reports.judging import compiled
 from reports.pipeline.session import session
 
 RESULTS, PAGE, WORK = Path("build/bench-pipeline.json"), Path("docs/pipeline.md"), Path("build/bench-pipeline")

@@ -50,11 +50,16 @@ def events(file: Path) -> Iterator[Event]:
         yield from ingest.to_events(batch)
 
 
+def placed(file: Path) -> Iterator[tuple[Event, str | None]]:
+    """The events, each with the columns that it does not know, as JSON."""
+    for batch in batches(file):
+        yield from zip(ingest.to_events(batch), batch.column("extra").to_pylist(), strict=True)
+
+
 def rows(file: Path) -> Iterator[dict[str, Any]]:
     """The event rows as a JSONL recording has them, unknown columns and all."""
-    for batch in batches(file):
-        for event, more in zip(ingest.to_events(batch), batch.column("extra").to_pylist(), strict=True):
-            yield {**recording.to_row(event), **(json.loads(more) if more else {})}
+    for event, more in placed(file):
+        yield {**recording.to_row(event), **(json.loads(more) if more else {})}
 
 
 def write(path: Path | str, listed: Sequence[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> Path:

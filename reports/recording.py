@@ -36,6 +36,9 @@ PARQUET = "events-*.parquet"
 NEEDED = ("run", "history", "connection", "seq", "direction", "kind")
 
 T = TypeVar("T")
+Placed = tuple[Event, str | None]
+"""An event, and as JSON what only its source knows of it: of a capture file and packet."""
+
 _BLOCK_ROWS = 512
 _BLOCK_NS = 1_000_000_000
 _ABSENT: Mapping[str, Any] = {
@@ -231,6 +234,19 @@ def at_once(file: Path, headers: list[dict[str, Any]], torn: list[str]) -> Itera
 def known(file: Path) -> Iterator[Event | dict[str, Any]]:
     """The rows of one file of lines: as events, or as they are where they are unusual, or Event does not know all."""
     return _lines(file, _reader(_parsed, lean=False))
+
+
+def placed(file: Path) -> Iterator[Placed]:
+    """The events of one file, each with the columns that Event does not know."""
+    if file.suffix == ".parquet":
+        yield from _columns(file).placed(file)
+        return
+    for row in known(file):
+        if isinstance(row, Event):
+            yield row, None
+        else:
+            unknown = extra(row)
+            yield to_event(row), json.dumps(unknown, sort_keys=True) if unknown else None
 
 
 def _lines(

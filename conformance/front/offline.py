@@ -1,10 +1,10 @@
-"""From the lake to results: the document of a live run, made of what was recorded or captured.
+"""From gold to results: the document of a live run, made of what was recorded or captured.
 
-Spark counts and picks, of each kind of finding (same rule, queue type and words, numbers and names aside), the first;
-its exchange is cut out by `slices`. The rest is what a live run does: the same ledger, the same deviations, the same
-gate. Two things differ. Where the suite did not make the traffic, a deviation of the profile excuses and does no more,
-since nobody went looking for it. And what is repeated is the judging, so a case says how to judge again, not how to
-provoke.
+Spark (`offline_spark`) or this process (`offline_alone`) counts and picks, of each kind of finding (same rule, queue
+type and words, numbers and names aside), the first; its exchange is cut out by `slices`. The rest is what a live run
+does: the same ledger, the same deviations, the same gate. Two things differ. Where the suite did not make the traffic,
+a deviation of the profile excuses and does no more, since nobody went looking for it. And what is repeated is the
+judging, so a case says how to judge again, not how to provoke.
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from conformance import profiles, rules
 from conformance.deviations import load as load_deviations
 from conformance.front.assemble import Frame, build
-from conformance.front.slices import Cut, Wanted, cut
+from conformance.front.slices import Cut, Wanted
 from conformance.gate import Known
 from conformance.ledger import PROPERTY, Broker, Entry, Ledger, Witness, encode
 from conformance.profiles import Profile
 from conformance.results import Results, Selection
 from conformance.verdicts import Finding, Verdict, why_not
-from reports.pipeline import check, shard, verdicts
-from reports.pipeline.job import GOLD, SILVER, Job
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from reports.judging.gold import DOUBT, EXERCISED, MET, REPORT
+from reports.judging.tables import offer
 
 EVERYTHING = Selection("may", "*", strict=False)
 KINDS_SHOWN = 24
 """Kinds of findings of one rule of which an exchange is cut out."""
 
-_NUMBERS, _LISTS = r"\S*\d\S*", "#(?:(?:,| and|) #)+"
+NUMBERS, LISTS = r"\S*\d\S*", "#(?:(?:,| and|) #)+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,66 +75,62 @@ class Told:
         return " ".join(["amqp-conformance trace check", *map(shlex.quote, self.paths)])
 
 
-def checked(job: Job, runs: Sequence[str], told: Told) -> list[Checked]:
+class First(NamedTuple):
+    """A finding of a kind, in the order in which the first is picked."""
+
+    history: str
+    at: int
+    allowed: str
+    observed: str
+    witness: Sequence[int]
+    scene: str
+    amid: Sequence[str]
+
+
+class Kind(NamedTuple):
+    """A kind of findings: of names only the first word counts. `times`: how often it came about."""
+
+    run: str
+    rule: str
+    queue_type: str
+    certain: bool
+    gist: str
+    names: Sequence[str]
+    first: First
+    seen: int
+    times: int
+
+
+Found = tuple[Wanted, tuple[str, str], tuple[int, int]]
+"""The first finding of a kind, its scene and queue type, and how many of the kind there are, how often it came about.
+"""
+
+
+def picked(kinds: Iterable[Kind]) -> Iterator[Found]:
+    """The kinds in the order in which they are told."""
+    shown: Counter[tuple[str, str]] = Counter()
+    for kind in sorted(kinds, key=lambda one: (one.run, one.rule, not one.certain, -one.seen, one.gist, one.names)):
+        shown[kind.run, kind.rule] += 1
+        first = kind.first
+        finding = Finding(kind.rule, first.history, first.at, first.allowed, first.observed, tuple(first.witness),
+                          kind.certain, tuple(first.amid))
+        wanted = Wanted(kind.run, finding, shown[kind.run, kind.rule] <= KINDS_SHOWN)
+        yield wanted, (first.scene, kind.queue_type), (kind.seen, kind.times)
+
+
+def assembled(
+    headers: Mapping[str, Mapping[str, Any]], counts: Counts, found: Sequence[Found], cuts: Sequence[Cut], told: Told,
+) -> list[Checked]:
     """The results of these runs."""
-    spoken = _spoken(job, runs)
-    counts = _counts(spoken)
-    found = list(_kinds(spoken))
-    cuts = cut(job, [wanted for wanted, _, _ in found])
     seen = [(*one, got) for one, got in zip(found, cuts, strict=True)]
     return [
-        _result(run, job.header(run), counts.get(run, {}), [one for one in seen if one[0].run == run], told)
-        for run in runs
+        _result(run, header, counts.get(run, {}), [one for one in seen if one[0].run == run], told)
+        for run, header in headers.items()
     ]
 
 
 Seen = tuple[Wanted, tuple[str, str], tuple[int, int], Cut]
-Counts = dict[str, dict[str, dict[tuple[str, str | None], int]]]
-
-
-def _spoken(job: Job, runs: Sequence[str]) -> DataFrame:
-    """Gold with the scene and queue type of its histories, where they have one."""
-    from pyspark.sql import functions as f
-
-    scene = job.table(SILVER, shard.DDL, runs).where("kind = 'scene'").groupBy("run", "history").agg(
-        f.min_by(f.get_json_object("arguments", "$.name"), "seq").alias("scene"),
-        f.min_by(f.get_json_object("arguments", "$.queue_type"), "seq").alias("queue_type"),
-    )
-    gold = job.table(GOLD, check.DDL, runs)
-    return gold.join(scene, ["run", "history"], "left").fillna("", ["scene", "queue_type"])
-
-
-def _counts(spoken: DataFrame) -> Counts:
-    """Run, queue type, what: (rule, what was seen) to how often."""
-    rows = spoken.where(f"what <> '{check.FINDING}'").groupBy("run", "queue_type", "what", "rule", "observed") \
-        .sum("times").collect()
-    counts: Counts = {}
-    for run, queue_type, what, rule, observed, times in rows:
-        counts.setdefault(run, {}).setdefault(f"{queue_type}\0{what}", {})[rule, observed] = times
-    return counts
-
-
-def _kinds(spoken: DataFrame) -> Iterator[tuple[Wanted, tuple[str, str], tuple[int, int]]]:
-    """The first finding of each kind, its scene and queue type, and how many of the kind there are, how often it
-    came about."""
-    from pyspark.sql import functions as f
-
-    first = f.min(f.struct("history", "at", "allowed", "observed", "witness", "scene", "amid")).alias("first")
-    gist = f.regexp_replace(f.regexp_replace("observed", _NUMBERS, "#"), _LISTS, "#")
-    names = f.transform("amid", lambda told: f.substring_index(told, " ", 1))
-    kinds = spoken.where(f"what = '{check.FINDING}'") \
-        .groupBy("run", "rule", "queue_type", "certain", gist.alias("gist"), names.alias("names"))
-    rows = kinds.agg(first, f.count("*").alias("seen"), f.count_distinct("history", "amid").alias("times")).collect()
-    shown: dict[tuple[str, str], int] = {}
-    for row in sorted(rows, key=lambda row: (
-        row["run"], row["rule"], not row["certain"], -row["seen"], row["gist"], row["names"] or [],
-    )):
-        place = shown[row["run"], row["rule"]] = shown.get((row["run"], row["rule"]), 0) + 1
-        one = row["first"]
-        finding = Finding(row["rule"], one["history"], one["at"], one["allowed"], one["observed"],
-                          tuple(one["witness"] or ()), row["certain"], tuple(one["amid"] or ()))
-        often = row["seen"], row["times"]
-        yield Wanted(row["run"], finding, place <= KINDS_SHOWN), (one["scene"], row["queue_type"]), often
+Counts = Mapping[str, Mapping[str, Mapping[tuple[str, str | None], int]]]
 
 
 def _result(
@@ -148,7 +141,7 @@ def _result(
     properties = header.get("server_properties") or {}
     broker = Broker(
         str(header.get("broker", "")), "", str(properties.get("product", "")), str(properties.get("version", "")),
-        dict(properties), {}, tuple(sorted(verdicts.offer(header).capabilities)),
+        dict(properties), {}, tuple(sorted(offer(header).capabilities)),
     )
     blank = Entry(header.get("kind", ""), "", (), broker, profile.name, profile.queue_types, choices=profile.choices)
     ledger = Ledger()
@@ -193,11 +186,11 @@ def _counted(
     """How much there was, and coverage: one entry for each queue type."""
     yield replace(blank, histories=int(header.get("histories", 0)), events=int(header.get("events", 0)))
     for queue_type in sorted({key.partition("\0")[0] for key in counts}):
-        exercised = {rule: times for (rule, _), times in counts.get(f"{queue_type}\0{check.EXERCISED}", {}).items()}
+        exercised = {rule: times for (rule, _), times in counts.get(f"{queue_type}\0{EXERCISED}", {}).items()}
         reports: dict[str, dict[str, int]] = {}
-        for (rule, observed), times in counts.get(f"{queue_type}\0{check.REPORT}", {}).items():
+        for (rule, observed), times in counts.get(f"{queue_type}\0{REPORT}", {}).items():
             reports.setdefault(rule, {})[str(observed)] = times
-        met = {str(name): times for (_, name), times in counts.get(f"{queue_type}\0{check.MET}", {}).items()}
+        met = {str(name): times for (_, name), times in counts.get(f"{queue_type}\0{MET}", {}).items()}
         yield replace(blank, queue_type=queue_type, exercised=exercised, reports=reports, met=met)
 
 
@@ -211,7 +204,7 @@ def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | Non
     """Rules that had something to say, in histories that lack what it takes, are in doubt and not untested."""
     reasons: dict[str, Counter[str]] = {}
     for key in sorted(counts):
-        if key.endswith(f"\0{check.DOUBT}"):
+        if key.endswith(f"\0{DOUBT}"):
             for (rule, reason), histories in counts[key].items():
                 reasons.setdefault(rule, Counter())[str(reason)] += histories
     changed = tuple(

@@ -38,20 +38,25 @@ from conformance.verdicts import Verdict
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
-    from conformance.front.offline import Checked, Place
+    from conformance.front.offline import Checked, Place, Told
     from conformance.results import Results
+    from reports.pipeline.inputs import Inputs
 
-STAGES = ("starting", "reading", "judging", "timing", "evidence", "tables", "pages")
+STAGES = ("reading", "starting", "judging", "timing", "evidence", "tables", "pages")
 _OURS = re.compile(r"(?:BadRecording|BadCapture|NoTraffic|BadProfile): (.+)")
+
+
+MUCH = 1 << 30
+"""Octets of which nobody tries to hold the events in this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the user asked for."""
+    """What the user asked for. `spark`: that it is judged there, however little it is."""
 
     paths: tuple[Path, ...]
     out: Path
-    master: str = "local[*]"
+    master: str | None = None
     remote: str | None = None
     ports: tuple[int, ...] = ()
     profile: str | None = None
@@ -59,39 +64,73 @@ class Wishes:
     format: str = "text"
     words: tuple[str, ...] = ()
     whole: bool = False
+    spark: bool = False
+
+    @property
+    def distributed(self) -> bool:
+        return self.spark or self.master is not None or self.remote is not None
+
+
+Judged = tuple["list[Checked]", "dict[str, Any]"]
+"""The runs, and the summary of the lake that they are in now."""
 
 
 def check(wishes: Wishes) -> int:
     """Judge, write everything to `out`, print a summary; the exit code."""
     known = _known(wishes)
-    with _kept(wishes), Stages(STAGES, sys.stderr) as stages, _refusing():
-        stages("starting", 0, 0)
-        from conformance.front.offline import Told, checked
+    with Stages(STAGES, sys.stderr) as stages, _refusing():
+        stages("reading", 0, 0)
+        from conformance.front.offline import Told
         from reports.pipeline.inputs import gather
-        from reports.pipeline.job import Job
-        from reports.pipeline.lake import Lake
-        from reports.pipeline.session import running
-        from reports.pipeline.watch import watched
 
         inputs = gather(wishes.paths, wishes.ports)
         for torn in inputs.torn:
             stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
-        log = wishes.out / "spark.log"
-        with running(log, master=wishes.master, remote=wishes.remote, octets=inputs.octets) as spark:
-            job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile, wishes.whole)
-            runs = job.judged(inputs)
-            with watched(spark, "evidence", stages):
-                given = [*map(str, wishes.paths), *(["--whole"] if wishes.whole else [])]
-                found = checked(job, runs, Told(wishes.words, given, known))
-                job.excuse({one.results.run: excused(one.results) for one in found})
-            job.tables()
-            summary = job.summary()
+        given = [*map(str, wishes.paths), *(["--whole"] if wishes.whole else [])]
+        told = Told(wishes.words, given, known)
+        found, summary = _judged(inputs, wishes, told, stages)
         stages("pages", 0, 0)
         pages = _pages(found, summary, wishes.out)
     _tell(found, wishes)
     for page in pages:
         print(f"report: {page}", file=sys.stderr)
     return GATE_CLOSED if any(one.results.gate.reasons for one in found) else GATE_OPEN
+
+
+def _judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Judged:
+    """In this process, if it is not too much and nobody wants it otherwise; else on Spark."""
+    if not wishes.distributed and inputs.octets <= MUCH:
+        from conformance.front.trace_alone import judged
+        from reports.alone import store
+
+        try:
+            return judged(inputs, wishes, told, stages)
+        except store.TooMany:
+            stages.note(f"More than {store.MOST:,} events are judged on Spark.")
+    with _kept(wishes):
+        return _on_spark(inputs, wishes, told, stages)
+
+
+def _on_spark(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Judged:
+    stages("starting", 0, 0)
+    from reports.pipeline.session import installed, running
+
+    installed()
+    from conformance.front.offline_spark import checked
+    from reports.pipeline.job import Job
+    from reports.pipeline.lake import Lake
+    from reports.pipeline.watch import watched
+
+    log = wishes.out / "spark.log"
+    master = wishes.master or "local[*]"
+    with running(log, master=master, remote=wishes.remote, octets=inputs.octets) as spark:
+        job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile, wishes.whole)
+        runs = job.judged(inputs)
+        with watched(spark, "evidence", stages):
+            found = checked(job, runs, told)
+            job.excuse({one.results.run: excused(one.results) for one in found})
+        job.tables()
+        return found, job.summary()
 
 
 def _known(wishes: Wishes) -> Known | None:
@@ -123,7 +162,7 @@ def _kept(wishes: Wishes) -> Iterator[None]:
 @contextmanager
 def _refusing() -> Iterator[None]:
     """What is wrong with the files or the machine, as a refusal; also where a worker of Spark found out."""
-    from reports.pipeline.lake import BadLake
+    from reports.pipeline.inputs import BadLake
     from reports.pipeline.session import NotInstalled, Unreachable
 
     try:

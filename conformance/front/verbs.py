@@ -80,7 +80,9 @@ def trace_check(added: argparse.ArgumentParser) -> None:
     """The options of `trace check`."""
     added.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="recordings and captures, or their folders")
     where = added.add_mutually_exclusive_group()
-    where.add_argument("--master", default="local[*]", help="where Spark runs: local[N] or spark://... (default: here)")
+    where.add_argument("--spark", action="store_true",
+                       help="judge on Spark what fits this process as well (default: from a million events on)")
+    where.add_argument("--master", help="where Spark runs: local[N] or spark://... (default: here)")
     where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
     added.add_argument("--out", type=Path, default=Path("checked"), metavar="DIR",
                        help="lake and pages; may be used again (default: %(default)s)")
@@ -98,7 +100,7 @@ def run_check(options: argparse.Namespace) -> int:
 
     return check(Wishes(
         tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
-        options.deviations, options.format, tuple(options.words), options.whole,
+        options.deviations, options.format, tuple(options.words), options.whole, options.spark,
     ))
 
 

@@ -7,7 +7,6 @@
     places    rows that stay where they are          named in that shuffle, and read by who writes the shard
     lake      tables on disk                         Parquet that is believed only where the manifest names it
     check     shards -> gold                         one task per shard, a Judge folded over Arrow batches, no shuffle
-    world     that nobody unseen uses the queues    the word of who took a capture: `--whole`
     timing    shards -> latencies                    histograms of confirms and deliveries, which add up exactly
     cross     shards -> shared queues                what several histories see of one queue, ordered by causality
     verdicts  gold -> verdict table                  conformance.verdicts, on a few rows per rule

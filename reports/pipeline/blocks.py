@@ -130,7 +130,7 @@ def written(found: Iterable[pa.RecordBatch], directory: Path) -> Iterator[pa.Rec
     first event, and tells how many events each has."""
     blocks = (block for batch in found for block in _blocks(batch))
     for (run, shard), own in groupby(blocks, attrgetter("run", "shard")):
-        path = directory / f"run={_escaped(run)}" / f"shard={shard}" / "events.parquet"
+        path = directory / f"run={escaped(run)}" / f"shard={shard}" / "events.parquet"
         yield pa.RecordBatch.from_pylist([{"run": run, "shard": shard, "events": _write(path, own)}], schema=_WRITTEN)
 
 
@@ -269,6 +269,6 @@ def _cut(waiting: list[pa.RecordBatch], first: int) -> tuple[list[pa.RecordBatch
     return [batch for batch in early if batch.num_rows], [batch for batch in late if batch.num_rows]
 
 
-def _escaped(run: str) -> str:
+def escaped(run: str) -> str:
     """A run in a path, as Spark writes and reads it."""
     return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in run)

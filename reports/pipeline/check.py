@@ -16,27 +16,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from conformance import events as ev
 from conformance import profiles
 from conformance.events import Event
 from conformance.profiles import Profile
-from conformance.verdicts import Judgement
-from reports.pipeline import compiled
+from reports.judging.gold import DOUBT, EXERCISED, FINDING, MET, REPORT, Row, fold_one, rows_of
+from reports.judging.world import NEVER, Closed, Torn
 from reports.pipeline.ingest import WORDS, to_events
-from reports.pipeline.world import NEVER, Closed, Torn
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FINDING, EXERCISED, REPORT, DOUBT, MET = "finding", "exercised", "report", "doubt", "met"
+__all__ = [
+    "DOUBT", "EXERCISED", "FINDING", "MET", "REPORT", "Row", "check", "fold_one", "gold", "judged", "read", "rows_of",
+    "torn",
+]
+
 _FIELDS: Mapping[str, tuple[str, pa.DataType]] = {
     "run": ("STRING", pa.string()), "history": ("STRING", pa.string()), "what": ("STRING", pa.string()),
     "rule": ("STRING", pa.string()), "times": ("BIGINT", pa.int64()), "at": ("BIGINT", pa.int64()),
@@ -46,7 +48,6 @@ _FIELDS: Mapping[str, tuple[str, pa.DataType]] = {
 DDL = ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items())
 ARROW = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
 
-Row = dict[str, Any]
 _FULL = 2000
 _PLACE = "run", "history", "island"
 Place = tuple[str, str]
@@ -190,43 +191,3 @@ def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, ...], pa.Reco
     for begin, end in pairwise([0, *ends.tolist(), batch.num_rows]):
         if begin < end:
             yield tuple(column[begin].as_py() for column in columns), batch.slice(begin, end - begin)
-
-
-def fold_one(events: Iterable[Event], profile: Profile, world: Closed | None = None) -> Judgement:
-    """The judgement on one history, whose events come in the order of seq."""
-    judge = compiled.judge()(profile)
-    alive: set[str] = set()
-    last = -1
-    for event in events:
-        if event.seq <= last:
-            raise BadRecording(f"history {event.history!r}: seq {event.seq} after {last}; was it recorded twice?")
-        last = event.seq
-        if event.kind == ev.OPEN:
-            alive.add(event.connection)
-        elif event.kind == ev.END:
-            alive.discard(event.connection)
-        if world is None:
-            judge.step(event)
-        else:
-            for said in world.said(event):
-                judge.step(said)
-    judge.end(not alive)
-    return judge.judgement
-
-
-def rows_of(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
-    """A judgement as rows."""
-    place = {"run": run, "history": history}
-    for found in judgement.findings:
-        yield {**place, "what": FINDING, "rule": found.rule, "times": 1, "at": found.at, "allowed": found.allowed,
-               "observed": found.observed, "certain": found.certain, "witness": list(found.witness),
-               "amid": list(found.where)}
-    for rule, times in sorted(judgement.exercised.items()):
-        if times:
-            yield {**place, "what": EXERCISED, "rule": rule, "times": times}
-    for name, times in sorted(judgement.met.items()):
-        yield {**place, "what": MET, "rule": "", "times": times, "observed": name}
-    for what, said in ((REPORT, judgement.reports), (DOUBT, judgement.doubts)):
-        for rule, seen in sorted(said.items()):
-            for observed, times in sorted(seen.items()):
-                yield {**place, "what": what, "rule": rule, "times": times, "observed": observed}

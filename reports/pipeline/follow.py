@@ -27,9 +27,9 @@ from conformance.events import Event
 from conformance.monitors import Judge, state
 from conformance.profiles import Profile
 from conformance.verdicts import Judgement
-from reports.pipeline import compiled
+from reports.judging import compiled
+from reports.judging.world import local
 from reports.pipeline.check import rows_of
-from reports.pipeline.world import local
 from reports.recording import to_event, to_row
 
 FORMAT = "amqp-conformance/history/1"

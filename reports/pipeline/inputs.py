@@ -21,11 +21,17 @@ from reports.capture.about import headers as capture_headers
 from reports.capture.capture import Capture
 from reports.capture.files import is_capture
 from reports.capture.rings import rings
-from reports.pipeline.lake import SCHEMA as LAKE
 from reports.recording import BadRecording
+
+LAKE = "amqp-conformance/lake/1"
+"""How the tables are laid out."""
 
 RECORDING, CAPTURE = "recording", "capture"
 MARK = b'{"schema":'
+
+
+class BadLake(Exception):
+    """This directory is no lake of ours, or a damaged one; the message says which file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,20 @@ written and never committed is swept away when it begins.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 from pyspark import StorageLevel
 
-from conformance import __version__, profiles, rules
 from conformance import events as ev
-from conformance.verdicts import Verdict
+from conformance import profiles, rules
 from reports.capture.about import PORTS
-from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts, world
+from reports.judging.runs import about, digest, held_to, judging, line
+from reports.judging.tables import excused
+from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 from reports.pipeline.lake import WHOLE, Entry, Lake
 from reports.pipeline.watch import Tell, watched
@@ -100,7 +97,7 @@ class Job:
         silver, gold = self.lake.entries(SILVER), self.lake.entries(GOLD)
         profile_of = {run: self._profile(silver[run]) for run in runs}
         how = [judging(), *(["whole"] if self.whole else [])]
-        prints = {run: _digest(silver[run].commit, silver[run].fingerprint, profile_of[run], *how) for run in runs}
+        prints = {run: digest(silver[run].commit, silver[run].fingerprint, profile_of[run], *how) for run in runs}
         missing = [run for run in runs if run not in gold or gold[run].fingerprint != prints[run]]
         if not missing:
             return
@@ -124,7 +121,7 @@ class Job:
     def time(self, runs: Sequence[str]) -> None:
         """Histograms of times for those of these runs that have none."""
         silver, known = self.lake.entries(SILVER), self.lake.entries(TIMES)
-        prints = {run: _digest(silver[run].commit, silver[run].fingerprint) for run in runs}
+        prints = {run: digest(silver[run].commit, silver[run].fingerprint) for run in runs}
         missing = [run for run in runs if run not in known or known[run].fingerprint != prints[run]]
         if missing:
             with watched(self.spark, "timing", self.tell):
@@ -133,10 +130,8 @@ class Job:
 
     def excuse(self, known: Mapping[str, Collection[str]]) -> None:
         """Run to the rules that are broken as it is known of its broker: they deviate, the others are broken."""
-        bad = (Verdict.BROKEN, Verdict.DEVIATES)
         before = self.verdicts(list(known))
-        after = [row if row.verdict not in bad else replace(row, verdict=str(bad[row.rule in known[row.run]]))
-                 for row in before]
+        after = excused(before, known)
         changed = {now.run for was, now in zip(before, after, strict=True) if was != now}
         if changed:
             entries = self.lake.entries(VERDICTS)
@@ -182,9 +177,7 @@ class Job:
 
     def header(self, run: str) -> dict[str, Any]:
         """What is known of a run, with the profile that it is held to."""
-        entry = self.lake.entries(SILVER)[run]
-        about = {key: value for key, value in entry.about.items() if key != "choices" or self.profile is None}
-        return {**about, "profile": self._profile(entry)}
+        return held_to(self.lake.entries(SILVER)[run].about, self.profile)
 
     def shards(self, runs: Iterable[str]) -> DataFrame:
         """The shards of these runs as tasks, the largest first."""
@@ -211,7 +204,7 @@ class Job:
         shard.silver(packed, count, aside, islands).collect()
         counted = _counted(self.spark.read.schema(shard.DDL).parquet(str(aside)))
         self.lake.publish(SILVER, aside, {
-            run: Entry(run, runs[run], (), _about(inputs, run, counted.get(run, {}))) for run in runs
+            run: Entry(run, runs[run], (), about(inputs, run, counted.get(run, {}))) for run in runs
         })
 
     def _write(self, table: str, frame: DataFrame, runs: Mapping[str, Entry]) -> None:
@@ -227,7 +220,7 @@ class Job:
         return self.profile or profiles.spec(entry.about)
 
     def _about(self) -> list[dict[str, Any]]:
-        return [_line(entry, self._profile(entry)) for entry in self.lake.entries(SILVER).values()]
+        return [line(entry.run, entry.about, self._profile(entry)) for entry in self.lake.entries(SILVER).values()]
 
     def _parallel(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 8)
@@ -236,17 +229,6 @@ class Job:
 def shards(octets: int, parallel: int) -> int:
     """How many shards: none larger than it must be for a task, and of a little no more than there is use for."""
     return max(1, -(-octets // _LARGE), min(parallel, octets // _SMALL))
-
-
-@cache
-def judging() -> str:
-    """A digest of the code and the rules that judge."""
-    root = Path(ev.__file__).parent
-    folders = [root / name for name in ("model", "monitors", "rules", "profiles")]
-    files = [root / "events.py", root / "verdicts.py"]
-    files += [Path(str(module.__file__)) for module in (check, cross, verdicts, world)]
-    files += [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".toml")]
-    return _digest(__version__, *(path.read_text("utf-8") for path in files))
 
 
 def _files(inputs: Inputs, runs: Iterable[str]) -> list[Path]:
@@ -271,30 +253,6 @@ def _counted(silver: DataFrame) -> dict[str, dict[str, Any]]:
         connections.alias("connections"), f.min("time_ns").alias("began"), f.max("time_ns").alias("ended"), *lost,
     ).collect()
     return {row["run"]: {name: value for name, value in row.asDict().items() if name != "run"} for row in rows}
-
-
-def _about(inputs: Inputs, run: str, counted: Mapping[str, Any]) -> dict[str, Any]:
-    """What the lake keeps of a run. A capture begins with its first packet."""
-    header = inputs.headers[run]
-    began = datetime.fromtimestamp(int(counted.get("began", 0)) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {**header, **counted, "started": header.get("started") or began,
-            "files": [str(path) for path in inputs.held[run]]}
-
-
-def _line(entry: Entry, profile: str) -> dict[str, Any]:
-    """One row of marts.RUNS."""
-    about = entry.about
-    said = about.get("server_properties") or {}
-    return {
-        "run": entry.run, "broker": str(about.get("broker", "")), "product": str(said.get("product", "")),
-        "version": str(said.get("version", "")), "profile": profile, "started": str(about.get("started", "")),
-        "kind": str(about.get("kind", "")), "suite": str(about.get("suite", "")),
-        **{name: int(about.get(name, 0)) for name in ("events", "histories", "connections")},
-    }
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.blake2b(json.dumps([str(part) for part in parts]).encode(), digest_size=12).hexdigest()
 
 
 def _size(path: Path) -> int:

@@ -25,13 +25,13 @@ from urllib.parse import unquote
 
 from pyarrow import parquet
 
-SCHEMA = "amqp-conformance/lake/1"
+from reports.pipeline.inputs import LAKE as SCHEMA
+from reports.pipeline.inputs import BadLake
+
+__all__ = ["SCHEMA", "WHOLE", "BadLake", "Entry", "File", "Lake"]
+
 WHOLE = "*"
 """Stands for the run in tables that are about all runs."""
-
-
-class BadLake(Exception):
-    """This directory is no lake of ours, or a damaged one; the message says which file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,35 +7,23 @@ when it began. A run of an earlier day says nothing about one that came later, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from conformance.verdicts import Verdict
+from reports.judging.trends import BAD, CLEAR, ORDER, PERCENTILES, WORST, pairs
 from reports.pipeline.timing import FINENESS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+__all__ = [
+    "ORDER", "PAIRS", "RUNS", "flakiness", "history", "latency", "matrix", "pairs", "regressions",
+]
+
 RUNS = ("run STRING, broker STRING, product STRING, version STRING, profile STRING, started STRING, kind STRING, "
         "suite STRING, events BIGINT, histories BIGINT, connections BIGINT")
-ORDER = {
-    "matrix": ("broker", "rule"), "history": ("broker", "rule", "started", "run"), "flakiness": ("broker", "rule"),
-    "latency": ("broker", "started", "run", "what"), "regressions": ("before", "after", "rule"),
-}
-"""The marts, and how the rows of each are sorted in the lake."""
-
 PAIRS = "before STRING, after STRING"
-WORST = (
-    Verdict.BROKEN, Verdict.DEVIATES, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.UNSEEN, Verdict.HELD,
-    Verdict.UNDER_TESTED, Verdict.NOT_OFFERED, Verdict.PLANNED, Verdict.NOT_JUDGEABLE,
-)
-"""Worst first: how verdicts of several runs combine. One that says something outranks one that does not."""
-
-CLEAR = (Verdict.HELD, Verdict.UNSEEN, Verdict.BROKEN, Verdict.DEVIATES)
-BAD = [str(Verdict.BROKEN), str(Verdict.DEVIATES)]
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 
 def matrix(verdicts: DataFrame) -> DataFrame:
@@ -110,27 +98,6 @@ def regressions(verdicts: DataFrame, pairs: DataFrame) -> DataFrame:
         .when(f.col("was").isin(BAD) & f.col("now").isin(held), "fixed").otherwise("other")
     return pairs.join(was, "before").join(now, ["after", "rule"]).where("was <> now") \
         .select("before", "after", "rule", "was", "now", change.alias("change"))
-
-
-def pairs(runs: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str]]:
-    """Which runs are worth comparing, of (run, product, version, started): of each product and version the last two,
-    and the last of each version with the last of the next one."""
-    versions: dict[tuple[str, tuple[object, ...]], list[tuple[str, str]]] = {}
-    for run, product, version, started in runs:
-        versions.setdefault((product, _version(version)), []).append((started, run))
-    last = {key: [run for _, run in sorted(own)[-2:]] for key, own in sorted(versions.items())}
-    again = [(own[0], own[1]) for own in last.values() if len(own) == 2]
-    keys = list(last)
-    next_version = [
-        (last[older][-1], last[newer][-1]) for older, newer in pairwise(keys)
-        if older[0] == newer[0]
-    ]
-    return next_version + again
-
-
-def _version(text: str) -> tuple[object, ...]:
-    """3.10.8 after 3.8.9; what is no number comes last, as text."""
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in text.split("."))
 
 
 def _rank(verdict: str) -> Column:

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -52,6 +53,13 @@ class Unreachable(Exception):
 
 class NotInstalled(Exception):
     """Something that Spark needs is not on this machine; the message names the package to install."""
+
+
+def installed() -> None:
+    """Raises NotInstalled where a package is missing that Spark needs here."""
+    missing = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
+    if missing:
+        raise NotInstalled(f"judging on Spark needs {' and '.join(missing)}: pip install 'amqp-conformance[spark]'")
 
 
 def session(

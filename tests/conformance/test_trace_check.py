@@ -51,7 +51,7 @@ def test_without_java_it_says_what_to_install(
     (tmp_path / "events-a.jsonl").write_text('{"schema":"amqp-conformance/recording/1","run":"r1"}\n')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(session, "_had", lambda: None)
-    code, said = run(capsys, tmp_path, str(tmp_path / "events-a.jsonl"))
+    code, said = run(capsys, tmp_path, str(tmp_path / "events-a.jsonl"), "--spark")
     assert (code, "openjdk-17-jre-headless" in said, "amqp-conformance[jre]" in said) == (2, True, True)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from conformance import profiles
 from conformance.monitors import Judge, state
-from reports.pipeline import compiled
+from reports.judging import compiled
 from tests.support import traces
 
 STAND_IN = "class Judge:\n    pass\n"

@@ -1,4 +1,5 @@
-"""One history, judged live while it was played, by the plain fold over its rows, and on Spark: the three say the same.
+"""One history, judged live while it was played, by the plain fold over its rows, on Spark, and by what judges small
+inputs in one process: they say the same, and come to the same verdict table.
 
 Traces are lawful, chaotic (from brokers that take liberties), wrong (each of the mutants that ordinary traffic shows)
 and truncated (parts are missing). Of what is
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,10 @@ from conformance.events import Event
 from conformance.monitors import Judge, judge
 from conformance.monitors.state import decode, encode
 from conformance.verdicts import Judgement
-from reports.pipeline import check, ingest
+from reports.alone.judged import judged
+from reports.alone.store import histories as histories_of
+from reports.pipeline import check, ingest, verdicts
+from reports.pipeline.inputs import gather
 from reports.recording import Recording, RecordingWriter
 from tests.support import mutilation, traces
 from tests.support.traces import Trace, plain
@@ -73,22 +77,24 @@ def test_plain_live_and_spark_agree(
     assert len(histories) >= WANTED
     assert wrong > WANTED // 40
 
-    judged = {history[0].history: judge(history, PROFILE) for history in histories}
-    assert len(judged) == len(histories)
+    folded = {history[0].history: judge(history, PROFILE) for history in histories}
+    assert len(folded) == len(histories)
     for trace in played:
-        assert plain(judged[trace.events[0].history]) == plain(trace.live), trace.events[0].history
+        assert plain(folded[trace.events[0].history]) == plain(trace.live), trace.events[0].history
     for history in truncated:
-        assert plain(judged[history[0].history]) == plain(interrupted(history)), history[0].history
+        assert plain(folded[history[0].history]) == plain(interrupted(history)), history[0].history
 
     for number, some in enumerate(by(JOB, histories)):
-        found = on_spark(spark, some, tmp_path / str(number))
+        found, alone = offline(spark, some, tmp_path / str(number))
         for history in some:
             name = history[0].history
-            assert found.get(name, []) == sorted(map(flat, check.rows_of("r", name, judged[name]))), name
+            expected = sorted(map(flat, check.rows_of(name, name, folded[name])))
+            assert found.get(name, []) == expected, name
+            assert alone.get(name, []) == expected, name
     events = sum(map(len, histories))
     with capsys.disabled():
         print(f"\n{len(histories)} traces, {events} events: {len(played)} played to their end, of which {wrong} are of "
-              f"a broker that was found wrong, {len(truncated)} with parts missing; plain = live = Spark")
+              f"a broker that was found wrong, {len(truncated)} with parts missing; plain = live = Spark = one process")
 
 
 def interrupted(history: list[Event]) -> Judgement:
@@ -102,17 +108,33 @@ def interrupted(history: list[Event]) -> Judgement:
     return judging.judgement
 
 
-def on_spark(spark: SparkSession, histories: Sequence[list[Event]], folder: Path) -> dict[str, list[str]]:
-    """By history: its rows. The recording is gone afterwards."""
-    with RecordingWriter(folder, {"run": "r", "profile": traces.PROFILE}) as writer:
+def offline(
+    spark: SparkSession, histories: Sequence[list[Event]], folder: Path,
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """By history: its rows, by Spark and by this process, which agree on the verdicts. Each is a run of its own, since
+    what several histories see of one queue is another matter. The recording is gone afterwards."""
+    profile_of = {history[0].history: traces.PROFILE for history in histories}
+    for run in profile_of:
+        RecordingWriter(folder, {"run": run, "profile": traces.PROFILE}).close()
+    with RecordingWriter(folder, {"run": next(iter(profile_of)), "profile": traces.PROFILE}) as writer:
         for event in interleaved(histories):
-            writer.write(event)
-    outcome = check.check(ingest.events(spark, Recording(folder)), {"r": traces.PROFILE}, 4)
-    found: dict[str, list[str]] = {}
-    for row in outcome.collect():
-        found.setdefault(row["history"], []).append(flat(row.asDict()))
+            writer.write(event._replace(run=event.history))
+    outcome = check.check(ingest.events(spark, Recording(folder)), profile_of, 4).persist()
+    inputs = gather([folder])
+    runs = judged(inputs, histories_of(inputs))
+    table = verdicts.table(outcome, {run.name: run.header for run in runs})
+    assert table == [row for run in runs for row in run.table]
+    found = by_history(row.asDict() for row in outcome.collect())
+    outcome.unpersist()
     shutil.rmtree(folder)
-    return {name: sorted(rows) for name, rows in found.items()}
+    return found, by_history(row for run in runs for row in run.gold)
+
+
+def by_history(rows: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["history"], []).append(flat(row))
+    return {name: sorted(own) for name, own in found.items()}
 
 
 def interleaved(histories: Sequence[list[Event]]) -> Iterator[Event]:

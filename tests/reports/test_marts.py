@@ -13,6 +13,7 @@ from conformance import events as ev
 from conformance import profiles
 from conformance.events import Event, EventBuilder, Labels
 from conformance.monitors import judge
+from reports.alone import marts as alone
 from reports.pipeline import marts, shard, timing
 from reports.pipeline.timing import Row, bucket, measured, middle
 
@@ -178,3 +179,13 @@ def test_marts(spark: SparkSession) -> None:
     found = marts.latency(parts, runs).collect()[0]
     assert (found.n, found.broker) == (100, "B 1")
     assert [found.p50, found.p90, found.p99, found.worst] == pytest.approx([50, 90, 99, 100], rel=0.01)
+    rows = [row.asDict() for row in table.collect()]
+    here = alone.marts(rows, [row.asDict() for row in runs.collect()], [row.asDict() for row in parts.collect()])
+    there = {
+        "matrix": marts.matrix(table), "history": history, "flakiness": marts.flakiness(history),
+        "latency": marts.latency(parts, runs),
+        "regressions": marts.regressions(table, spark.createDataFrame(pairs, marts.PAIRS)),
+    }
+    for name, frame in there.items():
+        expected = [row.asDict() for row in frame.orderBy(*marts.ORDER[name]).collect()]
+        assert expected == here[name], f"{name} in this process"

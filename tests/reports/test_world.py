@@ -14,9 +14,9 @@ from conformance import events as ev
 from conformance import profiles
 from conformance.events import Event
 from conformance.verdicts import Judgement
+from reports.judging.world import Closed, Torn, local
 from reports.pipeline.check import fold_one
 from reports.pipeline.ingest import to_events
-from reports.pipeline.world import Closed, Torn, local
 
 FLAGLESS = "RQ-008"
 PROFILE = profiles.load("documented")

@@ -32,7 +32,7 @@ from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 from reports.capture import about
 from reports.capture.capture import Capture, NoTraffic
-from reports.pipeline.world import Closed, Torn
+from reports.judging.world import Closed, Torn
 from tests.support import pcaps, perf, programs
 from tests.support.tracer import Tracer
 
@@ -291,14 +291,24 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Taken]:
 def test_a_wrong_broker_is_found_offline(
     wrong: dict[str, Taken], tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """One job over all of them: named rules, closed gates, and cases that lead to packets."""
+    """One job over all of them: named rules, closed gates, and cases that lead to packets. In this process it comes to
+    the same, and Spark goes on with its tables."""
     inputs = {name: found.pcap for name, found in wrong.items()}
     for name, pcap in inputs.items():
         inputs[name] = pcap.rename(pcap.with_name(f"{name or 'right'}.pcap"))
-    code = main(["trace", "check", *map(str, inputs.values()), "--format", "json", "--out", str(tmp_path / "out")])
-    assert code == 1
+    words = ["trace", "check", *map(str, inputs.values()), "--format", "json", "--out"]
+    assert main([*words, str(tmp_path / "out"), "--spark"]) == 1
     assert spark.range(9).count() == 9, "a session that was there before stays"
-    runs = {run["run"].split(".pcap")[0]: run for run in json.loads(capsys.readouterr().out)["runs"]}
+    said = json.loads(capsys.readouterr().out)["runs"]
+    assert main([*words, str(tmp_path / "alone")]) == 1
+    assert told(json.loads(capsys.readouterr().out)["runs"]) == told(said)
+    before = tables(tmp_path / "alone")
+    assert main([*words, str(tmp_path / "alone"), "--spark"]) == 1
+    assert told(json.loads(capsys.readouterr().out)["runs"]) == told(said)
+    assert set(tables(tmp_path / "alone") - before) == {"matrix", "history", "flakiness", "latency", "regressions"}
+    known = [json.loads((tmp_path / name / "history.json").read_text("utf-8")) for name in ("out", "alone")]
+    assert known[0] == known[1]
+    runs = {run["run"].split(".pcap")[0]: run for run in said}
     assert broken(runs.pop("right")) == set()
     for name, run in runs.items():
         expected = set(MUTANTS[name].rules)
@@ -310,6 +320,16 @@ def test_a_wrong_broker_is_found_offline(
         assert case["steps"]
     assert len(list((tmp_path / "out" / "cases").iterdir())) == len(WRONG)
     assert "frame.number in {" in (tmp_path / "out" / "capture.html").read_text("utf-8")
+
+
+def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the command, which names the place of the results."""
+    return [{name: value for name, value in run.items() if name != "command"} for run in runs]
+
+
+def tables(out: Path) -> Counter[str]:
+    """How often each table of the lake was written."""
+    return Counter(json.loads(path.read_text("utf-8"))["table"] for path in out.glob("lake/manifest/[0-9]*"))
 
 
 def broken(run: dict[str, Any]) -> set[str]:
