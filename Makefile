@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities clean
+.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -32,6 +32,10 @@ trust: setup  ## how many wrong brokers are found, and how often a right one is 
 personalities: setup  ## are strangers judged rightly? brokers that deviate in many ways at once, RUNS=2000 drawn ones too; SEED=1 DEPTH=smoke
 	@$(PY) -m tools.personalities --runs $(or $(RUNS),0) --seed $(or $(SEED),0) --depth $(if $(filter file,$(origin DEPTH)),smoke,$(DEPTH)); code=$$?; \
 	$(PY) -m conformance.front.trust_page --strangers; exit $$code
+
+naming: setup  ## is the fault of each mutant named rightly, and does its script show it? SAMPLE=n; carries on
+	@$(PY) -m tools.naming $(if $(SAMPLE),--sample $(SAMPLE)); code=$$?; \
+	$(PY) -m conformance.front.trust_page --naming; exit $$code
 
 mutation: setup  ## wrong brokers made by a machine, that err only sometimes: how many are found? SAMPLE=400 SEED=n DEPTH=ci|deep; carries on
 	@$(PY) -m tools.mutation --sample $(or $(SAMPLE),400) --seed $(or $(SEED),0) --depth $(DEPTH); code=$$?; \

@@ -27,7 +27,7 @@ def files(results: Results) -> Iterator[tuple[str, str | bytes]]:
 
 
 def _files(results: Results, rule: RuleResult, case: Case) -> Iterator[tuple[str, str | bytes]]:
-    scripts, absent = _scripts(rule, case)
+    scripts, absent = scripts_of(rule, case)
     content = {
         "schema": SCHEMA, "run": results.run, "seed": results.seed, "suite": results.suite,
         "broker": results.broker.name, "profile": results.profile, "title": rule.title, "level": rule.level,
@@ -42,7 +42,8 @@ def _files(results: Results, rule: RuleResult, case: Case) -> Iterator[tuple[str
         yield f"cases/{case.id}.{library}.py", text
 
 
-def _scripts(rule: RuleResult, case: Case) -> tuple[dict[str, str], dict[str, str]]:
+def scripts_of(rule: RuleResult, case: Case) -> tuple[dict[str, str], dict[str, str]]:
+    """The scripts of a case by library, and why there is none for the others."""
     if not case.story:
         why = case.untold or "the story of this exchange was not told in this run"
         return {}, dict.fromkeys((emit.RAW, emit.PIKA, emit.AMQP), why)

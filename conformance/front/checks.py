@@ -115,7 +115,7 @@ class Attempt:
         kind = self._told(finding)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
             return witness
-        if opened.purse.empty:
+        if opened.purse.empty or (opened.purse.scarce and self._has_story(finding.rule)):
             return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")
         with opened.purse.spending() as seconds:
             told = trial.tell(
@@ -131,8 +131,13 @@ class Attempt:
         return self._excuse(finding) is not None
 
     def settled(self, finding: Finding) -> bool:
-        """Need nobody look into it any more: is it known, or has its story been told?"""
-        return self.opened.told.get(self._told(finding), False) or self.known(finding)
+        """Need nobody look into it any more: is it known, or its story told, or another of its rule and time short?"""
+        told = self.opened.told.get(self._told(finding), False) or self.known(finding)
+        return told or (self.opened.purse.scarce and self._has_story(finding.rule))
+
+    def _has_story(self, rule: str) -> bool:
+        """Has any finding on this rule a story?"""
+        return any(shown for (about, _, _), shown in self.opened.told.items() if about == rule)
 
     def _told(self, finding: Finding) -> tuple[str, str, str]:
         return finding.rule, gist(finding.observed), self.queue_type

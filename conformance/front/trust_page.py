@@ -1,7 +1,7 @@
 """docs/trust.md, from the document of the last whole campaign: `python -m conformance.front.trust_page`.
 
 The page is committed; it says with which seeds and at which depth it was measured, and repeats no figure by hand. With
-`--strangers` or `--machine-made` only that section is made anew, in the page that is there.
+`--strangers`, `--machine-made` or `--naming` only that section is made anew, in the page that is there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.front import mutation_page, strangers_page
+from conformance.front import mutation_page, naming_page, strangers_page
 from conformance.front.detection import FOLDER
 from conformance.front.exits import GATE_OPEN, WRONG_USE
 from conformance.front.mutants import DOCUMENT
@@ -22,7 +22,7 @@ from conformance.front.sections import measured, placed
 from conformance.front.trust import TRUST, field_bugs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
-SECTIONS = {"--strangers": strangers_page, "--machine-made": mutation_page}
+SECTIONS = {"--strangers": strangers_page, "--machine-made": mutation_page, "--naming": naming_page}
 ELSEWHERE = Path(__file__).with_name("field_bugs.toml")
 
 _HEAD = """\

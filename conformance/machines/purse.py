@@ -1,8 +1,8 @@
 """The time that a process may spend on evidence: on shrinking what was found, playing it again and telling its story.
 
 A broker that is wrong in many ways must not make a run endless. What one finding takes is missing for the next: each
-gets a third of what is left, and never more than `EACH`; when next to nothing is left, findings are kept as they were
-first seen.
+gets a third of what is left, and never more than `EACH`; when half of it is spent, only what has no story of its rule
+yet; when next to nothing is left, findings are kept as they were first seen.
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ class Purse:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     _began: float | None = None
     _until: float = 0.0
+    _half: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._half = self.left / 2
+
+    @property
+    def scarce(self) -> bool:
+        """Is half of it spent? Then a second story of one rule must wait for the first ones of others."""
+        return self._began is None and self.left < self._half
 
     @property
     def share(self) -> float:

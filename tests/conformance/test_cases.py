@@ -97,7 +97,7 @@ def result(rule: str) -> RuleResult:
 @pytest.mark.parametrize("mutant", SAMPLE)
 def test_each_script_of_a_case_tells_the_wrong_broker_from_a_right_one(mutant: str, tmp_path: Path) -> None:
     case, rule = told(mutant)
-    scripts, absent = cases._scripts(rule, case)
+    scripts, absent = cases.scripts_of(rule, case)
     assert "raw" in scripts, case.untold
     assert {"raw", "pika", "py-amqp"} == {*scripts, *absent}
     for library, text in scripts.items():
@@ -113,7 +113,7 @@ def test_each_script_of_a_case_tells_the_wrong_broker_from_a_right_one(mutant: s
 def test_a_script_without_a_broker_cannot_say(tmp_path: Path) -> None:
     case, rule = told(SAMPLE[0])
     path = tmp_path / "raw.py"
-    path.write_text(cases._scripts(rule, case)[0]["raw"])
+    path.write_text(cases.scripts_of(rule, case)[0]["raw"])
     done = subprocess.run([sys.executable, "-I", str(path), "amqp://127.0.0.1:1/"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "cannot be used" in done.stderr

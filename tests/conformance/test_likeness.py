@@ -74,6 +74,44 @@ def test_what_nobody_answers_alike_is_like_nothing() -> None:
     assert (one.rule, one.rules, one.like, one.sentence) == ("ACK-004", ("ACK-004",), (), "")
 
 
+def test_what_has_no_story_is_asked_for_in_its_scene() -> None:
+    """Deliveries of a cancelled consumer go back at once: by AUTO-008 as well, and by no rule about prefetch."""
+    scene = entry(
+        "a_channel_is_closed[classic]", rules=("AUTO-001",), profile="documented",
+        witnesses=(Witness(finding("AUTO-008", "m3 is delivered")), Witness(finding("QOS-001", "too much"))),
+    )
+    cancelled = story(
+        {"who": "<", "method": "basic.get-ok", "message": "m1"},
+        {"who": ">", "method": "basic.consume", "queue": "{q1}", "consumer_tag": "c"},
+        {"who": "<", "method": "basic.consume-ok", "consumer_tag": "c"},
+        {"who": ">", "channel": 1, "method": "basic.publish", "routing_key": "{q1}", "body": "m2"},
+        {"who": "<", "method": "basic.deliver", "message": "m2"},
+        {"who": ">", "method": "basic.cancel", "consumer_tag": "c"},
+        {"who": "<", "method": "basic.cancel-ok", "consumer_tag": "c"},
+        {"who": ">", "method": "basic.ack", "delivery_tag": "@14"},
+        {"who": "<", "method": "channel.close", "reply_code": 406, "decisive": True},
+    )
+    told = entry("b", profile="documented", witnesses=(Witness(finding("ACK-016", "close 406"), story=cancelled),))
+    found = groups(build(ledger(scene, told), FRAME))
+    assert found["ACK-016"].rules == ("ACK-016", "AUTO-008")
+    assert found["ACK-016"].mutants == ("settle.cancel-requeues",)
+    assert found["QOS-001"].mutants == ()
+
+
+def test_who_answers_alike_gives_the_fault_the_name_that_they_share() -> None:
+    (one,) = faults(results(TAG_001=FROM_ZERO, TAG_002=FROM_ZERO))
+    assert set(one.mutants) >= {ZERO}
+    assert one.rule in set.intersection(*(set(MUTANTS[name].rules) for name in one.mutants))
+
+
+def test_a_mutant_whose_rule_is_in_doubt_may_explain_what_is_not() -> None:
+    doubt = Witness(finding("ACK-004", "m1 is back", certain=False))
+    proven = Witness(finding("MODE-001", "m1 is gone"), story=CROSSED)
+    found = build(ledger(entry("a", witnesses=(doubt, proven), profile="documented")), FRAME)
+    (one,) = faults(found)
+    assert (one.rule, one.mutants) == ("MODE-001", (CROSSES,))
+
+
 def test_an_exchange_that_cannot_be_played_goes_with_the_one_that_is_observed_alike() -> None:
     (one,) = faults(results(ACK_004=CROSSED, ACK_011=()))
     assert one.rules == ("ACK-004", "ACK-011")

@@ -52,3 +52,13 @@ def test_what_is_done_inside_belongs_to_the_same_finding() -> None:
     purse.done()
     purse.done()
     assert purse.left == ALTOGETHER - 70
+
+
+def test_with_half_of_it_spent_it_is_scarce() -> None:
+    clock = Clock()
+    purse = Purse(30.0, clock)
+    for seconds, scarce in ((14.0, False), (2.0, True)):
+        with purse.spending():
+            clock.now += seconds
+            assert not purse.scarce, "what is begun is done"
+        assert purse.scarce is scarce
