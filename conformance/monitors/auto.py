@@ -28,7 +28,12 @@ RULES = {
 }
 """How a channel ended, and the rule by which it returned what it held."""
 ORDERED = frozenset({"AUTO-001", "AUTO-004"})
-"""Rules about ends that name the order of return, or that all is as after a close. Of the others RQ-003 gives it."""
+"""Rules about ends that name the order of return, or that all is as after a close. Of the others IN_ORDER does."""
+IN_ORDER = "AUTO-013"
+COUNTING = "MODE-007"
+"""What a count proves, it proves where the broker counts rightly."""
+TELLING = 2
+"""A count of so many says that they are there. Some brokers always say that one is."""
 COMPLETE = "AUTO-010"
 """The rule of an end that returns some of what it should. One that has returned nothing breaks its own rule alone."""
 
@@ -100,7 +105,7 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
         notes.exercise("AUTO-012")
 
 
-@judges(Delivered, "AUTO-001", "AUTO-004", "RQ-003", again=True)
+@judges(Delivered, "AUTO-001", "AUTO-004", IN_ORDER, again=True)
 def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
     """Where returns are served in their order, what one consumer held comes back as it was delivered.
 
@@ -108,23 +113,59 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
     own, and they go through their consumers by name.
     """
     copy, queue = fact.copy, fact.queue
-    if (
-        copy.entry != RELEASED or copy.place != WAITING or copy.shaky or copy.doubtful or copy.holder is None
-        or queue.order != "returns-first" or queue.unordered or queue.crowded(fact.taker)
-    ):
-        return
     held = copy.holder
+    if held is None or not _released(copy) or queue.order != "returns-first" or queue.unordered:
+        return
+    counted = _all_there(fact)
+    if queue.crowded(fact.taker) and not counted:
+        return
+    end = RULES.get(end_of(held.channel), "AUTO-001")
+    rule = end if end in ORDERED else IN_ORDER
     for waiting in islice(queue.returned.values(), WINDOW):
         before = waiting.holder
-        if (
-            waiting is not copy and waiting.entry == RELEASED and before is not None and _returns_before(before, held)
-            and waiting.entered == copy.entered and not queue.others(waiting.entered, fact.taker)
-        ):
-            end = RULES.get(end_of(held.channel), "AUTO-001")
-            rule = end if end in ORDERED else "RQ-003"
+        if waiting is copy or waiting.entry != RELEASED or before is None or waiting.entered != copy.entered:
+            continue
+        if _returns_before(before, held) and (counted or not queue.others(waiting.entered, fact.taker)):
             notes.suspect(waiting, rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
+        if rule == IN_ORDER and _returns_before(held, before):
+            notes.exercise(IN_ORDER)
+
+
+@judges(Delivered, IN_ORDER, again=True)
+def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
+    """Where messages go back to their place, those of a lost channel do so, too: seen when an answer counts all."""
+    copy, queue = fact.copy, fact.queue
+    held = copy.holder
+    if held is None or not _released(copy) or queue.order != "original" or queue.unordered or not _all_there(fact):
+        return
+    if RULES.get(end_of(held.channel), "AUTO-001") in ORDERED:
+        return
+    for waiting in islice(queue.returned.values(), WINDOW):
+        before = waiting.holder
+        if waiting is copy or not _released(waiting) or before is None or before.channel is not held.channel:
+            continue
+        if waiting.older_than(copy):
+            notes.suspect(waiting, IN_ORDER, fact.event, f"{waiting.id} before {copy.id}: it was in the queue first",
+                          f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq, unless=(COUNTING,))
+            return
+        if copy.older_than(waiting):
+            notes.exercise(IN_ORDER)
+
+
+def _released(copy: Copy) -> bool:
+    """Has the end of its channel returned it, as far as anybody can tell?"""
+    return copy.entry == RELEASED and copy.place == WAITING and not (copy.shaky or copy.doubtful)
+
+
+def _all_there(fact: Delivered) -> bool:
+    """Does this answer to a get count all messages that may be in the queue beside the one that it brings? Then nobody
+    else has taken any of them."""
+    queue = fact.queue
+    others = len(queue.fresh) + len(queue.returned) + len(queue.aside) - 1
+    known = not (queue.opaque or queue.announced or queue.missed)
+    return known and others >= TELLING and fact.event.args.get("message_count") == others
 
 
 def _returns_before(before: Delivery, held: Delivery) -> bool:

@@ -7,11 +7,14 @@ rule.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from conformance.model.facts import Accepted, Delivered, FoundEmpty
-from conformance.model.records import GONE, OUT, VOID, Delivery
+from conformance.model.records import DEAD, GONE, OUT, VOID, WAITING, Copy, Delivery
 from conformance.monitors import fate
 from conformance.monitors.ack import nacked_as_acked, single_took_effect
 from conformance.monitors.notes import Notes
+from conformance.monitors.order import WINDOW
 from conformance.monitors.table import judges
 
 BY_GET, BY_CONSUMER = "got", "consumed"
@@ -95,3 +98,47 @@ def both_modes(fact: Accepted, notes: Notes) -> None:
     settlement = fact.settlement
     if not settlement.refusal and settlement.covered and len(settlement.channel.modes) > 1:
         notes.exercise("MODE-003")
+
+
+@judges(Delivered, "MODE-009")
+def dead_letters_keep_their_order(fact: Delivered, notes: Notes) -> None:
+    """What one channel discarded from one queue comes out of the next one in the order in which it was discarded."""
+    copy, queue = fact.copy, fact.queue
+    if copy.entry != DEAD or queue.unordered or queue.crowded(fact.taker):
+        return
+    death = _death(copy)
+    for other in islice(queue.fresh.values(), WINDOW):
+        earlier = _death(other) if other is not copy else None
+        if earlier is None or death is None or queue.others(other.entered, fact.taker):
+            continue
+        if _before(earlier, death):
+            notes.suspect(other, "MODE-009", fact.event, f"{other.id} before {copy.id}: it was discarded first",
+                          f"{copy.id} is delivered, {other.id} not yet", other.entered, copy.entered)
+            return
+        if _before(death, earlier):
+            notes.exercise("MODE-009")
+            return
+
+
+def _death(copy: Copy) -> Delivery | None:
+    """The delivery that was discarded, of a dead letter that waits for its first one. In which order a commit discards
+    is the broker's business."""
+    settlement = copy.settlement
+    if copy.entry != DEAD or copy.place != WAITING or settlement is None or settlement.channel.transactional:
+        return None
+    if copy.shaky or copy.doubtful or copy.ambiguous or copy.seen:
+        return None
+    died = [one for one in settlement.covered if one.message == copy.id]
+    return died[0] if len(died) == 1 else None
+
+
+def _before(first: Delivery, second: Delivery) -> bool:
+    """Was it certainly discarded before the other: by an earlier settlement, or by one of both, and delivered before it
+    to the same consumer?"""
+    if first.channel is not second.channel or first.copy.queue is not second.copy.queue:
+        return False
+    if first.settlement is None or second.settlement is None:
+        return False
+    if first.settlement is second.settlement:
+        return first.owner == second.owner and first.tag < second.tag
+    return first.settlement.seq < second.settlement.seq

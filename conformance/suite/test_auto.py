@@ -18,6 +18,8 @@ from conformance.suite.props import BAD_TAG, stocked
 
 HEARTBEAT = 2
 """Seconds; brokers are lenient with shorter intervals."""
+ASKED = 200
+"""So often it is asked whether all is back."""
 
 
 def laden(stage: Stage, channel: Channel) -> str:
@@ -281,3 +283,32 @@ def test_who_waits_is_served(stage: Stage) -> None:
         else:
             holder.connection.abort()
         stage.quiesce()
+
+
+@rule("AUTO-013")
+@pytest.mark.parametrize("end", ["hang_up", "abort", "close"])
+def test_what_a_lost_connection_held_keeps_its_order(stage: Stage, end: str) -> None:
+    """A consumer held the first five messages, gets of another channel the next two; all are counted and fetched."""
+    lost, other = stage.connect("lost"), stage.channel()
+    queue, consuming, getting = stocked(stage, 9), stage.channel(connection=lost), stage.channel(connection=lost)
+    consuming.qos(5)
+    consuming.consume(queue)
+    stage.quiesce()
+    stage.fetch(getting, queue, 2)
+    if end == "close":
+        lost.close(stage.deadline)
+    else:
+        getattr(lost, end)()
+    for _ in range(ASKED):
+        if counted(stage, other, queue) == 9:
+            break
+    stage.fetch(other, queue, 9)
+
+
+def counted(stage: Stage, channel: Channel, queue: str) -> int:
+    """How many messages are ready, as the broker says now."""
+    seen = len(stage.events)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    answers = [event for event in stage.events[seen:] if event.method == "queue.declare-ok"]
+    return int(answers[0].args.get("message_count", 0)) if answers else 0

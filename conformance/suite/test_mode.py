@@ -140,3 +140,18 @@ def test_what_is_removed_is_counted(stage: Stage) -> None:
             stage.quiesce()
             channel.purge(queue)
             stage.quiesce()
+
+
+@rule("MODE-009", queue_types=("classic",))
+def test_dead_letters_keep_their_order(stage: Stage) -> None:
+    """One nack of three messages, then rejects in another order than that of the deliveries; what died is fetched."""
+    heir = stage.queue()
+    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    restock(stage, queue, 7)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 7)
+    channel.nack(3, multiple=True, requeue=False)
+    for tag in (6, 4, 7, 5):
+        channel.reject(tag, requeue=False)
+    stage.barrier(channel)
+    stage.fetch(channel, heir, 7)

@@ -201,7 +201,10 @@ class Connection:
         assert body is not None
         return body[2].decode()
 
-    def end(self) -> None:
+    def end(self, reset: bool = False) -> None:
+        """Without a word: by FIN, or by RST."""
+        if reset:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
 

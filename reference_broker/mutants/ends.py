@@ -8,6 +8,7 @@ from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
 from reference_broker.mutants.modes import Twin, put_copy
+from reference_broker.mutants.requeue import renumber_to_front
 from reference_broker.parts import Parts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
@@ -99,6 +100,23 @@ def _(self: Connection, method: m.ConnectionClose) -> None:
 def _(self: Connection) -> None:
     for channel in self.channels.values():
         forget(channel)
+    Connection.lost(self)
+
+
+@replaces(
+    "connection.lost",
+    MUTANTS,
+    "ends.loss-reverses",
+    "what a lost connection held comes back before everything else, the youngest first",
+    "AUTO-013",
+)
+def _(self: Connection) -> None:
+    for channel in self.channels.values():
+        held = channel.unacked.by_tag
+        for delivery in held.values():
+            renumber_to_front(delivery)
+        for tag in reversed(list(held)):
+            held[tag] = held.pop(tag)
     Connection.lost(self)
 
 

@@ -162,6 +162,17 @@ def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     Channel.finish(self, deliveries, fate)
 
 
+@replaces(
+    "channel.finish",
+    MUTANTS,
+    "mode.dead-letters-reversed",
+    "of several messages discarded by one nack the youngest is dead-lettered first",
+    "MODE-009",
+)
+def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    Channel.finish(self, deliveries[::-1] if fate is discarded else deliveries, fate)
+
+
 @changes(
     MUTANTS,
     "mode.auto-ack-settleable",

@@ -13,7 +13,7 @@ from conformance.rules import docs
 from conformance.rules.loading import BadCatalogue, family_of
 
 COUNTS = {
-    "TAG": 10, "MODE": 8, "ACK": 19, "ERR": 14, "RQ": 16, "AUTO": 12, "QOS": 28, "CNF": 27, "TX": 4, "CAN": 19,
+    "TAG": 10, "MODE": 9, "ACK": 19, "ERR": 14, "RQ": 16, "AUTO": 13, "QOS": 28, "CNF": 27, "TX": 4, "CAN": 19,
     "TMO": 27,
 }
 ANSWERS = ("confirm.select", "consume-ok")

@@ -10,6 +10,10 @@ __all__ = ["test_broken", "test_sound"]
 
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
 AUTO = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
+BURIED = (
+    "@queue d \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d \n" + HELD.partition("\n ")[2]
+    + "{} \n @barrier 1 \n"
+)
 SOUND = {
     "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-empty",
     "MODE-002": AUTO + "1 > consume q c1 no_ack \n 1 < consume-ok c1 \n 1 < deliver c1 2 m2 q \n @close 1 \n @drain q",
@@ -20,6 +24,7 @@ SOUND = {
     "MODE-007": HELD + "1 > get q \n 1 < get-empty",
     "MODE-008": HELD + "@stock q m4 m5 \n 1 > declare q passive \n 1 < declare-ok q says=2 \n 1 > purge q \n"
                        "1 < purge-ok says=2 \n 1 > declare q passive \n 1 < declare-ok q says=0",
+    "MODE-009": BURIED.format("1 > nack 2 multiple \n 1 > reject 3") + "@drain d m1 m2 m3",
 }
 BROKEN = {
     "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
@@ -33,6 +38,7 @@ BROKEN = {
                 "1 > get q \n 1 < get-empty",
     "MODE-008": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > declare q passive \n 1 < declare-ok q says=2 \n"
                 "1 > purge q \n 1 < purge-ok says=0",
+    "MODE-009": BURIED.format("1 > nack 2 multiple \n 1 > reject 3") + "@drain d m2 m1 m3",
 }
 
 
@@ -180,3 +186,14 @@ def test_a_long_drain_does_not_hide_what_was_settled_before_it(play) -> None:
     play_out = f"@queue q \n @stock q m1 {' '.join(many)} \n @hold 1 q m1 \n 1 > ack 1 \n @barrier 1 \n @close 1 \n"
     assert play(play_out + f"@drain q {' '.join(many)}").broken == []
     assert "MODE-004" in play(play_out + f"@drain q {' '.join(many)} m1").broken
+
+
+def test_dead_letters_come_as_they_were_discarded_and_not_as_they_stood(play) -> None:
+    buried = BURIED.format("1 > reject 3 \n 1 > reject 1 \n 1 > reject 2")
+    assert play(buried + "@drain d m3 m1 m2").broken == []
+    assert play(buried + "@drain d m1 m2 m3").broken == ["MODE-009"]
+
+
+def test_what_a_commit_discards_has_any_order(play) -> None:
+    discarded = "1 > select \n 1 < select-ok \n 1 > reject 3 \n 1 > reject 1 \n 1 > commit \n 1 < commit-ok"
+    assert play(BURIED.format(discarded) + "@drain d m1 m3").broken == []
