@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from conformance.events import METHOD
 from conformance.model.closing import ids_of
-from conformance.model.facts import Accepted, Answered, Delivered, Faulted, FoundEmpty, Overlooked, Unanswered
+from conformance.model.facts import (
+    Accepted,
+    Answered,
+    ConnectionFailed,
+    Delivered,
+    Faulted,
+    FoundEmpty,
+    Overlooked,
+    Unanswered,
+)
 from conformance.model.owed import CLOSE
 from conformance.model.records import PROVISIONAL
 from conformance.monitors.ack import closing
+from conformance.monitors.err import NOT_IMPLEMENTED
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
@@ -44,6 +55,20 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
     if fact.obligation.kind == CLOSE and mistake is not None:
         notes.find(mistake.rule, fact.event, f"channel.close {mistake.code} for {mistake.what}",
                    "no channel.close comes", mistake.seq)
+
+
+@judges(ConnectionFailed, "CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023", "ERR-004")
+def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None:
+    """connection.close names what should have cost its channel only. By 540 it would say: not offered."""
+    event = fact.event
+    if event.kind != METHOD or fact.doom is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
+        return
+    over = [channel.mistake for channel in fact.connection.channels.values()
+            if channel.mistake is not None and not channel.close_seen]
+    if len(over) == 1 and ids_of(event) == (over[0].class_id, over[0].method_id):
+        for rule in (over[0].rule, "ERR-004"):
+            notes.find(rule, event, f"channel.close {over[0].code} for {over[0].what}; the connection lives",
+                       f"connection: {closing(event.args)}", over[0].seq)
 
 
 @judges(Accepted, "TX-002")

@@ -124,7 +124,7 @@ def test_a_redelivery_has_a_new_tag(stage: Stage) -> None:
 def test_tags_are_unsigned_64_bit(stage: Stage) -> None:
     """Tags around 2^63 and the largest are well-formed, and unknown; single, multiple, ack, nack and reject."""
     channel, queue = holding(stage, 2)
-    for tag in (2**63 - 1, 2**63, 2**64 - 1):
+    for tag in (2**63, 2**64 - 1, 2**63 - 1):  # the rule's own first: any of them may cost the connection
         for multiple in (False, True):
             channel.ack(tag, multiple=multiple)
             reopen(stage, channel)

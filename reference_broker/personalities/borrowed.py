@@ -20,7 +20,7 @@ from reference_broker.personalities.kinds import Trait, Truth, patterns
 UNKNOWN_TAG = "ERR-001 ERR-003 ACK-009 ACK-010 ACK-011 ACK-014 MODE-006 TX-001 TAG-007 TAG-009 TMO-016"
 """Rules that say what settling an unknown tag brings, each for tags of its own kind."""
 LOST = "RQ-011 AUTO-010"
-QUORUM_LINE = "RQ-003 AUTO-004"
+QUORUM_LINE = "RQ-003 AUTO-004 AUTO-013"
 """RQ-003 asks for the order of return where the queue is a quorum queue, whose line is the same decision; AUTO-004 says
 that an error returns deliveries as a close does, and AUTO-001 that this is in the order of RQ-001 and RQ-003."""
 INTERNAL = "ERR-012"

@@ -26,7 +26,7 @@ NOT_DELIVERED = "QOS-002 QOS-005 QOS-014 QOS-016 QOS-022 QOS-027 QOS-028"
 UNSEEN = "AUTO-009 AUTO-010"
 """What was sent ahead and not read is seen by its return alone, as is what several ends returned together: whether a
 message was lost on its way in or on its way back nobody outside can tell."""
-RETURNS = "AUTO-001 AUTO-002 AUTO-003 AUTO-004 AUTO-005 AUTO-009 AUTO-010 AUTO-012"
+RETURNS = "AUTO-001 AUTO-002 AUTO-003 AUTO-004 AUTO-005 AUTO-009 AUTO-010 AUTO-012 AUTO-013"
 
 # -- lost
 

@@ -92,6 +92,8 @@ BROKEN = [
     ("CNF-016", "@confirming 1 \n 1 > select \n - deadline replies"),
     ("CNF-017", Q + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n - deadline replies"),
     ("CNF-018", Q + "@consume 2 q c1 \n 1 > publish q m1 \n 2 < deliver c1 1 m1 q \n - deadline replies"),
+    ("CNF-016", "@confirming 1 \n 1 > select \n 1 < kicked 406 90 10 no"),
+    ("CNF-019", GONE + f"1 < kicked 404 60 40 {TEXT}"),
     ("CNF-019", GONE + "1 < nack 1"),
     ("CNF-019", GONE + f"1 < closed 404 60 40 {TEXT} \n 1 < ack 1"),
     ("CNF-019", GONE + "- deadline replies"),

@@ -29,6 +29,7 @@ BROKEN = [
     ("TX-004", "@open 1 \n 1 > commit \n 1 < commit-ok"),
     ("TX-004", "@open 1 \n 1 > rollback \n 1 < rollback-ok"),
     ("TX-004", "@open 1 \n 1 > rollback \n - deadline replies"),
+    ("TX-004", "@open 1 \n 1 > commit \n 1 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
     "a route that changes before the commit":
