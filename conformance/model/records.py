@@ -84,13 +84,8 @@ class Copy:
 
     @property
     def undecided(self) -> bool:
-        """Was it published, and may the broker still say that it has not taken it over? Then it may be lost."""
-        return self.entry == PUBLISHED and self.publication is not None and self.publication.undecided
-
-    @property
-    def refused(self) -> bool:
-        """Has the broker said that it has not taken it over? It may be in its queue all the same."""
-        return self.publication is not None and self.publication.verdict == "basic.nack"
+        """May the broker still say that it has not taken it over? Then it may come into its queue late, or never."""
+        return self.publication is not None and self.publication.undecided
 
     def unproven_return(self) -> bool:
         """May the end of the channel have returned it, instead of what was sent before?"""
@@ -98,9 +93,9 @@ class Copy:
         return settlement is not None and not settlement.channel.alive()
 
     def older_than(self, other: Copy) -> bool:
-        """Was this certainly put into the queue before the other: by the same channel, or confirmed before? What was
-        refused came into it at any time."""
-        if self.refused or other.refused:
+        """Was this certainly put into the queue before the other: by the same channel, or confirmed before? What is
+        refused may come into it at any later time."""
+        if self.publication is not None and self.publication.verdict == "basic.nack":
             return False
         if self.publisher is other.publisher and self.publisher is not None:
             return self.published < other.published

@@ -165,7 +165,7 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
             yield copy, ENDED, True
             yield copy, rule, False
         else:
-            yield copy, rule, not (_end_explains(copy, rule) or copy.undecided)
+            yield copy, rule, not (_end_explains(copy, rule) or (copy.undecided and not copy.seen))
 
 
 def _end_explains(copy: Copy, rule: str) -> bool:

@@ -34,7 +34,7 @@ def explained(fact: Delivered, notes: Notes) -> None:
         if any(_of_one_owner(one, copy) for one in waiting):
             return
         waiting = waiting[:SHOWN]
-        certain = not any(one.undecided for one in fact.queue.fresh.values())
+        certain = not any(one.undecided for one in (*fact.queue.fresh.values(), *fact.queue.returned.values()))
         names = ", ".join(one.id for one in waiting) or "another"
         allowed = f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} " \
                   "cannot be"

@@ -73,9 +73,9 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
         if queue.may_be_spent(copy):
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.taker):
+            doubtful = hindered or (copy.undecided and not copy.seen)
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
-                       copy.published, copy.entered, fact.since, certain=not (hindered or copy.undecided),
-                       unless=fate.by_size(copy))
+                       copy.published, copy.entered, fact.since, certain=not doubtful, unless=fate.by_size(copy))
             return
 
 

@@ -160,18 +160,21 @@ def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, 
 
 @judges(Delivered)
 def turned_up(fact: Delivered, notes: Notes) -> None:
-    """What was waited for, or passed over, is there after all."""
-    if notes.suspicious and fact.copy.place == WAITING:
+    """What was waited for, or passed over, is there after all; and was there, if the broker has taken it over."""
+    if notes.suspicious and fact.copy.place == WAITING and not fact.copy.undecided:
         notes.seen(fact.copy, fact.event)
 
 
 @judges(Confirmed)
-def not_taken_over(fact: Confirmed, notes: Notes) -> None:
-    """What is refused may be in its queues or not, and come there at any time."""
-    if notes.suspicious and fact.event.method == "basic.nack":
-        for publication in fact.resolved:
-            for copy in publication.copies:
-                notes.lost(copy)
+def taken_over(fact: Confirmed, notes: Notes) -> None:
+    """What is refused may be in its queues or not, and come there at any time; what has come by now was there."""
+    if not notes.suspicious:
+        return
+    for copy in [copy for publication in fact.resolved for copy in publication.copies]:
+        if fact.event.method == "basic.nack":
+            notes.lost(copy)
+        elif copy.seen:
+            notes.seen(copy, fact.event)
 
 
 @judges(Missing)

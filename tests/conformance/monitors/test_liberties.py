@@ -39,7 +39,12 @@ OVERTAKEN = "@queue q \n @confirming 1 \n 1 > publish q m1 \n 1 > publish q m2 \
 def test_what_is_refused_may_reach_its_queue_at_any_time(play) -> None:
     assert play(OVERTAKEN.format("1 < ack 2 multiple")).broken == ["RQ-006"]
     assert play(OVERTAKEN.format("1 < nack 1 \n 1 < ack 2")).broken == []
+    unresolved = f"{OVERTAKEN.format('')} \n {{}}"
+    assert play(unresolved.format("1 < ack 2 multiple")).broken == ["RQ-006"]
+    assert play(unresolved.format("1 < nack 1 \n 1 < ack 2")).broken == [], "it may be said late"
     again = "2 > nack 2 requeue \n 2 > nack 1 requeue \n @barrier 2 \n @hold 2 q m2 m1"
+    assert play(unresolved.format(f"{again} \n 1 < ack 2 multiple")).broken == ["RQ-006", "RQ-001"]
+    assert play(unresolved.format(f"{again} \n 1 < nack 1 \n 1 < ack 2")).broken == []
     returned = f"{OVERTAKEN} \n {again}"
     assert play(returned.format("1 < ack 2 multiple")).broken == ["RQ-006", "RQ-001"]
     assert play(returned.format("1 < nack 1 \n 1 < ack 2")).broken == []
