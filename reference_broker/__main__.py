@@ -8,7 +8,6 @@ import errno
 import gc
 import os
 import signal
-import ssl
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -25,7 +24,7 @@ from reference_broker.personalities import PERSONALITIES, UnknownPersonality, pe
 from reference_broker.server import Server
 from reference_broker.store.keeper import SYNCS, Store, Unusable
 from reference_broker.store.segments import SEGMENT_OCTETS
-from reference_broker.tls import VERIFY, BadTls, Tls
+from reference_broker.tls import VERIFY, BadTls, Secure, Tls
 
 WRONG_USE = 2
 HOST = "127.0.0.1"
@@ -96,6 +95,7 @@ def security(parser: argparse.ArgumentParser) -> None:
         "--tls-verify", nargs="?", const="required", default="none", choices=VERIFY,
         help="does a client show a certificate? (default: %(default)s; without a value: %(const)s)",
     )
+    group.add_argument("--tls-external", action="store_true", help="a certificate alone may log in (SASL EXTERNAL)")
     group.add_argument("--tls-port", type=PORT, default=5671, help="0 for a free one (default: %(default)s)")
     group.add_argument(
         "--user", action="append", default=[], metavar="NAME:PASSWORD", type=user,
@@ -134,6 +134,7 @@ async def serve(options: argparse.Namespace) -> None:
             frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat,
             max_message=options.max_message_size, memory=options.memory or int(0.4 * installed_memory()),
         ), store=store, product=options.product, version=options.version, personality=stranger,
+        external=options.tls_external,
     )
     connections = stranger.connections if stranger is not None else None
     server = Server(core, "elastic" if options.http is not None else "real", connections)
@@ -167,10 +168,13 @@ async def serve(options: argparse.Namespace) -> None:
     await server.close()
 
 
-def tls(options: argparse.Namespace) -> ssl.SSLContext | None:
+def tls(options: argparse.Namespace) -> Secure | None:
     if options.tls_cert is not None:
-        return Tls(options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify).context()
-    if options.tls_key is not None or options.tls_ca is not None or options.tls_verify != "none":
+        return Tls(
+            options.tls_cert, options.tls_key, options.tls_ca, options.tls_verify, options.tls_external
+        ).context()
+    given = options.tls_key, options.tls_ca, options.tls_external or None
+    if any(one is not None for one in given) or options.tls_verify != "none":
         raise BadTls("TLS needs a certificate of the broker's own; name its file with --tls-cert")
     return None
 

@@ -133,6 +133,8 @@ class User:
     """By the name of the virtual host."""
     topics: dict[str, Topics] = field(default_factory=dict)
     """Likewise; without any permission they let nobody in."""
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """How many connections and channels this one may have at most."""
 
     def knows(self, password: str) -> bool:
         known = base64.b64decode(self.password_hash)
@@ -156,6 +158,8 @@ class Access:
         """These users may do anything in `vhost`, and administer the broker."""
         self.salt = salt
         self.loopback_only: Iterable[str] = LOOPBACK_ONLY
+        self.external = False
+        """May somebody log in by a certificate alone?"""
         self.users: dict[str, User] = {}
         for name, password in passwords.items():
             user = User(name, hashed(password, salt()), tags=("administrator",))
@@ -171,9 +175,14 @@ class Access:
         known = self.users.get(name)
         user = User(name, found, SHA256 if password is not None else algorithm, tuple(tags))
         if known is not None:
-            user.permissions, user.topics = known.permissions, known.topics
+            user.permissions, user.topics, user.quotas = known.permissions, known.topics, known.quotas
         self.users[name] = user
         return known is None
+
+    def limit(self, user: User, quotas: Mapping[str, int]) -> None:
+        """From now on it may have so much, and no more."""
+        user.quotas = quotas
+        self.users[user.name] = user
 
     def by_password(self, name: str, password: str, loopback: bool) -> User | None:
         """The user, if the password is right and the user may come from there."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import cast
+from typing import Any, cast
 
 from codec import values
 from codec.errors import ReplyCode
@@ -22,6 +22,7 @@ from reference_broker.limits import Limits, Memory, Newcomers
 from reference_broker.origin import Origin
 from reference_broker.outbox import Outbox
 from reference_broker.parts import Parts
+from reference_broker.settings import About
 from reference_broker.vhost import VirtualHost
 
 CAPABILITIES = {
@@ -79,6 +80,8 @@ class Broker:
         self.newcomers = Newcomers(self.peers_clock, self.limits.handshake, Connection.finish)
         self.max_message = self.limits.max_message or dialect.max_message
         self.memory = Memory(self, self.limits.memory) if self.limits.memory is not None else None
+        self.global_parameters: dict[str, Any] = {}
+        """What operators keep here for themselves."""
         self.alarm: str | None = None
         """Why nobody may publish for now."""
         self.connections: dict[Connection, None] = {}
@@ -138,6 +141,15 @@ class Broker:
                 vhost.settings.consumer_timeout = other.settings.consumer_timeout
             self.vhosts[name] = vhost
         return self.vhosts[name]
+
+    def limit_vhost(self, vhost: VirtualHost, quotas: Mapping[str, int]) -> None:
+        """From now on there may be so much in it, and no more."""
+        vhost.quotas = quotas
+        self.vhosts[vhost.name] = vhost
+
+    def describe_vhost(self, vhost: VirtualHost, about: About) -> None:
+        vhost.about = about
+        self.vhosts[vhost.name] = vhost
 
     def delete_vhost(self, name: str) -> None:
         """With everything in it, and everybody."""

@@ -15,7 +15,7 @@ import codec
 from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
-from reference_broker import sasl
+from reference_broker import quotas, sasl
 from reference_broker.access import Rights
 from reference_broker.channel import Channel
 from reference_broker.errors import AmqpException, ConnectionException, not_allowed
@@ -34,6 +34,8 @@ class Connection(Intake):
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
         self.vhost = broker.vhost
+        self.entered = False
+        """Is it open: does it count among the connections of its user and virtual host?"""
         self.origin = Origin()
         self.greeting = b""
         self.exclusive: dict[Queue, None] = {}
@@ -58,11 +60,8 @@ class Connection(Intake):
             self.finish()
             return b""
         self.phase = Phase.LOGIN
-        self.send(
-            m.ConnectionStart(
-                0, 0, 9, self.broker.server_properties, " ".join(sasl.offered(self.origin)).encode(), b"en_US"
-            )
-        )
+        mechanisms = " ".join(sasl.offered(self.origin, self.broker.access)).encode()
+        self.send(m.ConnectionStart(0, 0, 9, self.broker.server_properties, mechanisms, b"en_US"))
         return self.greeting[len(expected) :]
 
     # -- effects out (see `outbox`)
@@ -145,7 +144,8 @@ class Connection(Intake):
         rights = self.broker.access.rights(self.user, name)
         if rights is None:
             raise not_allowed(f"access to vhost '{name}' refused for user '{self.user}'")
-        self.vhost = self.broker.vhosts[name]
+        quotas.check_entry(self, self.broker.vhosts[name])
+        self.vhost, self.entered = self.broker.vhosts[name], True
         self.permit(rights)
         self.broker.newcomers.left(self)
         self.send(m.ConnectionOpenOk(0))
@@ -182,6 +182,7 @@ class Connection(Intake):
                 f"channel_max ({self.channel_max})",
                 offender=(0, 0),
             )
+        quotas.check_channel(self)
         self.channels[method.channel] = self.parts.channel(self, method.channel)
         self.send(m.ChannelOpenOk(method.channel))
 

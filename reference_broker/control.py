@@ -12,6 +12,8 @@ import base64
 import binascii
 import json
 import logging
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -20,6 +22,7 @@ from typing import Any
 from reference_broker import management
 from reference_broker.access import User
 from reference_broker.management import Ask, Refusal, Route, Router, paging
+from reference_broker.management.node import Listener
 from reference_broker.management.route import SUFFICE, taken_apart
 from reference_broker.origin import is_loopback
 from reference_broker.server import Server
@@ -53,10 +56,20 @@ class Control:
 
     def __init__(self, server: Server, remake: Remake, theirs_only: bool = False) -> None:
         self.server = server
-        self.node = management.Node(server.broker, server.advance, remake)
+        self.node = management.Node(
+            server.broker, self.listening, time.time, os.getpid(), server.advance, remake, server.broker.peers_clock.now
+        )
         self.router = Router(management.THEIRS if theirs_only else [*management.THEIRS, *management.OURS])
         self.listeners: list[asyncio.Server] = []
         self.open: set[asyncio.StreamWriter] = set()
+
+    def listening(self) -> list[Listener]:
+        """Where the broker can be reached, here and for AMQP."""
+        amqp = [
+            Listener("amqp", port) if secure is None else Listener("amqp/ssl", port, secure.expires)
+            for port, secure in self.server.ports
+        ]
+        return [*amqp, *(Listener("http", one.sockets[0].getsockname()[1]) for one in self.listeners if one.sockets)]
 
     async def listen(self, host: str, port: int) -> int:
         self.listeners.append(await asyncio.start_server(self.serve, host, port))
@@ -117,7 +130,7 @@ class Control:
         self.server.move()
         answer = route.work(Ask(self.node, user, names, query, given, request.headers))
         self.server.flush()
-        return answer.status, paging.listed(answer.content, query)
+        return answer.status, paging.listed(answer.content, query) if answer.status < 400 else answer.content
 
     def user(self, authorization: str | None, route: Route, loopback: bool) -> User:
         if route.need == "anybody":

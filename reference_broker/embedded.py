@@ -109,6 +109,7 @@ def make_core(
     store: Store | None = None,
     tap: Tap | None = None,
     personality: Personality | None = None,
+    external: bool = False,
 ) -> Broker:
     speaks = dialects.dialect(dialect)
     if personality is not None:
@@ -124,6 +125,7 @@ def make_core(
         unique=random_names(seed),
     )
     broker.vhost.settings.consumer_timeout = consumer_timeout
+    broker.access.external = external
     return broker
 
 
@@ -179,6 +181,7 @@ class ReferenceBroker:
             seed=seed if data is None else None, users=users,
             limits=replace(limits, heartbeat=0) if clock == "virtual" else limits,
             consumer_timeout=consumer_timeout, tap=tap, personality=self._personality,
+            external=tls is not None and tls.external,
         )
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

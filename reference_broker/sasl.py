@@ -1,7 +1,7 @@
 """How a client tells who it is: SASL PLAIN, RabbitMQ's AMQPLAIN, and EXTERNAL, by its TLS certificate.
 
-EXTERNAL is offered only where a certificate was shown and verified. It means the user who is called like the subject of
-the certificate, as RabbitMQ writes it, or else like its common name.
+EXTERNAL is offered only where it was switched on, and a certificate was shown and verified. It means the user who is
+called like the subject of the certificate, as RabbitMQ writes it, or else like its common name.
 """
 
 from __future__ import annotations
@@ -30,13 +30,18 @@ class LoginRefused(ConnectionException):
         )
 
 
-def offered(origin: Origin) -> tuple[str, ...]:
-    return BY_PASSWORD if origin.certificate is None else (*BY_PASSWORD, EXTERNAL)
+def mechanisms(access: Access) -> tuple[str, ...]:
+    """All that there are for anybody."""
+    return (*BY_PASSWORD, EXTERNAL) if access.external else BY_PASSWORD
+
+
+def offered(origin: Origin, access: Access) -> tuple[str, ...]:
+    return mechanisms(access) if origin.certificate is not None else BY_PASSWORD
 
 
 def log_in(mechanism: str, response: bytes, access: Access, origin: Origin) -> str:
     """The user who logged in. Raises LoginRefused."""
-    if mechanism not in offered(origin):
+    if mechanism not in offered(origin, access):
         raise ConnectionException(
             ReplyCode.COMMAND_INVALID, f"unknown authentication mechanism '{mechanism}'"
         )

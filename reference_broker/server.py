@@ -19,7 +19,6 @@ import asyncio
 import logging
 import selectors
 import socket
-import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +28,7 @@ from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
 from reference_broker.limits import LINGER, LINGERS, STALL, UNREAD
 from reference_broker.origin import Origin
-from reference_broker.tls import certificate
+from reference_broker.tls import Secure, certificate
 
 if TYPE_CHECKING:
     from reference_broker.store.keeper import Store
@@ -240,11 +239,12 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self.peers: dict[Connection, Peer] = {}
         self.listeners: list[asyncio.Server] = []
+        self.ports: list[tuple[int, Secure | None]] = []
         self.flushing = False
         self.timer: asyncio.TimerHandle | None = None
         self.store: Store | None = None
 
-    async def listen(self, host: str, port: int, secure: ssl.SSLContext | None = None) -> int:
+    async def listen(self, host: str, port: int, secure: Secure | None = None) -> int:
         """Start to listen, with TLS where it is `secure`; the port that was taken, when asked for a free one with 0."""
         self.move()
         patience = self.broker.limits.handshake if secure is not None else None
@@ -253,6 +253,7 @@ class Server:
         )
         self.listeners.append(listener)
         taken: int = listener.sockets[0].getsockname()[1]
+        self.ports.append((taken, secure))
         return taken
 
     async def close(self) -> None:

@@ -45,6 +45,16 @@ def kind_of(thing: Queue | Exchange) -> str:
     return "classic" if thing.quorum is None else "quorum"
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an operator says of a virtual host."""
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    default_queue_type: str = ""
+    """Of a queue that is declared without one, durable and for everybody; empty: classic."""
+
+
 @dataclass
 class Settings:
     policies: dict[str, Policy] = field(default_factory=dict)

@@ -6,9 +6,12 @@ signed by an authority in `ca`. Only a certificate that was verified can log som
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from reference_broker.origin import Certificate
@@ -24,6 +27,10 @@ SHORT = {
 }
 
 
+SHORT_TIME = b"\x17"
+"""In DER: a time whose year has two digits; \x18 is one of four."""
+TIME = rb"\x17\x0d\d{12}Z|\x18\x0f\d{14}Z"
+VALIDITY = re.compile(rb"(?:%b)(%b)" % (TIME, TIME))
 NO_PASSWORD = "there is none"
 """For a key that wants one: nobody is asked at a terminal."""
 
@@ -41,6 +48,11 @@ def said(problem: Exception) -> str:
     return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
 
 
+class Secure(ssl.SSLContext):
+    expires: float | None = None
+    """Until when the certificate is good, in seconds since 1970; None: it does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tls:
     """Files in PEM: the server's certificate, its key (by default in the same file), authorities for clients."""
@@ -49,12 +61,16 @@ class Tls:
     key: str | None = None
     ca: str | None = None
     verify: Verify = "none"
+    external: bool = False
+    """May somebody log in by a certificate alone (SASL EXTERNAL)? RabbitMQ wants a plugin for it."""
 
-    def context(self) -> ssl.SSLContext:
+    def context(self) -> Secure:
         """Raises BadTls."""
         if self.verify != "none" and self.ca is None:
             raise BadTls("clients' certificates are verified against authorities; name their file with --tls-ca")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if self.external and self.verify == "none":
+            raise BadTls("nobody shows a certificate to log in by; ask for it with --tls-verify")
+        context = Secure(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(self.cert, self.key, NO_PASSWORD)
@@ -67,7 +83,19 @@ class Tls:
             except OSError as problem:
                 raise BadTls(f"no authorities in {self.ca}: {said(problem)}") from None
         context.verify_mode = VERIFY[self.verify]
+        context.expires = expires(Path(self.cert).read_text())
         return context
+
+
+def expires(pem: str) -> float | None:
+    """The end of the validity of the first certificate: the second of the two times that follow upon one another."""
+    begin, end = pem.find(ssl.PEM_HEADER), pem.find(ssl.PEM_FOOTER)
+    found = VALIDITY.search(ssl.PEM_cert_to_DER_cert(pem[begin : end + len(ssl.PEM_FOOTER)]))
+    if found is None:
+        return None
+    short, text = found[1][:1] == SHORT_TIME, found[1][2:].decode()
+    century = "" if not short else "19" if text >= "50" else "20"
+    return datetime.strptime(f"{century}{text}+0000", "%Y%m%d%H%M%SZ%z").timestamp()
 
 
 def certificate(shown: Mapping[str, Any] | None) -> Certificate | None:

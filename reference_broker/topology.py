@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import arguments, routing
+from reference_broker import arguments, quotas, routing
 from reference_broker.channel import Channel
 from reference_broker.dialects import Dialect
 from reference_broker.errors import ChannelException, locked, precondition, raised, refused
@@ -182,12 +183,14 @@ def queue_declare(channel: Channel, method: m.QueueDeclare) -> None:
 
 def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
     not_reserved("queue", method.queue)
+    method = typed(channel, method)
     name = method.queue or f"amq.gen-{channel.vhost.unique()}"
     existing = channel.vhost.queues.get(name)
     if existing is not None:
         check_same_queue(channel, existing, method)
         existing.used_at = channel.vhost.clock.now
         return existing
+    quotas.check_queue(channel.vhost, name)
     settings = arguments.parse(method.arguments, name, channel.vhost.dialect)
     if settings.quorum:
         check_quorum(channel, method)
@@ -198,6 +201,17 @@ def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
     if owner is not None:
         owner.exclusive[queue] = None
     return queue
+
+
+def typed(channel: Channel, method: m.QueueDeclare) -> m.QueueDeclare:
+    """With the queue type that its virtual host gives to those that name none, where that can be had like this."""
+    kind = channel.vhost.about.default_queue_type
+    given = any(name == "x-queue-type" for name, _, _ in method.arguments)
+    if given or kind != "quorum" or not method.durable or method.exclusive or method.auto_delete:
+        return method
+    method = copy(method)
+    method.arguments = [*method.arguments, ("x-queue-type", "S", kind.encode())]
+    return method
 
 
 def check_quorum(channel: Channel, method: m.QueueDeclare) -> None:

@@ -6,7 +6,7 @@ wire (consumers of a deleted queue) is told through the channels concerned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from codec.values import FieldTable
@@ -21,7 +21,7 @@ from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
 from reference_broker.routing import Binding, Destination, Exchange
-from reference_broker.settings import Policy, Settings
+from reference_broker.settings import About, Policy, Settings
 
 if TYPE_CHECKING:
     from reference_broker.connection import Connection
@@ -38,6 +38,9 @@ class VirtualHost:
         self.clock = clock
         self.unique = unique
         self.settings = Settings()
+        self.quotas: Mapping[str, int] = {}
+        """How many connections and queues there may be at most."""
+        self.about = About()
         self.queues: dict[str, Queue] = {}
         self.exchanges: dict[str, Exchange] = {
             name: kind(name) for name, kind in routing.PREDECLARED.items()

@@ -5,9 +5,12 @@ from reference_broker.management import (
     clients,
     definitions,
     events,
+    health,
+    limits,
     messages,
     ours,
     overview,
+    parameters,
     policies,
     topics,
     topology,
@@ -17,7 +20,9 @@ from reference_broker.management.node import Node
 from reference_broker.management.openapi import description
 from reference_broker.management.route import Answer, Ask, Refusal, Route, Router, route
 
-ROOMS = (overview, users, topics, policies, topology, bindings, messages, clients, definitions)
+ROOMS = (
+    overview, health, users, limits, topics, policies, parameters, topology, bindings, messages, clients, definitions,
+)
 THEIRS: list[Route] = [one for room in ROOMS for one in room.ROUTES]
 X = "/x/"
 """Where the paths begin that only this broker has."""

@@ -6,23 +6,23 @@ request refuses, a document is refused for, and what came before it stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reference_broker import routing
-from reference_broker.management import bindings, policies, topics, topology, users, views
+from reference_broker.management import bindings, limits, parameters, policies, topics, topology, users, views
 from reference_broker.management.route import Answer, Ask, Field, Refusal, Route, Router, bad_request, route
-from reference_broker.settings import Policy
 from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
-ROUTER = Router([*users.ROUTES, *policies.ROUTES, *topology.ROUTES, *bindings.ROUTES, *topics.ROUTES])
+ROOMS = (users, policies, topology, bindings, topics, limits, parameters)
+ROUTER = Router([one for room in ROOMS for one in room.ROUTES])
 KINDS = (
-    "vhosts", "users", "permissions", "policies", "parameters", "queues", "exchanges", "bindings", "topic_permissions"
+    "vhosts", "users", "permissions", "policies", "parameters", "global_parameters", "queues", "exchanges", "bindings",
+    "topic_permissions", "limits",
 )
-OF_A_VHOST = KINDS[3:8]
-OPERATOR = "operator_policy"
-"""The only component that has parameters here."""
+"""In the order in which they are set up; limits are part of users and virtual hosts, and hold from the end on."""
+OF_A_VHOST = ("policies", "parameters", "queues", "exchanges", "bindings")
 FIELDS = {kind: Field("array", f"all {kind}", []) for kind in KINDS}
 KEPT = {
     "queues": ("name", "vhost", "durable", "auto_delete", "arguments"),
@@ -45,17 +45,10 @@ def of_vhosts(vhosts: list[VirtualHost]) -> dict[str, Any]:
     bound = [one for vhost in vhosts for one in bindings.bindings_of(vhost) if one["source"]]
     return {
         "policies": [views.policy(vhost.name, one) for vhost in vhosts for one in vhost.settings.policies.values()],
-        "parameters": [
-            operator_policy(vhost.name, one) for vhost in vhosts for one in vhost.settings.operator_policies.values()
-        ],
+        "parameters": parameters.found(vhosts),
         "queues": only("queues", queues), "exchanges": only("exchanges", exchanges),
         "bindings": only("bindings", bound),
     }
-
-
-def operator_policy(vhost: str, one: Policy) -> dict[str, Any]:
-    value = {key: of for key, of in views.policy(vhost, one).items() if key not in ("vhost", "name")}
-    return {"component": OPERATOR, "vhost": vhost, "name": one.name, "value": value}
 
 
 @route(ROUTES, "GET", "/api/definitions", "All that was set up.", need="administrator", shape="Definitions")
@@ -64,7 +57,8 @@ def definitions(ask: Ask) -> Answer:
     known = list(broker.access.users.values())
     return Answer({
         **ask.node.product, "rabbitmq_version": ask.node.product["product_version"],
-        "users": [views.user(one) for one in known], "vhosts": [{"name": name} for name in broker.vhosts],
+        "users": [views.user(one) for one in known], "vhosts": [shown(one) for one in broker.vhosts.values()],
+        "global_parameters": parameters.globally(broker.global_parameters),
         "permissions": users.permissions(ask, known), "topic_permissions": topics.topics(known),
         **of_vhosts(list(broker.vhosts.values())),
     })
@@ -83,9 +77,23 @@ def vhost_definitions(ask: Ask) -> Answer:
 @route(ROUTES, "POST", "/api/definitions", "Set all of this up.", need="administrator", fields=FIELDS, statuses=(204,))
 def take(ask: Ask) -> Answer:
     for kind in KINDS:
-        for one in ask.given[kind] or []:
+        for one in [*(ask.given[kind] or []), *(limits_in(ask.given) if kind == "limits" else [])]:
             set_up(ask, kind, one)
     return Answer(status=204)
+
+
+def shown(vhost: VirtualHost) -> dict[str, Any]:
+    """Its limits are among the parameters, too, where older versions look for them."""
+    return {"name": vhost.name, "limits": dict(vhost.quotas), **views.about(vhost)}
+
+
+def limits_in(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One by one, from where they are part of something else."""
+    for kind, whose in (("users", "user"), ("vhosts", "vhost")):
+        for one in given[kind] or []:
+            found = one.get("limits") if isinstance(one, dict) else None
+            for name, value in (found or {}).items() if isinstance(found, dict) else ():
+                yield {whose: one["name"], "name": name, "value": value}
 
 
 @route(ROUTES, "POST", "/api/definitions/{vhost}", "Set all of this up in one virtual host.", need="administrator",
@@ -103,15 +111,26 @@ def set_up(ask: Ask, kind: str, one: Any) -> None:
         raise bad_request(f"{kind} are objects, not {str(one)[:100]!r}")
     try:
         method, path = request(kind, one)
-        given = one["value"] if kind == "parameters" else one
     except KeyError as missing:
         raise bad_request(f"[{{key_missing,{missing.args[0]}}}] in one of {kind}") from None
+    if kind == "exchanges" and keep_reserved(ask, one):
+        return
     found, names = ROUTER.find(method, [str(part) for part in path])
     try:
-        found.work(Ask(ask.node, ask.user, names, {}, found.taken(given)))
+        found.work(Ask(ask.node, ask.user, names, {}, found.taken(one)))
     except Refusal as refused:
         where = "/".join(map(str, path[2:]))
         raise Refusal(refused.status, refused.error, f"{kind}, {where}: {refused.reason}") from None
+
+
+def keep_reserved(ask: Ask, one: Mapping[str, Any]) -> bool:
+    """An exchange that RabbitMQ itself declares, for its log or its trace: nobody can, but it may be carried here."""
+    vhost, name = ask.node.broker.vhosts.get(one["vhost"]), str(one["name"])
+    kind = routing.TYPES.get(str(one.get("type")))
+    if vhost is None or kind is None or not name.startswith("amq.rabbitmq.") or name in vhost.exchanges:
+        return False
+    vhost.add_exchange(kind(name, True, False, one.get("internal") is True, []))
+    return True
 
 
 def request(kind: str, one: Mapping[str, Any]) -> tuple[str, list[Any]]:
@@ -124,9 +143,12 @@ def request(kind: str, one: Mapping[str, Any]) -> tuple[str, list[Any]]:
         case "topic_permissions":
             return "PUT", ["api", "topic-permissions", one["vhost"], one["user"]]
         case "parameters":
-            if one["component"] != OPERATOR:
-                raise bad_request(f"Validation failed\n\ncomponent {str(one['component'])[:100]} not found\n")
-            return "PUT", ["api", "operator-policies", one["vhost"], one["name"]]
+            return "PUT", ["api", kind, one["component"], one["vhost"], one["name"]]
+        case "global_parameters":
+            return "PUT", ["api", "global-parameters", one["name"]]
+        case "limits":
+            whose = "user" if "user" in one else "vhost"
+            return "PUT", ["api", f"{whose}-limits", one[whose], one["name"]]
         case "bindings":
             end = "q" if one["destination_type"] == "queue" else "e"
             return "POST", ["api", kind, one["vhost"], "e", one["source"], end, one["destination"]]

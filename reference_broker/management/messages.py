@@ -23,11 +23,11 @@ PUBLISH = {
     "payload_encoding": Field("string", "string, or base64 for octets", required=True),
 }
 GET = {
-    "count": Field("integer", f"how many at most, up to {MOST}", 1),
+    "count": Field("integer", f"how many at most, up to {MOST}", 1, as_text=True),
     "ackmode": Field("string", "ack_requeue_true, ack_requeue_false, reject_requeue_true or reject_requeue_false",
                      required=True),
     "encoding": Field("string", "auto: text where it is UTF-8, else base64; base64: always", required=True),
-    "truncate": Field("integer", "cut payloads to so many octets"),
+    "truncate": Field("integer", "cut payloads to so many octets", as_text=True),
 }
 MODES = {
     "ack_requeue_true": (False, True), "ack_requeue_false": (True, False), "reject_requeue_true": (False, True),

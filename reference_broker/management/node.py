@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import codec
 from codec.errors import ReplyCode
@@ -24,13 +24,28 @@ if TYPE_CHECKING:
     from reference_broker.outbox import Outbound
 
 
+class Listener(NamedTuple):
+    """Where the broker can be reached: by RabbitMQ's name of the protocol, and until when its certificate is good."""
+
+    protocol: str
+    port: int
+    expires: float | None = None
+
+
 @dataclass(slots=True)
 class Node:
-    """The broker, and what only its shell can do: let time pass, become another one."""
+    """The broker, and what only its shell knows and can do: where it listens, let time pass, become another one."""
 
     broker: Broker
+    listeners: Callable[[], Sequence[Listener]]
+    today: Callable[[], float]
+    """The time of day, in seconds since 1970."""
+    process: int
+    """Its number."""
     advance: Callable[[float, bool], None]
     remake: Callable[[Sequence[str], int | Sequence[str] | None], None]
+    began: float = 0.0
+    """By the clock of peers."""
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from reference_broker.management.route import Fields, Route
+from reference_broker.management.route import ANY, Fields, Route
 from reference_broker.management.shapes import schema, schemas
 
 VERSION = "3.1.0"
@@ -53,14 +53,19 @@ def operation(route: Route) -> dict[str, Any]:
     return found
 
 
+def typed(types: list[str]) -> dict[str, Any]:
+    if types == [ANY]:
+        return {}
+    return {"type": types if len(types) > 1 else types[0]}
+
+
 def content(shape: dict[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": shape}}}
 
 
 def body(fields: Fields) -> dict[str, Any]:
     properties = {
-        name: {"type": one.types.split("|") if "|" in one.types else one.types, "description": one.says}
-        for name, one in fields.items()
+        name: {**typed(one.described()), "description": one.says} for name, one in fields.items()
     }
     required = [name for name, one in fields.items() if one.required]
     return content({"type": "object", "properties": properties, **({"required": required} if required else {})})

@@ -7,11 +7,15 @@ from codec import methods as m
 from reference_broker import routing
 from reference_broker.management import topology, views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
-from reference_broker.sasl import BY_PASSWORD, EXTERNAL
+from reference_broker.sasl import mechanisms
 
 ROUTES: list[Route] = []
 PROBE = "aliveness-test"
-OK = {"status": "ok"}
+UNLIMITED = {
+    "fd_total": 0, "sockets_total": 0, "proc_total": 0, "processors": 1, "run_queue": 0, "mem_limit": 0,
+    "disk_free_limit": 0,
+}
+"""What RabbitMQ counts of its machine, and this broker does not."""
 KINDS = [{"name": name, "enabled": True, "description": f"AMQP {name} exchange"} for name in routing.TYPES]
 
 
@@ -40,11 +44,15 @@ def overview(ask: Ask) -> Answer:
 
 @route(ROUTES, "GET", "/api/nodes", "The one node.", need="monitoring", shape="Node[]")
 def nodes(ask: Ask) -> Answer:
-    mechanisms = [{"name": name, "enabled": True, "description": f"SASL {name}"} for name in (*BY_PASSWORD, EXTERNAL)]
+    offered = [
+        {"name": name, "enabled": True, "description": f"SASL {name}"} for name in mechanisms(ask.node.broker.access)
+    ]
     return Answer([{
-        "name": ask.node.name, "type": "disc", "running": True, "partitions": [],
-        "mem_alarm": ask.node.broker.alarm is not None,
-        "disk_free_alarm": False, "exchange_types": KINDS, "auth_mechanisms": mechanisms,
+        "name": ask.node.name, "type": "disc", "running": True, "partitions": [], "being_drained": False,
+        "uptime": round(1000 * (ask.node.broker.peers_clock.now - ask.node.began)), "os_pid": str(ask.node.process),
+        "mem_alarm": ask.node.broker.alarm is not None, "rates_mode": "none", "enabled_plugins": [],
+        "disk_free_alarm": False, "exchange_types": KINDS, "auth_mechanisms": offered,
+        **UNLIMITED,
     }])
 
 
@@ -69,26 +77,21 @@ def alive(ask: Ask) -> Answer:
         said = channel.do(m.BasicGet(1, 0, PROBE, True))
     if not any(isinstance(item, tuple) for item in said):
         raise Refusal(503, "failed", f"the message did not come back from the queue {PROBE}")
-    return Answer(OK)
+    return Answer({"status": "ok"})
 
 
-def well(ask: Ask) -> Answer:
-    return Answer(OK)
+@route(ROUTES, "GET", "/api/auth", "Does one log in by OAuth 2? One does not.", need="anybody", shape="Auth")
+def auth(ask: Ask) -> Answer:
+    return Answer({"oauth_enabled": False, "enable_uaa": False, "uaa_client_id": "", "uaa_location": ""})
 
 
-def no_alarm(ask: Ask) -> Answer:
-    alarm = ask.node.broker.alarm
-    if alarm is None:
-        return Answer(OK)
-    return Answer({"status": "failed", "reason": f"alarm in force: {alarm}"}, 503)
+def none(ask: Ask) -> Answer:
+    return Answer([])
 
 
 for _path, _says in {
-    "/api/healthchecks/node": "Is the node well?",
-    "/api/healthchecks/node/{node}": "Is this node well?",
-    "/api/health/checks/alarms": "Is no alarm in force?",
-    "/api/health/checks/local-alarms": "Is no alarm in force on this node?",
-    "/api/health/checks/virtual-hosts": "Do all virtual hosts run?",
-    "/api/health/checks/node-is-quorum-critical": "Could the node be stopped?",
+    "/api/extensions": "What plugins add to the user interface: there is neither.",
+    "/api/feature-flags": "What can be switched on after an upgrade: nothing.",
+    "/api/deprecated-features": "What will be gone after an upgrade: nothing.",
 }.items():
-    route(ROUTES, "GET", _path, _says, shape="Status")(no_alarm if "alarm" in _path else well)
+    route(ROUTES, "GET", _path, _says, shape="Nothing[]")(none)

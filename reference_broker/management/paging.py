@@ -1,4 +1,6 @@
-"""What RabbitMQ lets one ask of any list: its order, some members only, a page of it, names that fit."""
+"""What RabbitMQ lets one ask of any list: its order, some members only, a page of it, names that fit.
+
+Some members can also be had of a single thing. Of a member inside a member RabbitMQ gives all of the outer one."""
 
 from __future__ import annotations
 
@@ -13,6 +15,9 @@ MOST = 500
 
 def listed(found: Any, query: Mapping[str, str]) -> Any:
     """A list as it was asked for; anything else as it is. Raises Refusal."""
+    columns = [column.partition(".")[0] for column in query["columns"].split(",")] if "columns" in query else None
+    if isinstance(found, dict) and columns is not None:
+        return some(found, columns)
     if not isinstance(found, list):
         return found
     if "name" in query:
@@ -25,15 +30,18 @@ def listed(found: Any, query: Mapping[str, str]) -> Any:
     if "page" in query:
         page, size = number(query, "page", 1, len(found) + 1), number(query, "page_size", 100, MOST)
         found = found[(page - 1) * size : page * size]
-    if "columns" in query:
-        columns = query["columns"].split(",")
-        found = [{name: one[name] for name in columns if name in one} for one in found]
+    if columns is not None:
+        found = [some(one, columns) for one in found]
     if "page" not in query:
         return found
     return {
         "items": found, "item_count": len(found), "total_count": len(total), "filtered_count": len(total),
         "page": page, "page_size": size, "page_count": max(1, -(-len(total) // size)),
     }
+
+
+def some(one: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
+    return {name: one[name] for name in columns if name in one}
 
 
 def fitting(query: Mapping[str, str]) -> Callable[[str], object]:

@@ -6,6 +6,7 @@ A handler gets an `Ask` and gives an `Answer`, or raises a `Refusal`. Nobody her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +34,11 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
+ANY = "any"
+TRUTHS = {"true": True, "false": False}
+NUMBER = re.compile(r"-?[0-9]{1,18}")
+
+
 class Refusal(Exception):
     """An answer other than the one that was hoped for: a status of 4xx, RabbitMQ's word for it, and the reason."""
 
@@ -56,11 +62,28 @@ class Field:
     says: str
     default: Any = None
     required: bool = False
+    as_text: bool = False
+    """Is a number also taken as the text of it? RabbitMQ does so here and there; with true and false everywhere."""
 
-    def check(self, name: str, value: Any) -> None:
+    def read(self, name: str, value: Any) -> Any:
+        """What is meant by this. Raises Refusal."""
+        if self.types == ANY:
+            return value
+        meant = self.meant(value) if isinstance(value, str) else value
         accepted = tuple(kind for one in self.types.split("|") for kind in TYPES[one])
-        if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
+        if not isinstance(meant, accepted) or (isinstance(meant, bool) and bool not in accepted):
             raise bad_request(f"{name} is {self.types.replace('|', ' or ')}, not {str(value)[:100]!r}")
+        return meant
+
+    def meant(self, text: str) -> Any:
+        if self.types == "boolean":
+            return TRUTHS.get(text, text)
+        return int(text) if self.as_text and NUMBER.fullmatch(text) else text
+
+    def described(self) -> list[str]:
+        """The JSON types that are taken."""
+        text = ["string"] if self.as_text or self.types == "boolean" else []
+        return [*self.types.split("|"), *text]
 
 
 Fields = Mapping[str, Field]
@@ -127,22 +150,24 @@ class Route:
 
     def taken(self, given: Any) -> dict[str, Any]:
         """What was sent, with defaults for what was not. Raises Refusal."""
-        if not isinstance(given, dict):
-            raise bad_request("not_json_object")
-        fields = self.fields or {}
-        missing = [name for name, one in fields.items() if one.required and name not in given]
-        if missing:
-            raise bad_request("[" + ",".join(f"{{key_missing,{name}}}" for name in missing) + "]")
-        sent = {name: value for name, value in given.items() if not self.left_out(name, value)}
-        for name, one in fields.items():
-            if name in sent:
-                one.check(name, sent[name])
-        return {**{name: one.default for name, one in fields.items()}, **sent}
+        return taken(self.fields or {}, given)
 
-    def left_out(self, name: str, value: Any) -> bool:
-        """A null where there can be none is as if nothing had been said, unless something must be."""
-        one = (self.fields or {}).get(name)
-        return value is None and one is not None and not one.required and "null" not in one.types
+
+def taken(fields: Fields, given: Any) -> dict[str, Any]:
+    """What was sent, with defaults for what was not. Raises Refusal."""
+    if not isinstance(given, dict):
+        raise bad_request("not_json_object")
+    missing = [name for name, one in fields.items() if one.required and name not in given]
+    if missing:
+        raise bad_request("[" + ",".join(f"{{key_missing,{name}}}" for name in missing) + "]")
+    sent = {name: value for name, value in given.items() if not left_out(fields.get(name), value)}
+    read = {name: one.read(name, sent[name]) for name, one in fields.items() if name in sent}
+    return {**{name: one.default for name, one in fields.items()}, **sent, **read}
+
+
+def left_out(one: Field | None, value: Any) -> bool:
+    """A null where there can be none is as if nothing had been said, unless something must be."""
+    return value is None and one is not None and not one.required and one.types != ANY and "null" not in one.types
 
 
 Work = Callable[[Ask], Answer]

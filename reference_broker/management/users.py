@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from reference_broker.access import RIGHTS, SHA256, Invalid, Permission, User
 from reference_broker.management import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
+from reference_broker.settings import About
 
 ROUTES: list[Route] = []
 USER = {
@@ -16,6 +18,13 @@ USER = {
     "hashing_algorithm": Field("string", "of the hash", SHA256),
     "tags": Field("string|array", "separated by commas, or a list: administrator, monitoring, policymaker, management",
                   required=True),
+}
+VHOST = {
+    "description": Field("string", "what it is for"),
+    "tags": Field("string|array", "separated by commas, or a list; of no meaning here"),
+    "default_queue_type": Field("string", "classic or quorum, of queues that are declared without a type"),
+    "tracing": Field("boolean", "false"),
+    "metadata": Field("object", "description, tags and default_queue_type together, as definitions have them"),
 }
 RIGHTS_FIELDS: dict[str, Field] = {
     right: Field("string", f"regular expression of the names for {right} access", required=True) for right in RIGHTS
@@ -49,6 +58,12 @@ def users(ask: Ask) -> Answer:
     return Answer([views.user(one) for one in ask.node.broker.access.users.values()])
 
 
+@route(ROUTES, "GET", "/api/users/without-permissions", "The users who may enter no virtual host.",
+       need="administrator", shape="User[]")
+def users_without_permissions(ask: Ask) -> Answer:
+    return Answer([views.user(one) for one in ask.node.broker.access.users.values() if not one.permissions])
+
+
 @route(ROUTES, "GET", "/api/users/{user}", "One user.", need="administrator", shape="User")
 def user(ask: Ask) -> Answer:
     return Answer(views.user(known_user(ask)))
@@ -57,12 +72,11 @@ def user(ask: Ask) -> Answer:
 @route(ROUTES, "PUT", "/api/users/{user}", "Make or change a user.", need="administrator", fields=USER,
        statuses=(201, 204))
 def put_user(ask: Ask) -> Answer:
-    given, tags = ask.given, ask.given["tags"]
-    names = [str(tag).strip() for tag in (tags.split(",") if isinstance(tags, str) else tags)]
+    given = ask.given
     try:
         new = ask.node.broker.access.put(
             ask.path["user"], password=given["password"], password_hash=given["password_hash"] or "",
-            algorithm=given["hashing_algorithm"], tags=[name for name in names if name],
+            algorithm=given["hashing_algorithm"], tags=tags_in(given["tags"]),
         )
     except Invalid as problem:
         raise bad_request(str(problem)) from None
@@ -106,14 +120,38 @@ def vhost(ask: Ask) -> Answer:
 
 
 @route(ROUTES, "PUT", "/api/vhosts/{vhost}", "Make a virtual host; who makes it, may do anything in it.",
-       need="administrator", fields={}, statuses=(201, 204))
+       need="administrator", fields=VHOST, statuses=(201, 204))
 def put_vhost(ask: Ask) -> Answer:
-    broker, name = ask.node.broker, ask.path["vhost"]
-    if name in broker.vhosts:
-        return Answer(status=204)
-    broker.add_vhost(name)
-    broker.permit(ask.user.name, name, Permission())
-    return Answer(status=201)
+    broker, name, about = ask.node.broker, ask.path["vhost"], described(ask)
+    new = name not in broker.vhosts
+    if new:
+        broker.add_vhost(name)
+        broker.permit(ask.user.name, name, Permission())
+    broker.describe_vhost(broker.vhosts[name], about(broker.vhosts[name].about))
+    return Answer(status=201 if new else 204)
+
+
+def described(ask: Ask) -> Callable[[About], About]:
+    """What is said of it anew, given what is known. Raises Refusal."""
+    direct = {name: ask.given[name] for name in VHOST if ask.given[name] is not None}
+    given = {**direct.pop("metadata", {}), **direct}
+    if given.get("tracing"):
+        raise bad_request("tracing: this broker has no exchange amq.rabbitmq.trace; its /x/events tell what passes")
+    kind = given.get("default_queue_type")
+    if kind not in (None, "", "undefined", "classic", "quorum"):
+        raise bad_request(f"default_queue_type is classic or quorum, not {str(kind)[:100]!r}")
+    said: dict[str, Any] = {"default_queue_type": "" if kind == "undefined" else kind}
+    if "description" in given:
+        said["description"] = str(given["description"])
+    if "tags" in given:
+        said["tags"] = tuple(tags_in(given["tags"]))
+    return lambda known: replace(known, **{name: value for name, value in said.items() if value is not None})
+
+
+def tags_in(given: Any) -> list[str]:
+    """From a list, or a text with commas."""
+    names = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
+    return [name for name in (str(one).strip() for one in names) if name]
 
 
 @route(ROUTES, "DELETE", "/api/vhosts/{vhost}", "Remove a virtual host with all that is in it.", need="administrator",

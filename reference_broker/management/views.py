@@ -31,14 +31,22 @@ def table(fields: values.FieldTable) -> View:
 
 
 def vhost(one: VirtualHost) -> View:
-    about: View = {"description": "", "tags": []}
-    return {"name": one.name, "tracing": False, "metadata": about, **about}
+    return {"name": one.name, "tracing": False, **about(one)}
+
+
+def about(one: VirtualHost) -> View:
+    """In both of the places where RabbitMQ has had it."""
+    said: View = {
+        "description": one.about.description, "tags": list(one.about.tags),
+        "default_queue_type": one.about.default_queue_type or "classic",
+    }
+    return {**said, "metadata": said}
 
 
 def user(one: User) -> View:
     return {
         "name": one.name, "password_hash": one.password_hash, "hashing_algorithm": one.algorithm,
-        "tags": list(one.tags), "limits": {},
+        "tags": list(one.tags), "limits": dict(one.quotas),
     }
 
 

@@ -21,7 +21,7 @@ from reference_broker.access import Permission, TopicPermission, Topics, User
 from reference_broker.broker import Broker
 from reference_broker.queue import Queue
 from reference_broker.routing import Destination, Exchange
-from reference_broker.settings import Policy
+from reference_broker.settings import About, Policy
 from reference_broker.store.journal import Journal
 from reference_broker.store.records import NUMBER, Key
 from reference_broker.vhost import VirtualHost
@@ -94,12 +94,14 @@ class Users(Recorded[User]):
 
 
 def user_value(user: User) -> bytes:
-    return json.dumps([user.password_hash, user.algorithm, list(user.tags)]).encode()
+    return json.dumps([user.password_hash, user.algorithm, list(user.tags), dict(user.quotas)]).encode()
 
 
 def make_user(broker: Broker, key: Key, value: bytes) -> None:
-    password_hash, algorithm, tags = json.loads(value)
-    broker.access.users[key[-1]] = User(key[-1], password_hash, algorithm, tuple(tags))
+    """An older log knows of no quotas."""
+    password_hash, algorithm, tags, *quotas = json.loads(value)
+    user = User(key[-1], password_hash, algorithm, tuple(tags), quotas=quotas[0] if quotas else {})
+    broker.access.users[user.name] = user
 
 
 def permission_value(permission: Permission) -> bytes:
@@ -120,11 +122,24 @@ def permit_topics(broker: Broker, key: Key, value: bytes) -> None:
 
 
 def vhost_value(vhost: VirtualHost) -> bytes:
-    return b""
+    return json.dumps([asdict(vhost.about), dict(vhost.quotas)]).encode()
 
 
 def make_vhost(broker: Broker, key: Key, value: bytes) -> None:
-    broker.add_vhost(key[-1])
+    """An older log says nothing of them but that they are there."""
+    vhost = broker.add_vhost(key[-1])
+    if value:
+        about, quotas = json.loads(value)
+        broker.describe_vhost(vhost, About(**{**about, "tags": tuple(about["tags"])}))
+        broker.limit_vhost(vhost, quotas)
+
+
+def global_value(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def make_global(broker: Broker, key: Key, value: bytes) -> None:
+    broker.global_parameters[key[-1]] = json.loads(value)
 
 
 # -- exchanges and policies
@@ -204,6 +219,7 @@ def make_binding(broker: Broker, key: Key, value: bytes) -> None:
 
 
 RESTORERS: dict[str, Callable[[Broker, Key, bytes], None]] = {
-    "vhost": make_vhost, "user": make_user, "permission": permit, "topics": permit_topics, "exchange": make_exchange,
-    "policy": make_policy, "operator-policy": make_policy, "queue": make_queue, "binding": make_binding,
+    "vhost": make_vhost, "global-parameter": make_global, "user": make_user, "permission": permit,
+    "topics": permit_topics, "exchange": make_exchange, "policy": make_policy, "operator-policy": make_policy,
+    "queue": make_queue, "binding": make_binding,
 }

@@ -163,6 +163,8 @@ class KeptVirtualHost(VirtualHost):
 def watch(broker: Broker, journal: Journal) -> None:
     """What is of the whole broker is recorded, too, and what is unacked is found."""
     broker.vhosts = Recorded(journal, ("vhost",), definitions.vhost_value, broker.vhosts)
+    known = broker.global_parameters
+    broker.global_parameters = Recorded(journal, ("global-parameter",), definitions.global_value, known)
     broker.access.users = Users(journal, broker.access.users)
     journal.unacked = lambda: unacked(broker)
 

@@ -80,12 +80,27 @@ def test_what_is_this_machine(host: str, loopback: bool) -> None:
 def test_by_certificate(knock: Callable[..., Any], core: Broker, name: str) -> None:
     """The user is called like the subject, or like its common name."""
     shown = Origin(tls="TLSv1.3", certificate=Certificate("CN=alice,O=us", "alice"))
+    core.access.external = True
     assert knock("EXTERNAL", b"", shown)[0].reply_code == 403
     core.access.put(name)
     assert isinstance(knock("EXTERNAL", b"", shown)[0], m.ConnectionTune)
 
 
-def test_without_a_certificate_external_is_not_offered(knock: Callable[..., Any], connect: Callable[..., Any]) -> None:
+def test_where_it_is_not_switched_on_a_certificate_lets_nobody_in(
+    knock: Callable[..., Any], connect: Callable[..., Any], core: Broker
+) -> None:
+    core.access.put("alice")
+    shown = Origin(tls="TLSv1.3", certificate=Certificate("CN=alice", "alice"))
+    assert knock("EXTERNAL", b"", shown)[0].reply_code == 503
+    client = connect(log_in=False)
+    client.connection.origin = shown
+    assert client.send(codec.ProtocolHeader())[0].mechanisms == b"PLAIN AMQPLAIN"
+
+
+def test_without_a_certificate_external_is_not_offered(
+    knock: Callable[..., Any], connect: Callable[..., Any], core: Broker
+) -> None:
+    core.access.external = True
     (start,) = connect(log_in=False).send(codec.ProtocolHeader())
     assert start.mechanisms == b"PLAIN AMQPLAIN"
     assert knock("EXTERNAL", b"")[0].reply_code == 503

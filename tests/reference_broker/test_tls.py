@@ -37,13 +37,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tls(folder: Path, verify: str = "none") -> Tls:
-    return Tls(f"{folder}/server.pem", f"{folder}/server.key", f"{folder}/ca.pem", verify)  # type: ignore[arg-type]
+def tls(folder: Path, verify: str = "none", external: bool = False) -> Tls:
+    files = (f"{folder}/{name}" for name in ("server.pem", "server.key", "ca.pem"))
+    return Tls(*files, verify, external)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def mutual(folder: Path) -> Iterator[ReferenceBroker]:
-    with ReferenceBroker(tls=tls(folder, "required"), users={"alice": "secret"}) as broker:
+    with ReferenceBroker(tls=tls(folder, "required", external=True), users={"alice": "secret"}) as broker:
         yield broker
 
 
@@ -107,6 +108,7 @@ def conformance(*words: str) -> subprocess.CompletedProcess[str]:
     (("none.pem", None), "no certificate and key in"), (("server.pem", "client.key"), "no certificate and key in"),
     (("server.pem", "server.key", "none.pem"), "no authorities in"),
     (("server.pem", "server.key", None, "required"), "--tls-ca"),
+    (("server.pem", "server.key", "ca.pem", "none", "external"), "--tls-verify"),
 ])
 def test_files_that_do_not_do(folder: Path, files: tuple[str | None, ...], says: str) -> None:
     paths = [name and (f"{folder}/{name}" if name.endswith(("pem", "key")) else name) for name in files]
