@@ -8,9 +8,9 @@
     brokers.py purge [NAME...]    stop and delete everything of it
 
 Each version lives in a chroot of its own (mmdebstrap), each node in its own mount and process namespace, so four
-versions with four Erlangs share one machine and nothing of them touches the host. rmq43-short is a second node of 4.3
-whose configuration holds what no client can set, a short consumer timeout for the whole node; it starts where it is
-asked for by name. Needs root on a machine with apt. Everything is kept under AMQP_BROKERS_DIR, by default
+versions with four Erlangs share one machine and nothing of them touches the host. rmq43-short and rmq310-short are
+second nodes whose configuration holds what no client can set, a short consumer timeout for the whole node; they start
+where they are asked for by name. Needs root on a machine with apt. Everything is kept under AMQP_BROKERS_DIR, by default
 build/brokers. A port that another program holds is passed over for the next free one: always ask `url`, never assume a
 port.
 """
@@ -89,6 +89,7 @@ BROKERS = {
         Broker("rmq40", "trixie", 5640),     # RabbitMQ 4.0
         Broker("rmq43", "forky", 5643),      # RabbitMQ 4.3; Debian testing, so it moves on
         Broker("rmq43-short", "forky", 5646, timeout=5000),
+        Broker("rmq310-short", "bookworm", 5676, timeout=5000),
     )
 }
 

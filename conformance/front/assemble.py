@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from conformance import __version__, gate
 from conformance.gate import Known
 from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
+from conformance.profiles import CHOICES
 from conformance.results import Case, Results, RuleResult, Selection
 from conformance.rules import CATALOGUE, Rule, circumstances, select
 from conformance.session.incidents import merged
+from conformance.session.short_timeout import ASK_FOR, NEEDED
 from conformance.verdicts import Verdict, verdict_of
 from reports.stopwatch import curves
 
@@ -40,6 +42,8 @@ class Frame:
     selection: Selection
     known: Known
     complete: bool = True
+    timeout: int | None = None
+    """The broker's own consumer timeout in milliseconds, where we were told it, or can make it what we want (0)."""
 
 
 NOTHING = Broker("nothing", "", "", "", {}, {}, ())
@@ -156,11 +160,18 @@ class _Scope:
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
             return Verdict.HARNESS_ERROR, "a check of this rule failed through a fault of the suite"
         if verdict is Verdict.UNDER_TESTED:
-            return verdict, f"exercised {self._exercised[rule.id]} times, {rule.needed} are needed"
+            return verdict, self._too_little(rule)
         return verdict, absent if verdict is Verdict.NOT_OFFERED else None
 
+    def _too_little(self, rule: Rule) -> str:
+        """Why it was not exercised, or not enough."""
+        times, timed = self._exercised[rule.id], rule.takes_a_short_timeout(self._choices)
+        if not times and timed and self._frame.timeout is None:
+            return f"{NEEDED}: {ASK_FOR}"
+        return f"exercised {times} times, {rule.needed} are needed"
+
     def _absent(self, rule: Rule) -> str | None:
-        """Why the broker cannot be asked for this rule, if so."""
+        """Why the broker cannot be asked for this rule, if so; where it does otherwise, what it does."""
         if rule.capability is not None and rule.capability not in self._broker.capabilities:
             return f"the broker does not offer {rule.capability}"
         for feature in rule.needs:
@@ -168,7 +179,11 @@ class _Scope:
                 return f"the broker does not offer {feature}: {self._refused[feature]}"
         if not set(rule.queue_types) & set(self._queue_types):
             return f"the broker does not offer {' or '.join(rule.queue_types)} queues"
-        return rule.ruled_out(self._choices)
+        name = rule.otherwise(self._choices)
+        if name is None:
+            return None
+        does = CHOICES[name].alternatives[self._choices[name]]
+        return f"{rule.ruled_out(self._choices)}: {does[:1].lower()}{does[1:]}"
 
     def _deviation(self, rule: str, verdict: Verdict, cases: Sequence[Case]) -> dict[str, str] | None:
         if verdict not in (Verdict.DEVIATES, Verdict.UNSEEN):

@@ -30,6 +30,7 @@ def conclude(
         run=ticket.run, started=ticket.started, seconds=seconds, command=ticket.command, rerun=again(options),
         seed=options.seed, depth=options.depth, selection=options.selection,
         known=replace(known(options, ticket, ledger), results=_written(options)), complete=complete,
+        timeout=options.consumer_timeout if options.url is not None else 0,
     ))
     weak = warnings(results.rules, admin=options.admin is not None or options.url is None,
                     step=began.step(Clocks.now()) if began else 0.0)

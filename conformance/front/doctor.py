@@ -20,6 +20,7 @@ from conformance.drivers.errors import ConnectionLost, Unreachable
 from conformance.drivers.raw import RawConnection
 from conformance.drivers.target import Target
 from conformance.events import Event
+from conformance.session import short_timeout
 
 LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "clean-up")
 _PATIENCE = 5.0
@@ -43,6 +44,8 @@ class Diagnosis:
     """What is not certain of the profile; empty where it was measured on this version."""
     offers: list[str] = field(default_factory=list)
     """What it was found to offer and to refuse, line by line."""
+    advice: list[str] = field(default_factory=list)
+    """What would have to be set up for rules that cannot be judged on it as it is, line by line."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,6 +80,7 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
     answers = probes.Inquiry(target, _PATIENCE).answers()
     fitting = probes.adapted(match.profile, answers, known=match.kind != profiles.TEXTS)
     diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.told(answers)
+    diagnosis.advice = short_timeout.advice(fitting.choices)
 
 
 def _offered(properties: Mapping[str, Any]) -> list[str]:
@@ -145,6 +149,7 @@ def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
     else:
         lines += ["", *(f"  {name:<13}{value}" for name, value in _facts(diagnosis))]
         lines += ["", *(f"  {line}" for line in diagnosis.offers)]
+        lines += ["", *(f"  {line}" for line in diagnosis.advice)] if diagnosis.advice else []
     return "\n".join(lines) + "\n"
 
 

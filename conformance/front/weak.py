@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.results import RuleResult
+from conformance.session.short_timeout import ASK_FOR, NEEDED
 from conformance.verdicts import Verdict
 
 BY_POLICY = ("TMO-003", "TMO-022")
@@ -25,8 +26,11 @@ def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float) -> list[s
     if abs(step) > STEP:
         said.append(f"clock skew: the clock of this machine was set by {step:+.1f} s during the run, so times and "
                     "timeouts that were measured then cannot be trusted. Run again with a steady clock")
-    bare = [rule.id for rule in rules
-            if rule.selected and rule.level != "must" and rule.verdict == Verdict.UNDER_TESTED]
+    little = [rule for rule in rules if rule.selected and rule.verdict == Verdict.UNDER_TESTED]
+    timed = [rule.id for rule in little if (rule.reason or "").startswith(NEEDED)]
+    if timed:
+        said.append(f"{', '.join(timed)}: {NEEDED}, {ASK_FOR}")
+    bare = [rule.id for rule in little if rule.level != "must" and rule.id not in timed]
     if bare:
         more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
         said.append(f"under-tested: {', '.join(bare[:_NAMED])}{more}, exercised too little to say. "

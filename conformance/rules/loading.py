@@ -66,13 +66,23 @@ class Rule:
     """Choices of the profile, each with the reading under which the rule applies."""
     needs: tuple[str, ...] = ()
     """Features of the broker (`features`) without which nobody can ask for it."""
+    short_timeout: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Choices of the profile, each with the readings under which it takes a node whose own consumer timeout is short,
+    in its configuration, to ask for it."""
+
+    def otherwise(self, choices: Mapping[str, str]) -> str | None:
+        """The first choice that was made in another way; None: the rule applies."""
+        made = (name for name, readings in self.where if name in choices and choices[name] not in readings)
+        return next(made, None)
 
     def ruled_out(self, choices: Mapping[str, str]) -> str | None:
-        """The first choice that was made in another way, in words; None: the rule applies."""
-        for name, readings in self.where:
-            if name in choices and choices[name] not in readings:
-                return f"by the profile {name} is {choices[name]}"
-        return None
+        """The same, in words."""
+        name = self.otherwise(choices)
+        return None if name is None else f"by the profile {name} is {choices[name]}"
+
+    def takes_a_short_timeout(self, choices: Mapping[str, str]) -> bool:
+        """Does it take a node with a short consumer timeout of its own?"""
+        return any(choices.get(name) in readings for name, readings in self.short_timeout)
 
     @property
     def judged(self) -> bool:
@@ -156,7 +166,7 @@ def _rule(fields: Fields, common: dict[str, object]) -> Rule:
         capability=fields.text("capability", "") or None, scope=_scope(fields),
         needed=int(fields.number("needed", 1, 1)), mutants=fields.texts("mutants"),
         status=fields.choice("status", STATUSES), reason=fields.text("reason", ""), known=fields.texts("known"),
-        where=_where(fields), needs=_needs(fields),
+        where=_where(fields), needs=_needs(fields), short_timeout=_where(fields, "short_timeout"),
     )
     fields.done()
     _check(rule, fields)
@@ -169,8 +179,8 @@ def _inherited(fields: Fields, common: dict[str, object]) -> dict[str, object]:
     return kept | own
 
 
-def _where(fields: Fields) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    table = Fields(fields.raw("where", {}), f"{fields.place}, where", BadCatalogue)
+def _where(fields: Fields, key: str = "where") -> tuple[tuple[str, tuple[str, ...]], ...]:
+    table = Fields(fields.raw(key, {}), f"{fields.place}, {key}", BadCatalogue)
     return tuple(
         (name, table.texts(name) if isinstance(table.raw(name), list) else (table.text(name),)) for name in table
     )

@@ -93,6 +93,22 @@ def test_the_doctor_says_what_was_negotiated(broker: ReferenceBroker, capsys: py
     assert json.loads(out(capsys, "doctor", "--format", "json", broker.url))["failed"] is None
 
 
+@pytest.mark.parametrize(("dialect", "rules"), [
+    ("rabbitmq-3.8", None), ("rabbitmq-3.10", "TMO-004, TMO-017, TMO-019, TMO-024"), ("rabbitmq-4.0", "TMO-004"),
+])
+def test_the_doctor_says_which_rules_need_a_short_timeout_of_the_node(
+    dialect: str, rules: str | None, capsys: pytest.CaptureFixture[str],
+) -> None:
+    with ReferenceBroker(dialect=dialect) as broker:
+        said = out(capsys, "doctor", broker.url)
+    if rules is None:
+        assert "consumer_timeout" not in said
+    else:
+        assert f"for {rules} a node needs a short consumer timeout of its own" in said
+        assert "    consumer_timeout = 5000\n" in said
+        assert "--consumer-timeout 5000 --rules 'TMO-*'" in said
+
+
 def test_the_doctor_says_what_is_offered_and_what_is_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -227,3 +227,28 @@ def test_totals_count_the_rules_that_are_listed() -> None:
     made = build(ledger(*FULL), FRAME)
     assert sum(made.totals.values()) == len(made.rules)
     assert made.events == 40
+
+
+CHANNEL = {"consumer_timeout": "channel", "timeout_of_queue": "ignored"}
+
+
+@pytest.mark.parametrize(("given", "choices", "reason"), [
+    ({}, {}, 'needs a short timeout of the node: "consumer_timeout = 5000" in its rabbitmq.conf, and '
+             "--consumer-timeout 5000 here"),
+    ({"timeout": 5000}, {}, "exercised 0 times, 1 are needed"),
+    ({}, {"timeout_of_queue": "heeded"}, "exercised 0 times, 1 are needed"),
+])
+def test_a_rule_that_only_a_short_timeout_of_the_node_can_show_says_so(
+    given: dict[str, int], choices: dict[str, str], reason: str,
+) -> None:
+    made = build(ledger(entry("a", rules=("TMO-024",), choices={**CHANNEL, **choices})), replace(FRAME, **given))  # type: ignore[arg-type]
+    assert (rule_of(made, "TMO-024").verdict, rule_of(made, "TMO-024").reason) == ("under-tested", reason)
+
+
+def test_what_a_broker_does_otherwise_is_told_beside_what_it_does_not_offer() -> None:
+    rule = rule_of(build(ledger(entry("a", rules=("TMO-006",), choices=CHANNEL)), FRAME), "TMO-006")
+    assert rule.verdict == "not-offered"
+    assert rule.reason == (
+        "by the profile consumer_timeout is channel: the channel, about once a minute, by its oldest unacknowledged "
+        "delivery; it closes the channel."
+    )

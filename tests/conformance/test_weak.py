@@ -51,3 +51,11 @@ def test_rules_that_were_hardly_exercised_are_named() -> None:
     may = [name for name, rule in CATALOGUE.items() if rule.judged and rule.level != "must"][:10]
     (said,) = warnings([judged(name, "under-tested") for name in may], admin=True, step=0.0)
     assert said.startswith(f"under-tested: {', '.join(may[:8])} and 2 more")
+
+
+def test_rules_that_need_a_short_timeout_of_the_node_are_named_with_what_to_do() -> None:
+    rule = replace(judged("TMO-024", "under-tested"), reason="needs a short timeout of the node: ...")
+    (said,) = warnings([rule, judged("ACK-010")], admin=True, step=0.0)
+    assert said.startswith("TMO-024: needs a short timeout of the node")
+    assert "consumer_timeout = 5000" in said
+    assert "--consumer-timeout 5000" in said
