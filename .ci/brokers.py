@@ -10,9 +10,9 @@
 Each version lives in a chroot of its own (mmdebstrap), each node in its own mount and process namespace, so four
 versions with four Erlangs share one machine and nothing of them touches the host. rmq43-short and rmq310-short are
 second nodes whose configuration holds what no client can set, a short consumer timeout for the whole node; they start
-where they are asked for by name. Needs root on a machine with apt. Everything is kept under AMQP_BROKERS_DIR, by default
-build/brokers. A port that another program holds is passed over for the next free one: always ask `url`, never assume a
-port.
+where they are asked for by name. Needs root on a machine with apt. Everything is kept under AMQP_BROKERS_DIR, by
+default build/brokers. A port that another program holds is passed over for the next free one: always ask `url`, never
+assume a port.
 """
 
 from __future__ import annotations
