@@ -96,6 +96,9 @@ class Channel:
     def bind(self, queue: str, exchange: str, key: str = "") -> None:
         self.send(m.QueueBind(self.number, queue=queue, exchange=exchange, routing_key=key))
 
+    def unbind(self, queue: str, exchange: str, key: str = "") -> None:
+        self.send(m.QueueUnbind(self.number, queue=queue, exchange=exchange, routing_key=key))
+
     def publish(
         self, queue: str, n: int = 1, mandatory: bool = False, persistent: bool | None = None,
         properties: Mapping[str, Any] | None = None, *, exchange: str = "", body: bytes | None = None,

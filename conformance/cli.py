@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import sys
 import textwrap
@@ -28,6 +29,9 @@ from conformance.front.exits import (
     Refused,
 )
 from conformance.front.options import DEPTHS, LEVELS, TABLE
+
+HUNT = 10.0
+"""Minutes of a hunt of which nobody says how long it is."""
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -96,8 +100,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
-    for add in (_run, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _schema, _trace, _mutants,
-                _clients):
+    for add in (_run, _hunt, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _schema, _trace,
+                _mutants, _clients):
         add(verbs)
     return top
 
@@ -110,19 +114,48 @@ def _verb(verbs: argparse._SubParsersAction[Parser], name: str, verb: Verb, abou
 
 def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "run", run, "run the suite on a broker, and tell whether the gate is open")
+    _examines(added)
+
+
+def _examines(added: Parser, *, hunts: bool = False) -> None:
+    """The options of a run."""
     added.add_argument("url", nargs="?", help="amqp or amqps URL [AMQP_URL]; default: the embedded reference broker")
     for option in TABLE:
+        if option.hunts and (not hunts or option.name == "hunt"):
+            continue
         if option.flag:
             added.add_argument(f"--{option.name}", action="store_true", help=option.help)
         elif option.many:
             added.add_argument(f"--{option.name}", action="append", default=[], metavar="URL", help=argparse.SUPPRESS)
         else:
             added.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help)
-    added.add_argument("-n", "--workers", metavar="N", help="run in N processes, or 'auto'")
+    if not hunts:
+        added.add_argument("-n", "--workers", metavar="N", help="run in N processes, or 'auto'")
     wide.printed(added, "what is printed: a summary, or the results document")
 
 
 def run(options: argparse.Namespace) -> int:
+    return examined(options, _workers(options.workers))
+
+
+def _hunt(verbs: argparse._SubParsersAction[Parser]) -> None:
+    added = _verb(verbs, "hunt", hunt, "run the suite, then go on with new seeds at rising sizes, at what was not "
+                                       "reached yet, until the time is over")
+    added.add_argument("--hours", type=float, default=0.0, metavar="H", help="for so long, the suite included")
+    added.add_argument("--minutes", type=float, default=0.0, metavar="M", help="the same; both add up (default: 10)")
+    _examines(added, hunts=True)
+
+
+def hunt(options: argparse.Namespace) -> int:
+    """A seed that nobody gave is another one each time, and is told."""
+    minutes = options.hours * 60 + options.minutes or HUNT
+    options.seed = options.seed or str(random.SystemRandom().randrange(2**31))
+    options.depth = options.depth or "smoke"
+    return examined(options, None, f"--amqp-hunt={minutes}", hunts=True)
+
+
+def examined(options: argparse.Namespace, workers: str | None, *more: str, hunts: bool = False) -> int:
+    """The run that these options ask for, and what is said of it."""
     from conformance.front.running import grief
     from conformance.front.running import run as run_suite
     from conformance.results import to_json
@@ -130,10 +163,10 @@ def run(options: argparse.Namespace) -> int:
 
     arguments = [f"--amqp-broker-url={url}" for url in [*([options.url] if options.url else []), *options.broker_url]]
     for option in TABLE:
-        value = getattr(options, option.name.replace("-", "_"))
+        value = getattr(options, option.name.replace("-", "_"), None)
         if value and not option.many:
             arguments.append(f"--amqp-{option.name}" if option.flag else f"--amqp-{option.name}={value}")
-    outcome = run_suite(arguments, options.words, _workers(options.workers))
+    outcome = run_suite([*arguments, *more], options.words, workers, hunts=hunts)
     if outcome.results is None:
         complain(grief(outcome))
     elif options.format == "json":

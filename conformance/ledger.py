@@ -91,6 +91,8 @@ class Witness:
     """By library: why no script by it can tell the story."""
     times: int = 1
     """How often the circumstances led to it in which it is known."""
+    round: str = ""
+    """The round of a hunt in which it came up, as one types it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class Entry:
     """Why the check was not played at all."""
     met: Mapping[str, int] = field(default_factory=dict)
     """How often each circumstance arose."""
+    reached: str = ""
+    """Pairs of a deed and a state, as `session.reach` packs them."""
 
 
 def encode(entry: Entry) -> str:
@@ -153,7 +157,7 @@ def _witness(value: Mapping[str, Any]) -> Witness:
             "unless": tuple(finding["unless"]),
         }),
         tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"], tuple(value["story"]),
-        value["untold"], value["absent"], value["times"],
+        value["untold"], value["absent"], value["times"], value["round"],
     )
 
 

@@ -137,6 +137,8 @@ class Results:
     """How many checks were not played, by the reason."""
     met: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By queue type: how often each circumstance arose, see `rules.circumstances`."""
+    reached: Mapping[str, int] = field(default_factory=dict)
+    """`{pairs, of}`: how many pairs of a client's deed and the state in which it was done, see `session.reach`."""
     faults: tuple[Fault, ...] = ()
     """What is broken, grouped by what seems to be its cause."""
     timings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -87,6 +87,11 @@ def painter(color: bool) -> Callable[[str, str], str]:
     return paint
 
 
+def reached(counts: Mapping[str, int]) -> str:
+    """How far generation came."""
+    return f"{counts['pairs']} of {counts['of']} pairs of what a client does and the state in which it does it"
+
+
 class _Page:
     def __init__(self, color: bool, width: int) -> None:
         self.paint, self._width = painter(color), width
@@ -167,6 +172,8 @@ class _Page:
             yield f"of this selection also in the catalogue: {', '.join(rest)}"
         size = f"{results.histories} histories, {results.events} events, {results.seconds:.1f} s"
         yield self.paint("dim", f"{size}; depth {results.depth}, seed {results.seed}, run {results.run}")
+        if results.reached:
+            yield self.paint("dim", f"reached: {reached(results.reached)}")
 
     def verdict(self, results: Results) -> Iterator[str]:
         for warning in results.gate.warnings:

@@ -7,6 +7,7 @@ whatever the order in which checks ran.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from conformance.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
 from conformance.profiles import CHOICES
 from conformance.results import Case, Results, RuleResult, Selection
 from conformance.rules import CATALOGUE, Rule, circumstances, select
+from conformance.session import reach
 from conformance.session.incidents import merged
 from conformance.session.short_timeout import ASK_FOR, NEEDED
 from conformance.verdicts import Verdict, verdict_of
@@ -74,8 +76,14 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
         totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
         histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),
         troubles=tuple(troubles), timings=curves(ledger.times()), incidents=happened, unplayed=dict(unplayed),
-        met=met,
+        met=met, reached=_reached(ledger),
     )
+
+
+def _reached(ledger: Ledger) -> dict[str, int]:
+    """Of which pairs, where anything was noted of that."""
+    pairs = reach.count(reach.joined(reach.unpacked(entry.reached) for entry in ledger.entries if entry.reached))
+    return {"pairs": pairs, "of": reach.TOTAL} if pairs else {}
 
 
 def _common(brokers: Sequence[Broker]) -> Broker:
@@ -214,10 +222,18 @@ class _Scope:
             allowed=finding.allowed, observed=finding.observed, at=finding.at, certain=finding.certain,
             seen=sum(one.seen for _, one in seen),
             reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
-            steps=witness.steps, rerun=f"{self._frame.rerun} --rules {finding.rule} --seed {self._frame.seed}",
+            steps=witness.steps, rerun=self._again(witness),
             witness=finding.witness, story=witness.story, untold=witness.untold, absent=witness.absent,
             where=tuple(circumstances.named(finding.where)), times=sum(one.times for _, one in seen),
         )
+
+
+    def _again(self, witness: Witness) -> str:
+        """The command that may show it again."""
+        if witness.round:
+            hunt = self._frame.rerun.replace("amqp-conformance run", "amqp-conformance hunt", 1)
+            return f"{hunt} --again {shlex.quote(witness.round)}"
+        return f"{self._frame.rerun} --rules {witness.finding.rule} --seed {self._frame.seed}"
 
 
 def _clearest(seen: Seen) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ from conformance.gate import excuse
 from conformance.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
 from conformance.profiles import Profile
 from conformance.session import incidents
+from conformance.session.reach import Rows, packed
 from conformance.stage import Endless, SceneOver, Stage
 from conformance.verdicts import Finding, Judgement
 
@@ -49,13 +50,17 @@ class Attempt:
     trouble: Trouble | None = None
     incidents: list[Incident] = field(default_factory=list)
     unplayed: str = ""
+    round: str = ""
+    """Of a hunt: the one that is played."""
     _kinds: dict[Kind, Witness] = field(default_factory=dict)
     _led: set[tuple[Kind, str, str]] = field(default_factory=set)
     _events: int = 0
     _times: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _rows: Rows = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._events, self._times = self.opened.tally.count, Counter(self.opened.tally.times)
+        self._rows = list(self.opened.tally.reach.rows)
 
     @property
     def witnesses(self) -> list[Witness]:
@@ -111,7 +116,7 @@ class Attempt:
         if not history:
             return Witness(finding, (), reproduced)
         kept = cut(history, finding, opened.profile)
-        witness = Witness(finding, shown(kept, opened.profile), reproduced)
+        witness = Witness(finding, shown(kept, opened.profile), reproduced, round=self.round)
         kind = self._told(finding)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
             return witness
@@ -171,8 +176,12 @@ class Attempt:
             histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
             choices=dict(self.opened.profile.choices), times=self._timed(), refused=dict(self.opened.profile.refused),
             incidents=incidents.merged(self.incidents), unplayed=self.unplayed,
-            met=dict(sorted(self.total.met.items())),
+            met=dict(sorted(self.total.met.items())), reached=self._reached(),
         )
+
+    def _reached(self) -> str:
+        """What this check was the first to reach in its process."""
+        return packed(now & ~before for now, before in zip(self.opened.tally.reach.rows, self._rows, strict=True))
 
     def _timed(self) -> dict[str, dict[str, int]]:
         """The histograms of what was timed in this check."""

@@ -35,6 +35,8 @@ COMMAND: pytest.StashKey[list[str]] = pytest.StashKey()
 CHECK: pytest.StashKey[Check] = pytest.StashKey()
 ATTEMPT: pytest.StashKey[Attempt] = pytest.StashKey()
 _FIXTURES = ("stage", "campaign")
+TURN = "turn"
+"""What a check of a hunt asks for."""
 
 
 def door_of(config: pytest.Config) -> Door:
@@ -105,9 +107,11 @@ class Door:
     # -- collection
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """A check is made for each queue type of its mark."""
+        """A check is made for each queue type of its mark, and a hunt for each minute of it."""
         check = check_of(metafunc.definition)
         if check is not None:
+            if TURN in metafunc.fixturenames:
+                metafunc.parametrize(TURN, range(max(round(self.options.hunt / len(check.queue_types)), 1)))
             for fixture in _FIXTURES:
                 if fixture in metafunc.fixturenames:
                     metafunc.parametrize(fixture, check.queue_types, ids=list(check.queue_types), indirect=True)
@@ -143,6 +147,9 @@ class Door:
             config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
             items[:] = [item for item in items if item not in dropped]
         _put_last(items, revived=self.options.revived)
+        turns = sum(map(_hunts, items))
+        if turns:
+            self.opened().hunt.turns = turns
 
     def _wanted(self, item: pytest.Item) -> bool:
         """Selected by rule, level and depth, and on a queue type of this broker, if the check knows one."""
@@ -259,16 +266,21 @@ class Door:
 
 def _put_last(items: list[pytest.Item], *, revived: bool) -> None:
     """Checks that are to be played last are so, among the places of all checks; other tests keep theirs. Machines come
-    after the checks that know their rule, but before those that may cost the broker, if it is not `revived`."""
+    after the checks that know their rule, but before those that may cost the broker, if it is not `revived`. A hunt
+    knows what all others have reached."""
     places = [place for place, item in enumerate(items) if CHECK in item.stash]
 
-    def order(item: pytest.Item) -> tuple[bool, bool, bool]:
+    def order(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
         check = item.stash[CHECK]
-        return check.last and not revived, not check.rules, check.last
+        return _hunts(item), check.last and not revived, not check.rules, check.last
 
     checks = sorted((items[place] for place in places), key=order)
     for place, item in zip(places, checks, strict=True):
         items[place] = item
+
+
+def _hunts(item: pytest.Item) -> bool:
+    return TURN in getattr(item, "fixturenames", ())
 
 
 def check_of(node: pytest.Item) -> Check | None:

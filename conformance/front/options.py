@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from conformance.front.exits import WRONG_USE, Refused
@@ -20,6 +21,8 @@ LEVELS = ("must", "should", "may")
 DEPTHS = ("smoke", "ci", "deep")
 MIN_COVERAGE = 75
 """Per cent. On the brokers that we know all of them are exercised, at any depth: see docs/compatibility.md."""
+LONGEST = 60 * 24 * 365
+"""Minutes of a hunt."""
 MINUTES = {"smoke": 10, "ci": 15, "deep": 240}
 
 
@@ -32,6 +35,8 @@ class Option:
     metavar: str = ""
     flag: bool = False
     many: bool = False
+    hunts: bool = False
+    """Of a hunt alone."""
     env: str = ""
 
     @property
@@ -57,6 +62,8 @@ TABLE = (
     Option("restart", "how to restart the broker, where it has broken down", "COMMAND"),
     Option("spare-vhosts", "vhosts to go on in, where that of the URL is wedged", "NAME,..."),
     Option("time-limit", "minutes after which the run ends, in order; default by depth: 10, 15 or 240", "MIN"),
+    Option("hunt", "minutes: hunt for so long, with the hunting checks (amqp-conformance hunt)", "MIN", hunts=True),
+    Option("again", "one round of a hunt, as a finding of it says", "ROUND", hunts=True),
     Option("recording", "write every wire event into this directory", "DIR"),
     Option("report", "html, json, junit, ctrf, allure, badge, markdown summary and cases into this directory", "DIR"),
 )
@@ -82,13 +89,15 @@ class Options:
     restart: str | None = None
     spare_vhosts: tuple[str, ...] = ()
     time_limit: int | None = None
+    hunt: float = 0.0
+    again: str = ""
     recording: Path | None = None
     report: Path | None = None
 
     @property
     def minutes(self) -> int:
         """The run must be over after so many."""
-        return self.time_limit or MINUTES[self.depth]
+        return self.time_limit or MINUTES[self.depth] + ceil(self.hunt)
 
     @property
     def revived(self) -> bool:
@@ -116,6 +125,7 @@ class Options:
             seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]),
             spare_vhosts=_names(text["spare-vhosts"]),
             time_limit=_number("time-limit", text["time-limit"], 1),
+            hunt=_minutes("hunt", text["hunt"]), again=_round(text["again"]),
             recording=_directory("recording", text["recording"]), report=_directory("report", text["report"]),
         )
 
@@ -174,6 +184,28 @@ def _number(name: str, value: object, least: int) -> int | None:
     if number < least:
         raise Refused(WRONG_USE, f"--{name} {value} is no whole number of at least {least}.")
     return number
+
+
+def _minutes(name: str, value: object) -> float:
+    try:
+        minutes = float(str(value or 0))
+    except ValueError:
+        minutes = -1.0
+    if not 0 <= minutes < LONGEST:
+        raise Refused(WRONG_USE, f"--{name} {value} is no number of minutes.")
+    return minutes
+
+
+def _round(value: object) -> str:
+    """The text of a round that there is."""
+    if not value:
+        return ""
+    from conformance.front.hunting import BadRound, Round
+
+    try:
+        return str(Round.read(str(value)))
+    except BadRound as bad:
+        raise Refused(WRONG_USE, f"--again: {bad}. Use one as a finding says it.") from None
 
 
 def _percent(name: str, value: object, default: int) -> int:

@@ -17,7 +17,8 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from conformance.front.door import COMMAND
+from conformance.front.door import COMMAND, Door, door_of
+from conformance.session import reach
 
 _EVERY = 50
 _SILENCE = 30.0
@@ -25,6 +26,8 @@ _SILENCE = 30.0
 _TOLD = 12
 """So many broken rules are told while the run goes on; all of them at its end."""
 _RULE = re.compile(r"[A-Z]{2,4}-\d{3}")
+TURN = "hunting.py::"
+"""In the names of the checks that hunt."""
 _FEW = 5
 """Checks after which the time left can be guessed."""
 
@@ -64,6 +67,9 @@ class Follower:
         if report.when != "teardown":
             return
         self._done += 1
+        if self.config is not None and TURN in report.nodeid:
+            self._tell_turn(self.config)
+            return
         if self._bar is not None and self._task is not None:
             text = report.nodeid.rpartition("::")[2].removeprefix("test_")
             count = f"{self._done}/{self._total}{self._rest()}"
@@ -79,6 +85,24 @@ class Follower:
         if _RULE.fullmatch(rule) and rule not in self._broken and len(self._broken) < _TOLD:
             self._broken.add(rule)
             self._write(f"broken: {rule} {title}")
+
+    def _tell_turn(self, config: pytest.Config) -> None:
+        """A turn of a hunt is over: what is covered and found by now."""
+        door = door_of(config)
+        entries = door.ledger.entries
+        rows = reach.joined(reach.unpacked(entry.reached) for entry in entries if entry.reached)
+        found = sorted({
+            one.finding.rule for entry in entries for one in entry.witnesses if one.finding.certain and one.round
+        })
+        self._write(
+            f"hunt: {self._since(door)}, {sum(entry.histories for entry in entries)} histories, "
+            f"{reach.count(rows)} of {reach.TOTAL} pairs reached; found {', '.join(found) or 'nothing new'}; "
+            f"seed {door.options.seed}",
+        )
+
+    @staticmethod
+    def _since(door: Door) -> str:
+        return f"{door.ticket.age() / 60:.1f} of {door.options.hunt:g} min"
 
     def _write(self, line: str) -> None:
         if self._bar is not None:

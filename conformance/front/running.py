@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from conformance.results import Results
 
 _TAIL = 40
+HUNT = ("-o", "python_files=test_*.py hunting.py")
+"""What collects the checks that hunt, too: their file has no test's name."""
 
 
 class Outcome:
@@ -39,12 +41,15 @@ class Outcome:
         self.refusal = door.refused.message if door and door.refused else None
 
 
-def run(arguments: Sequence[str], words: Sequence[str], workers: str | None = None) -> Outcome:
-    """Run the suite with these options of the plugin."""
+def run(
+    arguments: Sequence[str], words: Sequence[str], workers: str | None = None, *, hunts: bool = False,
+) -> Outcome:
+    """Run the suite with these options of the plugin, and hunt afterwards."""
     follower = Follower(list(words), sys.stderr)
     output = io.StringIO()
+    said = [*_frame(workers), *(HUNT if hunts else ()), *arguments, str(SUITE)]
     with contextlib.redirect_stdout(output), terminable(), _deaf():
-        code = int(pytest.main([*_frame(workers), *arguments, str(SUITE)], plugins=[follower]))
+        code = int(pytest.main(said, plugins=[follower]))
     door = door_of(follower.config) if follower.config is not None else None
     return Outcome(_ours(code, door, follower), door, output.getvalue())
 

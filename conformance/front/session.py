@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -27,6 +27,7 @@ from conformance.drivers.sweep import hasty
 from conformance.drivers.target import BadUrl, Target
 from conformance.events import Event
 from conformance.front.exits import UNREACHABLE, WRONG_USE, Refused
+from conformance.front.hunting import Hunt
 from conformance.front.options import Options
 from conformance.front.ticket import Ticket
 from conformance.gate import Known
@@ -34,6 +35,7 @@ from conformance.ledger import Broker
 from conformance.machines.purse import ALTOGETHER, PART, Purse
 from conformance.profiles import BadProfile, Profile, load
 from conformance.recorder import Recorder, Sink
+from conformance.session.reach import Reach
 from conformance.session.vitals import Vitals
 from reports.recording import RecordingWriter
 from reports.stopwatch import Stopwatch
@@ -51,6 +53,7 @@ class Tally:
         self._sink, self.count = sink, 0
         self.times: Counter[tuple[str, int]] = Counter()
         self._watch, self._history = Stopwatch(self.times), ""
+        self.reach = Reach()
 
     def __call__(self, event: Event) -> None:
         self.count += 1
@@ -58,6 +61,7 @@ class Tally:
             self._watch, self._history = Stopwatch(self.times), event.history
         if event.method:
             self._watch.step(event)
+            self.reach.step(event)
         if self._sink is not None:
             self._sink(event)
 
@@ -120,7 +124,7 @@ class Session:
             target, broker, profile, known, under_test.deadline, detected=fixed is None,
             guard=guard, vitals=Vitals(guard, f"vhost {target.vhost}"),
             purse=Purse(min(ALTOGETHER, options.minutes * 60 * PART)),
-            tally=tally, around=beside,
+            tally=tally, around=beside, age=self.ticket.age,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
 
@@ -156,6 +160,9 @@ class Opened:
     told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     """Kinds of findings (rule, words, queue type) of which a story was looked for, and whether there is one."""
     purse: Purse = field(default_factory=Purse)
+    hunt: Hunt = field(default_factory=Hunt)
+    age: Callable[[], float] = lambda: 0.0
+    """Seconds since the run began."""
 
     def line(self) -> str:
         """What is examined, for the top of the output."""

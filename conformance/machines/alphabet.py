@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from conformance.channel import Channel
 from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.topology import amid
 from conformance.machines.world import CONSUMERS, World
 
 TAGS = (2**8, 2**16, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1)
@@ -227,27 +228,6 @@ class Confirm:
 
 
 @dataclass(frozen=True, slots=True)
-class Interlude:
-    """A queue of its own that comes, is used and goes, all in one write, on a channel that is busy with others."""
-
-    channel: int
-    count: int
-    quiet: bool
-
-    def perform(self, world: World) -> None:
-        stage, channel = world.stage, world.channel(self.channel)
-        name = stage.recorder.private_name()
-        stage.belongings.queues[name] = channel.connection
-        arguments = {"x-queue-type": stage.queue_type} if stage.profile.typed else {}
-        with stage.batch():
-            channel.declare(name, no_wait=self.quiet, arguments=arguments)
-            channel.publish(name, self.count)
-            channel.get(name, no_ack=True)
-            channel.purge(name)
-            channel.delete(name)
-
-
-@dataclass(frozen=True, slots=True)
 class Barrier:
     """A round trip on the channel."""
 
@@ -287,6 +267,6 @@ COMMANDS: Alphabet = (
     weighted(1, SettleAndClose, _channel, _how),
     weighted(1, Reopen, _channel, st.booleans()),
     weighted(1, Confirm, _channel),
-    weighted(1, Interlude, _channel, st.integers(0, 3), st.booleans()),
     weighted(1, Barrier, _channel),
+    *amid(_channel, _queue),
 )

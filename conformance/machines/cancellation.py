@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from conformance.channel import Channel
 from conformance.events import TO_BROKER, TO_CLIENT, Event
 from conformance.machines import search
-from conformance.machines.alphabet import Barrier, Get, Interlude, Publish, Settle, SettleBadly
+from conformance.machines.alphabet import Barrier, Get, Publish, Settle, SettleBadly
 from conformance.machines.shape import Shape
 from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.topology import amid
 from conformance.machines.world import CONSUMERS, World
 from conformance.stage import Stage
 
@@ -319,8 +320,8 @@ COMMANDS: Alphabet = (
     weighted(1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
     weighted(1, Get, _channel, _queue, _rarely),
     weighted(2, Leave, _channel, _rarely),
-    weighted(1, Interlude, _channel, _index, st.booleans()),
     weighted(2, Barrier, _channel),
+    *amid(_channel, _queue),
 )
 
 CANCELLATION = search.Machine("cancellation", lambda profile, queue_type: COMMANDS, (2,), Wards)

@@ -20,13 +20,13 @@ from conformance.machines.alphabet import (
     Cancel,
     Consume,
     Get,
-    Interlude,
     Reopen,
     Settle,
     SettleAll,
 )
 from conformance.machines.shape import APART
 from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.topology import amid
 from conformance.machines.world import World
 from conformance.profiles import Profile
 
@@ -207,8 +207,8 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(1, Cancel, _channel, st.integers(0, 1)),
         weighted(1, Purge, _channel, _queue),
         weighted(2, Reopen, _channel, st.booleans()),
-        weighted(1, Interlude, _channel, _queue, st.booleans()),
         weighted(1, Barrier, _channel),
+        *amid(_channel, _queue),
     )
 
 

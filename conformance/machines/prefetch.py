@@ -31,6 +31,7 @@ from conformance.machines.alphabet import (
 from conformance.machines.search import Machine
 from conformance.machines.shape import APART, Shape
 from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.topology import amid
 from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.stage import Stage
@@ -130,6 +131,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(1, Reopen, _channel, st.booleans()),
         weighted(1, Confirm, _channel),
         weighted(1, Barrier, _channel),
+        *amid(_channel, _queue),
     ]
     if queue_type == "classic" or profile.choices["channel_limit"] != "channel":
         found.append(weighted(4, Share, _channel, st.integers(0, 5)))

@@ -28,6 +28,7 @@ from conformance.machines.alphabet import (
 )
 from conformance.machines.shape import Shape
 from conformance.machines.swarm import Alphabet, weighted
+from conformance.machines.topology import amid
 from conformance.machines.world import World
 from conformance.profiles import Profile
 from conformance.stage import Stage
@@ -103,6 +104,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(1, Recover, _channel),
         weighted(1, Reopen, _channel, st.just(True)),
         weighted(1, Barrier, _channel),
+        *amid(_channel, _queue),
     )
 
 

@@ -35,6 +35,7 @@ from conformance.machines.campaign import (
 )
 from conformance.machines.chance import BACKEND
 from conformance.machines.failures import RuleBroken
+from conformance.machines.lean import LARGE, PLAIN, Lean
 from conformance.machines.purse import Purse
 from conformance.machines.shape import WIDE, Shape, shapes
 from conformance.machines.swarm import Alphabet, factors, mixed
@@ -73,6 +74,15 @@ class Machine:
         apart = self.apart if scheduler == "lockstep" else self.apart[:1]
         return shapes(self.queues, wide, apart, small=queue_type == "quorum", only=self.clock)
 
+    def allowed(self, lean: Lean, queue_type: str, scheduler: Scheduler) -> Lean:
+        """What of this lean goes with what is said there."""
+        kept = lean.without(*LARGE) if queue_type == "quorum" else lean
+        if scheduler == "pipelined" or True not in self.apart:
+            kept = kept.without("apart")
+        if self.clock or False not in self.apart:
+            kept = kept.without("behind", "apart")
+        return kept
+
     def suits(self, profile: Profile, around: Around) -> bool:
         """Can it be played here?"""
         return not self.clock or (around.advance is not None and profile.choices["consumer_timeout"] == "queue")
@@ -84,6 +94,7 @@ class Play(RuleBasedStateMachine):
     campaign: ClassVar[Campaign]
     shapes: ClassVar[st.SearchStrategy[Shape]]
     alphabet: ClassVar[Alphabet]
+    lean: ClassVar[Lean]
     simplest: ClassVar[bool]
 
     def __init__(self) -> None:
@@ -98,7 +109,7 @@ class Play(RuleBasedStateMachine):
     def begin(self, data: st.DataObject) -> None:
         if not self.idle:
             self.shape = data.draw(self.shapes)
-            self.commands = mixed(self.alphabet, data.draw(factors(self.alphabet)))
+            self.commands = mixed(self.alphabet, self.lean.weighed(self.alphabet, data.draw(factors(self.alphabet))))
 
     def perform(self, commands: Sequence[Command]) -> None:
         if self.example is None:
@@ -115,16 +126,18 @@ def run(
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
     on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
     known: Ends = lambda finding: False, purse: Purse | None = None, guard: Guard | None = None,
-    between: Between | None = None,
+    between: Between | None = None, lean: Lean = PLAIN, name: str = "",
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
 
-    A finding that is `known` is judged like any other, and not looked into; nor is any when the purse is empty.
+    A finding that is `known` is judged like any other, and not looked into; nor is any when the purse is empty. The
+    histories may `lean` to something, and have a `name` of their own.
     """
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
         machine.world, known, purse, guard, between,
     )
+    campaign.name = name or campaign.name
     campaign.around = around or campaign.around
     if not machine.suits(profile, campaign.around):
         return campaign.outcome
@@ -133,17 +146,19 @@ def run(
             left = examples - campaign.outcome.histories
             if left <= 0 or campaign.over or len(campaign.outcome.broken) == MOST_BROKEN:
                 break
-            _search(campaign, _played(machine, campaign), left, steps, seed * 1_000_003 + round_)
+            _search(campaign, _played(machine, campaign, lean), left, steps, seed * 1_000_003 + round_)
             campaign.settle_round()
     finally:
         campaign.purse.done()
     return campaign.outcome
 
 
-def _played(machine: Machine, campaign: Campaign) -> type[Play]:
+def _played(machine: Machine, campaign: Campaign, lean: Lean) -> type[Play]:
     """The machine as Hypothesis wants it: one command a step, or several in one write."""
     alphabet = machine.commands(campaign.profile, campaign.queue_type)
-    shapes = machine.shapes(campaign.queue_type, "lockstep" if campaign.lockstep else "pipelined")
+    scheduler: Scheduler = "lockstep" if campaign.lockstep else "pipelined"
+    lean = machine.allowed(lean, campaign.queue_type, scheduler)
+    shapes = machine.shapes(campaign.queue_type, scheduler).map(lean.applied)
 
     most = 1 if campaign.lockstep else BATCH
 
@@ -152,7 +167,7 @@ def _played(machine: Machine, campaign: Campaign) -> type[Play]:
             self.perform(data.draw(st.lists(self.commands, min_size=1, max_size=most)))
 
     members = {
-        "campaign": campaign, "shapes": shapes, "alphabet": alphabet, "simplest": True,
+        "campaign": campaign, "shapes": shapes, "alphabet": alphabet, "lean": lean, "simplest": True,
         "step": rule(data=st.data())(step),
     }
     return type(machine.name.title(), (Play,), members)

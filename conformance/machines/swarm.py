@@ -21,17 +21,18 @@ FACTORS = (0, 1, 1, 4)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """So many branches of one choice."""
+    """So many branches of one choice: a command, by its name."""
 
     weight: int
     made: st.SearchStrategy[Command]
+    name: str = ""
 
 
 Alphabet = Sequence[Choice]
 
 
 def weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any]) -> Choice:
-    return Choice(weight, st.builds(kind, *arguments))
+    return Choice(weight, st.builds(kind, *arguments), kind.__name__)
 
 
 def factors(alphabet: Alphabet) -> st.SearchStrategy[list[int]]:

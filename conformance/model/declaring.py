@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from conformance.model.channels import Channel
     from conformance.model.model import Model
 
+LENGTH = "x-max-length"
 LIMITS = frozenset({
-    "x-message-ttl", "x-max-length", "x-max-length-bytes", "x-expires", "x-max-in-memory-length",
+    "x-message-ttl", LENGTH, "x-max-length-bytes", "x-expires", "x-max-in-memory-length",
 })
 
 
@@ -33,10 +34,15 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
     exchange = arguments.get("x-dead-letter-exchange")
     if exchange:
         model.publish_somewhere()
-    queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque)
+    uncounted = model.opaque or model.uncounted
+    queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque, counted=not uncounted)
     target = model.queues.get(str(arguments.get("x-dead-letter-routing-key")))
     if exchange == "" and target is not queue:
         queue.dead_letters = target
+        if target is None:
+            model.uncounted = True
+        elif queue.lossy:
+            target.overflow()
     queue.declaration = Change(channel, event.seq)
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
@@ -62,14 +68,17 @@ def _lingers(taker: Taker) -> bool:
 
 def queue_of(
     profile: Profile, name: str, kind: str, declared: int, arguments: Mapping[str, Any], *, opaque: bool,
+    counted: bool = False,
 ) -> Queue:
-    """A queue as it is declared; `declared` is 0 for one whose declaration we have not seen."""
+    """A queue as it is declared; `declared` is 0 for one whose declaration we have not seen. `counted`: what comes into
+    it will be."""
     semantics = profile.queue(kind)
     limit = arguments.get("x-delivery-limit")
     order = semantics.order(limit if isinstance(limit, int) else None)
+    ample = _ample(arguments) if counted else None
     return Queue(
-        name, kind, semantics, order, declared, opaque=opaque,
-        lossy=not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
+        name, kind, semantics, order, declared, opaque=opaque, ample=ample,
+        lossy=ample is None and not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
         single_active=bool(arguments.get("x-single-active-consumer")),
         volatile="x-expires" in arguments, room=_room(arguments), timeout=_timeout(arguments),
         limit=_limit(profile, kind, limit), all_count=profile.choices.get("delivery_limit_counts") == "returns",
@@ -93,9 +102,16 @@ def _timeout(arguments: Mapping[str, Any]) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def _ample(arguments: Mapping[str, Any]) -> int | None:
+    """How many messages it takes before it can drop any, where nothing but their number makes it."""
+    most = arguments.get(LENGTH)
+    only = LIMITS & arguments.keys() == {LENGTH}
+    return most if only and isinstance(most, int) and not isinstance(most, bool) and most > 0 else None
+
+
 def _room(arguments: Mapping[str, Any]) -> int | None:
     """How many messages the queue takes at most before it turns others away."""
     if arguments.get("x-overflow") != "reject-publish":
         return None
-    most = arguments.get("x-max-length")
+    most = arguments.get(LENGTH)
     return most if isinstance(most, int) else 1 << 63

@@ -55,6 +55,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         namesake.haunt(event.seq)
         channel.strays.add(event.delivery_tag or 0)
     if namesake is not None or cancelling.contested(channel, tag):
+        consumer.limit_moved = True  # whose slot it takes is as uncertain as whose delivery it is
         _shake(model, channel, event)
         return
     cancelling.established(consumer, event)
@@ -243,12 +244,14 @@ def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool)
 
 
 def _shake(model: Model, channel: Channel, event: Event) -> None:
-    """We do not know whose delivery this is: nothing is claimed about its message any more."""
-    queue = model.queues.get(event.routing_key or "")
-    copy = queue.copies.get(event.message or "") if queue is not None else None
-    if copy is not None and copy.place != VOID:
-        copy.queue.unsettle(copy, shaky=True)
-        copy.hidden = True
+    """We do not know whose delivery this is: nothing is claimed about its message any more. What came by an exchange
+    may be of any queue; else the key is the queue's name."""
+    direct = model.queues.get(event.routing_key or "")
+    for queue in list(model.queues.values()) if event.exchange else [direct] if direct is not None else []:
+        copy = queue.copies.get(event.message or "")
+        if copy is not None and copy.place != VOID:
+            queue.unsettle(copy, shaky=True)
+            copy.hidden = True
 
 
 def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:

@@ -30,7 +30,7 @@ class Model:
 
     __slots__ = (
         "captured", "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues",
-        "settings",
+        "settings", "uncounted",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -40,6 +40,8 @@ class Model:
         self.exchanges: dict[str, Exchange] = {}
         self.queue_type = ""
         self.opaque = False
+        self.uncounted = False
+        """Messages may have gone to queues that were not there when that was arranged."""
         self.open = ""
         """Why the world is not closed, as `gaps` has it."""
         self.captured = False
@@ -117,6 +119,7 @@ class Model:
             self.opaque = True
             for queue in self.queues.values():
                 queue.opaque = True
+                queue.overflow()
 
     def owed(self) -> list[Obligation]:
         """What the broker still has to send."""

@@ -34,6 +34,8 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
     way = topology.route(model, channel, event.exchange or "", event.routing_key or "")
     if '"headers"' in event.arguments and ('"CC"' in event.arguments or '"BCC"' in event.arguments):
         way = topology.UNKNOWN
+        for queue in model.queues.values():
+            queue.overflow()
     wrong = _wrong(event, way)
     if wrong:
         requests.soft(channel, event, "CNF-019", *wrong, number=channel.published + 1 if channel.confirm else 0)
@@ -46,6 +48,8 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         channel.plain += 1
         channel.numbered += publication.mandatory and model.profile.choices.get("confirm_numbers") == "mandatory-too"
     queues = _queues(model, event, way)
+    for queue in queues:
+        queue.admit()
     if isinstance(way, list):
         publication.routed = bool(way)
     if event.message is not None:

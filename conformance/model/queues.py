@@ -69,7 +69,11 @@ class Queue:
     purging: int = 0
     """Purges under way: what enters meanwhile, from wherever, may fall to them."""
     lossy: bool = False
-    """Declared with a limit or an expiry: it may drop messages by itself."""
+    """It may drop messages by itself: declared with an expiry, or with a limit that may have been reached."""
+    ample: int | None = None
+    """Its limit, which cannot have been reached yet."""
+    came: int = 0
+    """How many messages may have come into it at most, gone ones included."""
     unordered: bool = False
     """Declared with priorities: there is more than one line."""
     single_active: bool = False
@@ -281,6 +285,24 @@ class Queue:
             self.fresh[copy.id] = copy
         self.know(copy)
 
+    def admit(self) -> None:
+        """One more message may come into it, and be more than its limit allows."""
+        self.came += 1
+        if self.ample is not None and self.came > self.ample:
+            self.overflow()
+
+    def overflow(self) -> None:
+        """Its limit may have been reached, or may be at any time: it may drop messages, into where it drops them."""
+        if self.ample is None:
+            return
+        self.ample, self.lossy, disturbed = None, True, self.disturbed
+        for copy in self.copies.values():
+            copy.fleeting = copy.doubtful = True
+        self.doubt()
+        self.disturbed = disturbed if self.room is not None else True  # what it has no room for it turns away
+        if self.dead_letters is not None:
+            self.dead_letters.overflow()
+
     def know(self, copy: Copy) -> None:
         """It is remembered; of a queue that others may use, for a while only."""
         self.copies[copy.id] = copy
@@ -344,6 +366,7 @@ class Queue:
         """A message that was discarded appears where this queue sends such messages, some time later."""
         target = self.dead_letters
         if target is not None and not target.deleted:
+            target.admit()
             dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
             dead.fleeting = dead.doubtful = target.lossy or self.kind != "classic" or self.deleted > 0
             target.put(dead)
@@ -377,7 +400,7 @@ class Queue:
     def forget(self) -> None:
         """Anybody may use it now, and nobody knows of what kind it is."""
         self.declared, self.opaque, self.lossy, self.volatile = 0, True, True, True
-        self.room = self.dead_letters = None
+        self.room = self.ample = self.dead_letters = None
         self.doubt()
         for copy in self.copies.values():
             copy.doubtful = copy.shaky = True

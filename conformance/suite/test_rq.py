@@ -184,6 +184,17 @@ def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
     stage.quiesce()
 
 
+@rule("RQ-011")
+def test_a_limit_out_of_reach_drops_nothing(stage: Stage) -> None:
+    """A queue has room for a thousand messages and gets twelve; half of them are out for a while."""
+    queue = stage.queue({"x-max-length": 1000})
+    restock(stage, queue, 12)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 6)
+    channel.nack(0, multiple=True)
+    stage.quiesce()
+
+
 @rule("RQ-012", queue_types=("quorum",))
 def test_deliveries_are_counted(stage: Stage) -> None:
     """A message returned by nack, reject, recover and the end of a channel, to two getters and a consumer."""

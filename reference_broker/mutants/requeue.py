@@ -306,3 +306,9 @@ def _(parts: Parts) -> None:
 def answer(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
     if isinstance(method, m.BasicRecover):
         channel.connection.send(m.BasicRecoverOk(channel.number))
+
+
+@replaces("queue.over_limit", MUTANTS, "requeue.ample-limit-is-four", "a queue with room for many drops all but four",
+          "RQ-011")
+def _(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    return Queue.over_limit(self, more, octets) or (self.settings.max_length or 0) > 4 < len(self.ready) + more

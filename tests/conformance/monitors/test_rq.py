@@ -165,3 +165,66 @@ def test_of_two_messages_with_one_id_nothing_is_claimed(play) -> None:
     """RQ-016: which of them came, nobody can tell."""
     twice = LONG.replace("1 > get q", "1 > publish q m1 own-count=8 \n 1 > get q")
     assert play(twice + "1 < get-ok 1 m1 q own-count=8").broken == []
+
+
+FOUR = "@queue q x-max-length=4 \n @stock q m1 m2 m3 m4 \n"
+LOST = "@drain q m2 m3 m4 {} \n - deadline drain q"
+
+
+def test_a_queue_is_an_ordinary_one_while_its_limit_is_out_of_reach(play) -> None:
+    """RQ-011: four messages came into a queue for four, so nothing lets it drop the first; of five it may drop one."""
+    assert play(FOUR + LOST.format("")).broken == ["RQ-011"]
+    assert play(FOUR.replace("=4", "=3") + LOST.format("")).broken == []
+    assert play(FOUR + "@stock q m5 \n" + LOST.format("m5")).broken == []
+
+
+def test_what_was_out_when_the_limit_was_reached_may_be_dropped_on_its_return(play) -> None:
+    held = FOUR + "@hold 1 q m1 \n @stock q m5 \n 1 > nack 1 requeue \n @barrier 1 \n"
+    assert play(held + LOST.format("m5")).broken == []
+
+
+@pytest.mark.parametrize("limit", ["x-message-ttl=9000", "x-max-length-bytes=9000", "x-max-length=4 x-expires=9000"])
+def test_other_limits_may_be_reached_at_any_time(play, limit: str) -> None:
+    assert play(FOUR.replace("x-max-length=4", limit) + LOST.format("")).broken == []
+
+
+def test_dead_letters_and_routes_that_nobody_can_count_may_reach_a_limit(play) -> None:
+    """RQ-011: what another queue drops into it, what a carbon copy or an unknown exchange brings."""
+    heir = "x-dead-letter-exchange= x-dead-letter-routing-key=q"
+    assert play(FOUR + f"@queue r x-message-ttl=9000 {heir} \n" + LOST.format("")).broken == []
+    assert play(f"@queue r {heir} \n" + FOUR + LOST.format("")).broken == []
+    assert play(FOUR + "@open 2 \n 2 > publish any m9 exchange=strange \n" + LOST.format("")).broken == []
+
+
+def test_a_queue_that_turns_messages_away_drops_nothing_that_it_has_room_for(play) -> None:
+    """RQ-011: beyond that it may drop what is returned."""
+    turning = FOUR.replace("x-max-length=4", "x-max-length=4 x-overflow=reject-publish")
+    assert play(turning + LOST.format("")).broken == ["RQ-011"]
+    assert play(turning + "@open 2 \n 2 > publish q m5 \n @barrier 2 \n" + LOST.format("")).broken == []
+
+
+RESTARTED = """
+    @queue q
+    @queue r
+    @exchange x r
+    @open 1
+    1 > qos 1
+    1 < qos-ok
+    @consume 1 q c1
+    1 > cancel c1 no_wait
+    1 > consume r c1
+    1 < consume-ok c1
+    @open 2
+    2 > publish {0} m1 {1}
+    2 > publish {0} m2 {1}
+    @barrier 2
+    1 < deliver c1 1 m1 {0} {1}
+    @barrier 1
+    @barrier 1
+"""
+
+
+@pytest.mark.parametrize("way", [("r", ""), ("any", "exchange=x")], ids=["straight", "by an exchange"])
+def test_whose_delivery_it_is_may_be_uncertain_whichever_way_it_came(play, way: tuple[str, str]) -> None:
+    """A tag has a new consumer while its old one may not have ended: its first delivery fills the slot, or does not."""
+    assert play(RESTARTED.format(*way) + "- deadline replies \n @drain r m2").broken == []
