@@ -148,7 +148,7 @@ def _hunt(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def hunt(options: argparse.Namespace) -> int:
     """A seed that nobody gave is another one each time, and is told."""
-    minutes = options.hours * 60 + options.minutes or HUNT
+    minutes = 0.0 if options.again else options.hours * 60 + options.minutes or HUNT
     options.seed = options.seed or str(random.SystemRandom().randrange(2**31))
     options.depth = options.depth or "smoke"
     return examined(options, None, f"--amqp-hunt={minutes}", hunts=True)
