@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from conformance import events
 from conformance.drivers.admin import Admin, AdminRefused
@@ -28,6 +29,8 @@ LOOK = 0.3
 """Seconds between two round trips while we wait where the clock is not ours: they prove that we looked, and when."""
 ENOUGH = 900
 """Thousandths of a deadline: what is later than that is held to be late."""
+PASSWORD = "conformance"
+"""Of users who live as long as one history."""
 SHORTLY = 10.0
 """Deadlines further ahead than so many seconds are nobody's business."""
 
@@ -41,6 +44,7 @@ class Around:
     general: int | None = None
     """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
     _policies: dict[str, str] = field(default_factory=dict)
+    _users: list[str] = field(default_factory=list)
     _changed: bool = False
 
     @property
@@ -78,15 +82,33 @@ class Around:
         self.admin.set(consumer_timeout=timeout)
         stage.note(events.SETTINGS, consumer_timeout=timeout)
 
+    def user(self) -> tuple[str, str]:
+        """A user of this history's own, who may do anything in the vhost, with its password."""
+        assert self.admin is not None
+        name = f"amqpconf-{uuid4().hex[:12]}"
+        self._users.append(name)
+        self.admin.make_user(name, PASSWORD)
+        return name, PASSWORD
+
+    def forbid(self, stage: Stage, user: str, of: str, queue: str) -> None:
+        """The user may read nothing any more, and notes it of its connection and this queue."""
+        assert self.admin is not None
+        self.admin.permit(user, read="^$")
+        stage.note(events.RIGHTS, of=of, queue=queue)
+
     def clean(self) -> None:
         """Leaves the broker as it was."""
         with contextlib.suppress(AdminRefused):
             for queue, name in self._policies.items():
                 assert self.admin is not None
                 self.admin.policy(name, queue, None)
+            for user in self._users:
+                assert self.admin is not None
+                self.admin.remove_user(user)
             if self._changed and self.admin is not None:
                 self.admin.set(consumer_timeout=None)
         self._policies.clear()
+        self._users.clear()
         self._changed = False
 
 

@@ -51,7 +51,7 @@ def tally(rules: Sequence[Rule]) -> str:
     planned = len(rules) - judged - told - never
     rest = [f"{told} characterised"] if told else []
     rest += [f"{planned} planned"] if planned else []
-    rest += [f"{never} that no black box can judge"] if never else []
+    rest += [f"{never} not judged"] if never else []
     return f"{len(rules)} rule{'s' * (len(rules) != 1)}: {', '.join([f'{judged} judged', *rest])}"
 
 

@@ -14,6 +14,7 @@ import contextlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from codec import Method
@@ -88,14 +89,18 @@ class Stage(Waiting):
 
     def connect(
         self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
-        properties: Mapping[str, object] | None = None,
+        properties: Mapping[str, object] | None = None, login: tuple[str, str] | None = None,
     ) -> RawConnection:
-        """One more connection in this history."""
+        """One more connection in this history; by another user, where a login is given."""
         connection = RawConnection.open(
-            self.target, self.recorder, name, capabilities=capabilities, heartbeat=heartbeat, properties=properties,
+            self.target_of(login), self.recorder, name, capabilities=capabilities, heartbeat=heartbeat, properties=properties,
         )
         self.connections[name] = connection
         return connection
+
+    def target_of(self, login: tuple[str, str] | None) -> Target:
+        """The broker, as this user, or as the one of the run."""
+        return replace(self.target, user=login[0], password=login[1]) if login else self.target
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         """Opens a channel and waits until it is open."""

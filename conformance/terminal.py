@@ -167,7 +167,7 @@ class _Page:
         yield f"{judged} rule{'s' * (judged != 1)} judged: {_counts(results)}"
         rest = [f"{told} characterised"] if told else []
         rest += [f"{planned} planned, not judged yet"] if planned else []
-        rest += [f"{never} that no black box can judge"] if never else []
+        rest += [f"{never} not judged"] if never else []
         if rest:
             yield f"of this selection also in the catalogue: {', '.join(rest)}"
         size = f"{results.histories} histories, {results.events} events, {results.seconds:.1f} s"

@@ -155,7 +155,18 @@ class Connection(Intake):
         self.restricted = None if rights.unlimited else rights
 
     def update_secret(self, method: m.ConnectionUpdateSecret) -> None:
+        if self.vhost.dialect.rights_refreshed:
+            self.recheck()
         self.send(m.ConnectionUpdateSecretOk(0))
+
+    def recheck(self) -> None:
+        """Ends the consumers of queues that the user may no longer read."""
+        rights = self.restricted
+        for channel in self.channels.values() if rights is not None else ():
+            for consumer in list(channel.consumers.values()):
+                if rights is not None and not rights.permission.grants("read", consumer.queue.name):
+                    channel.cancelled(consumer)
+                    consumer.queue.leave(consumer)
 
     def closed_by_peer(self, method: m.ConnectionClose) -> None:
         self.end_channels()

@@ -46,6 +46,9 @@ class Dialect:
     soft_limit: int | None = None
     """Settlements a channel passes on at once to a quorum queue; what waits behind is lost with it."""
 
+    rights_refreshed: bool = True
+    """Does a refresh of the credentials end consumers of queues that their user may no longer read?"""
+
     # Prefetch.
     channel_limit: bool = True
     consumer_limit_clears_channel_limit: bool = False
@@ -115,6 +118,7 @@ RABBITMQ_3_8 = Dialect(
     nack_counts=True,
     counters="always",
     gets_return_by_text=True,
+    rights_refreshed=False,
     server_named_quorum=True,
     soft_limit=32,
     consumer_limit_clears_channel_limit=True,
@@ -173,6 +177,7 @@ RABBITMQ_4_3 = replace(
     RABBITMQ_4_0,
     name="rabbitmq-4.3",
     version="4.3.6",
+    rights_refreshed=True,
     returns_unlimited="returns-first",
     nack_counts=False,
     counters="acquired",

@@ -1,5 +1,5 @@
-"""RabbitMQ's management API, as far as the suite needs it: policies for queues, vhosts to go on in, and what our own
-broker adds.
+"""RabbitMQ's management API, as far as the suite needs it: policies for queues, vhosts to go on in, users of a
+scene's own, and what our own broker adds.
 
 The reference broker serves the same paths, and beside them `/x/clock` and `/x/settings`, which RabbitMQ has not: a
 broker that does not answer there offers neither.
@@ -50,6 +50,19 @@ class Admin:
 
     def remove_vhost(self, name: str) -> None:
         self._ask("DELETE", f"/api/vhosts/{quote(name, safe='')}")
+
+    def make_user(self, name: str, password: str) -> None:
+        """Makes a user who may do anything in this vhost."""
+        self._ask("PUT", f"/api/users/{quote(name, safe='')}", {"password": password, "tags": ""})
+        self.permit(name, read=".*")
+
+    def permit(self, user: str, *, read: str) -> None:
+        """Lets the user read what fits this pattern, and do anything else."""
+        path = f"/api/permissions/{quote(self.vhost, safe='')}/{quote(user, safe='')}"
+        self._ask("PUT", path, {"configure": ".*", "write": ".*", "read": read})
+
+    def remove_user(self, name: str) -> None:
+        self._ask("DELETE", f"/api/users/{quote(name, safe='')}")
 
     def settings(self) -> dict[str, Any] | None:
         """The settings of a broker that lets them be changed; None: it does not."""

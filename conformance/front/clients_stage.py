@@ -50,10 +50,10 @@ class LibraryStage(Stage):
 
     def connect(
         self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
-        properties: Mapping[str, object] | None = None,
+        properties: Mapping[str, object] | None = None, login: tuple[str, str] | None = None,
     ) -> RawConnection:
         """A connection of the library. Raises Cannot where it cannot be one like this."""
-        link = LibraryLink(name, self.target, self.client, self.tap, self._turn, self.events)
+        link = LibraryLink(name, self.target_of(login), self.client, self.tap, self._turn, self.events)
         connection = cast(RawConnection, link)
         self.links[name] = link
         self.connections[name] = connection

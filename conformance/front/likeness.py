@@ -123,17 +123,25 @@ def _dialect(profile: str) -> str:
 
 
 def _with_scenes(explained: Explained, broken: Mapping[str, RuleResult], profile: str, until: float) -> Explained:
-    """The same, and what the foremost of them break in scenes."""
+    """The same, and what the foremost of them break in scenes. For what nobody explains, who names it is asked."""
     foremost = sorted(explained, key=lambda name: (-len(explained[name]), name))[:FOREMOST]
+    known = set[str]().union(*explained.values())
     asked = {
         (name, rule.id): partial(_breaks, name, rule.id, play, _words(rule), profile, until)
         for rule in broken.values() if (play := _scene(rule)) is not None
-        for name in foremost if rule.id not in explained[name]
+        for name in (*foremost, *([] if rule.id in known else _naming(rule.id)))
+        if rule.id not in explained.get(name, ())
     }
     more = _answers(asked, until)
-    return {
-        name: rules | {rule for rule in broken if more.get((name, rule))} for name, rules in explained.items()
-    }
+    merged = {name: set(rules) for name, rules in explained.items()}
+    for (name, rule), breaks in more.items():
+        if breaks:
+            merged.setdefault(name, set()).add(rule)
+    return {name: frozenset(rules) for name, rules in merged.items()}
+
+
+def _naming(rule: str) -> list[str]:
+    return [mutant.name for mutant in MUTANTS.values() if rule in mutant.rules][:FOREMOST]
 
 
 def _scene(rule: RuleResult) -> Play | None:

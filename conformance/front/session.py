@@ -41,6 +41,8 @@ from reports.recording import RecordingWriter
 from reports.stopwatch import Stopwatch
 
 EMBEDDED = "embedded"
+UNMANAGED = {"management API": "none was given (--broker-admin)"}
+"""What nothing is asked of, and why."""
 SHARE = 0.93
 """Checks may take so much of the run's time; the rest is for telling what they found."""
 PATIENCE_MS = "20000"
@@ -114,6 +116,8 @@ class Session:
         tally = Tally(self._sink(broker, profile))
         target = patient(under_test.target)
         beside = around(options.admin, options.consumer_timeout, under_test)
+        if beside.admin is None:
+            profile = replace(profile, refused={**profile.refused, **UNMANAGED})
         guard = Guard(
             Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart),
             Vhosts(options.spare_vhosts, beside.admin),

@@ -135,6 +135,14 @@ def contested(channel: Channel, tag: str) -> bool:
     return bool(channel.requests.get(("basic.cancel", tag))) or any(one.tag == tag for one in channel.silent)
 
 
+def renew(connection: Connection, at: int) -> None:
+    """New credentials were sent: what the user may no longer read, its consumers may be ended for."""
+    for channel in connection.channels.values():
+        for consumer in channel.consumers.values():
+            if consumer.queue in connection.unreadable and consumer.state == LIVE:
+                consumer.revoked = at
+
+
 # -- what comes of it
 
 

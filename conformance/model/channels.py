@@ -88,6 +88,8 @@ class Consumer:
     """When the client settled the last delivery that had timed out."""
     partly: bool = False
     """It has settled some of them."""
+    revoked: int = 0
+    """When its client sent new credentials after it had lost the right to read the queue."""
     bereft: bool = False
     """Its queue is gone, its client is not told, and the channel has answered since."""
 

@@ -38,6 +38,10 @@ class Connection:
     """Does the broker say that it notifies clients of cancelled consumers? None: we have not seen."""
     notices: bool | None = None
     """Has the client said that it wants to be notified?"""
+    unreadable: set[str] = field(default_factory=set)
+    """Queues that its user may no longer read."""
+    renewed: int = 0
+    """When the broker last said that it has taken new credentials."""
     heartbeat: int = 0
     """Seconds, as the client agreed to."""
     beats: bool | None = None

@@ -96,6 +96,8 @@ class Model:
             self.settings.policy(event)
         elif kind == events.SETTINGS:
             self.settings.broker(event)
+        elif kind == events.RIGHTS:
+            self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
         elif kind in _BROKEN:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
@@ -157,6 +159,8 @@ class Model:
             connection.beats = int(event.args.get("heartbeat", 0)) > 0
         elif event.method in ("connection.blocked", "connection.unblocked"):
             connection.blocked = event.method == "connection.blocked"
+        elif event.method == "connection.update-secret-ok":
+            connection.renewed = event.seq
         return ()
 
     def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:

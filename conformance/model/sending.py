@@ -69,6 +69,8 @@ def send(model: Model, connection: Connection, event: Event) -> None:
             cancelling.announce(connection, event)
         elif event.method == "connection.tune-ok":
             connection.heartbeat = int(event.args.get("heartbeat", 0))
+        elif event.method == "connection.update-secret":
+            cancelling.renew(connection, event.seq)
         return
     if event.method == "channel.open":
         _open(connection, event)

@@ -373,3 +373,23 @@ def cancel_ok_accepted(fact: Answered, notes: Notes) -> None:
     if doom is not None and doom.rule == "CAN-017" and doom.seq < fact.request.seq:
         notes.exercise("CAN-017")
         notes.report("CAN-017", "accepted")
+
+
+# -- rights
+
+
+@judges(Notified, "CAN-019")
+def ended_with_its_right(fact: Notified, notes: Notes) -> None:
+    """The client has sent new credentials, and may no longer read the queue."""
+    consumer = fact.consumer
+    if consumer is not None and consumer.revoked and not consumer.source.deleted and not consumer.asked:
+        notes.exercise("CAN-019")
+
+
+@judges(Delivered, "CAN-019")
+def served_without_the_right(fact: Delivered, notes: Notes) -> None:
+    """What was published after the broker had taken the new credentials is no delivery that was under way."""
+    consumer, renewed = fact.delivery.consumer, fact.channel.connection.renewed
+    if consumer is not None and 0 < consumer.revoked < renewed < fact.copy.published:
+        notes.find("CAN-019", fact.event, f"basic.cancel for {consumer.tag}: its user may no longer read the queue",
+                   f"{fact.copy.id} is delivered", consumer.revoked, renewed, fact.copy.published)

@@ -174,7 +174,7 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
 def exempt(fact: Notified, notes: Notes) -> None:
     """Consumers that never time out: of classic queues where queues watch, and without acknowledgement."""
     consumer = fact.consumer
-    if consumer is None or consumer.source.deleted or not by_queue(notes):
+    if consumer is None or consumer.source.deleted or consumer.revoked or not by_queue(notes):
         return
     if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
         notes.find("TMO-001", fact.event, f"no end of {consumer.tag}: its queue is a classic queue, and is there",

@@ -21,7 +21,7 @@ What a broker is held to, rule by rule. Written by `python -m conformance.rules.
 **must** and **should** are promised by a text, **may** is left to the broker and checked only for what a client has to
 cope with, **observed** is promised by nobody, reported, and never fails a gate. A rule is **judged** when a monitor
 decides it today, and **characterised** when a monitor tells what the broker does and never calls that broken; the
-others are **planned**, or no black box can judge them, and each says why.
+others are **planned** or **not judged**, and each says why.
 """
 
 

@@ -22,6 +22,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType({
     "x-dead-letter-exchange": "dead letters",
     "x-delivery-limit": "a limit of deliveries",
     "x-consumer-timeout": "consumer timeouts by queue",
+    "management API": "users whose rights are changed while they are connected",
 })
 MANDATORY: Mapping[str, str] = MappingProxyType({
     "channel.flow": "stopping and starting a channel",

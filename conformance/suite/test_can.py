@@ -363,3 +363,22 @@ def test_a_tag_in_use_is_refused(stage: Stage) -> None:
         stage.quiesce()
         doomed.consume(queue, tag="same")
         stage.quiesce()
+
+
+@rule("CAN-019", last=True)
+def test_a_consumer_ends_with_its_right(stage: Stage) -> None:
+    """The right to read the queue is withdrawn, the client refreshes its credentials, and a message is published."""
+    around = stage.around
+    if around.admin is None:
+        return
+    user, password = around.user()
+    queue = stocked(stage, 1)
+    reader = stage.connect("reader", {NOTICE: True}, login=(user, password))
+    channel = stage.channel(connection=reader)
+    channel.consume(queue, no_ack=True)
+    stage.quiesce()
+    around.forbid(stage, user, reader.name, queue)
+    reader.send(m.ConnectionUpdateSecret(0, password.encode(), "refreshed"))
+    twice(stage, channel)
+    restock(stage, queue, 1)
+    twice(stage, channel)

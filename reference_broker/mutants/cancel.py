@@ -6,12 +6,23 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import basic
 from reference_broker.channel import Channel
+from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException, not_allowed, not_found
-from reference_broker.mutants.kinds import Mutant, changes, memory
+from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 
 MUTANTS: list[Mutant] = []
+
+
+@replaces(
+    "connection.recheck", MUTANTS, "cancel.served-without-the-right",
+    "a consumer is served on after its user has lost the right to read the queue and has refreshed its credentials",
+    "CAN-019",
+)
+def _(self: Connection) -> None:
+    """Nothing is looked at."""
+
 
 # -- the client's cancel
 

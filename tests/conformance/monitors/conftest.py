@@ -5,6 +5,7 @@
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
+    - rights c q              the user of this connection may no longer read the queue
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
 
@@ -113,6 +114,7 @@ SENT: dict[str, Maker] = {
     "publish": lambda c, w: m.BasicPublish(c, routing_key=w.text(0), immediate=w.has("immediate"),
                                            mandatory=w.has("mandatory"), exchange=w.pairs.get("exchange", "")),
     "bye": lambda c, w: m.ConnectionClose(0, 200),
+    "renew": lambda c, w: m.ConnectionUpdateSecret(0, b"secret", "refreshed"),
 }
 RECEIVED: dict[str, Maker] = {
     "open-ok": lambda c, w: m.ChannelOpenOk(c), "close-ok": lambda c, w: m.ChannelCloseOk(c),
@@ -135,7 +137,7 @@ RECEIVED: dict[str, Maker] = {
     "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), "", w.text(2)),
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
     "closed": lambda c, w: _blame(m.ChannelClose, c, w), "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
-    "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
+    "bye-ok": lambda c, w: m.ConnectionCloseOk(0), "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
 MESSAGE_AT = {"publish": 1, "get-ok": 1, "deliver": 2, "return": 1}
 
@@ -220,6 +222,8 @@ class Playbook:
             self._step(self._builder("").local("policy", queue=words[0], consumer_timeout=int(words[1])))
         elif kind == "setting":
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
+        elif kind == "rights":
+            self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "joined":

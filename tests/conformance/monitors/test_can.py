@@ -14,6 +14,7 @@ Q = "@queue q \n @consume 1 q c1 \n @barrier 1 \n"
 GONE = "@open 2 \n 2 > delete q \n 2 < delete-ok \n"
 NOTICE = "1 < cancel c1 no_wait \n"
 CANCEL = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
+REVOKED = KEEN + "@queue q \n @consume 1 q c1 \n - rights c q \n 0 > renew \n"
 SOUND = {
     "CAN-001": DEAF + Q + GONE + "@barrier 1",
     "CAN-002": KEEN + Q + GONE + NOTICE,
@@ -33,6 +34,7 @@ SOUND = {
     "CAN-015": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q",
     "CAN-017": KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n 0 < kicked 503 60 31 COMMAND_INVALID",
     "CAN-018": Q + "1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
+    "CAN-019": REVOKED + "1 < cancel c1 no_wait \n 0 < renew-ok \n @stock q m1 \n @barrier 1",
 }
 BROKEN = {
     "CAN-001": DEAF + Q + GONE + NOTICE,
@@ -53,6 +55,7 @@ BROKEN = {
     "CAN-015": "@queue q \n @stock q m1 \n @open 1 \n 1 > consume q c1 \n 1 < deliver c1 1 m1 q",
     "CAN-017": KEEN + Q + GONE + NOTICE + "1 > cancel-ok c1 \n 0 < kicked 541 0 0 INTERNAL_ERROR",
     "CAN-018": Q + "1 > consume q c1 \n - deadline replies",
+    "CAN-019": REVOKED + "0 < renew-ok \n @stock q m1 \n 1 < deliver c1 1 m1 q",
 }
 
 
@@ -216,3 +219,18 @@ def test_a_channel_that_is_closed_with_a_queue_was_not_told_of_it(play, told: st
     """CAN-003: no notification comes any more. After it, nothing that the rule claims is missing."""
     history = "@queue q \n @open 1 \n 0 < start notify \n 0 > start-ok notify \n @consume 1 q c1 \n 90 > delete q \n "
     assert play(history + told + "1 < closed 404 0 0 gone").broken == ([] if told else ["CAN-003"])
+
+
+def test_without_the_right_what_was_under_way_may_still_come(play) -> None:
+    early = "@stock q m1 \n 1 < deliver c1 1 m1 q \n 0 < renew-ok"
+    assert play(REVOKED + early).broken == []
+    served = "0 < renew-ok \n @stock q m1 \n 1 < deliver c1 1 m1 q"
+    for never in ("- rights c q \n", "0 > renew \n"):
+        assert play((REVOKED + served).replace(never, "")).broken == [], never
+
+
+def test_a_notification_for_a_right_is_no_time_out(play) -> None:
+    """TMO-001: consumers of classic queues never time out."""
+    told = "1 < cancel c1 no_wait \n 0 < renew-ok"
+    assert play(REVOKED + told, "rabbitmq-4.3").broken == []
+    assert play((REVOKED + told).replace("- rights c q \n", ""), "rabbitmq-4.3").broken == ["TMO-001"]

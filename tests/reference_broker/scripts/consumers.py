@@ -1,6 +1,7 @@
 """Consumers that end: with their queues, and by cancels of all kinds."""
 
 from codec import methods as m
+from reference_broker.access import Permission, Rights
 
 FLOW = m.ChannelFlow(1, True)
 
@@ -40,3 +41,12 @@ def cancels_of_all_kinds(client):
     client.send(m.BasicCancel(1, "c", True), FLOW)
     client.consume("c")
     client.consume("s")
+
+
+def right_to_read_withdrawn(client):
+    client.consume("c")
+    client.connection.permit(Rights(Permission(read="^$")))
+    client.send(m.ConnectionUpdateSecret(0, b"secret", "refreshed"))
+    other = type(client)(client.core).open()
+    other.publish("1")
+    client.read()
