@@ -3,7 +3,8 @@
 What is sent is logged before its octets leave, what is received after they came; so the log is one order that the
 client can vouch for. A driver sends whatever it is given, valid or broken. It answers by itself only what a live
 connection must answer at once: heartbeats, channel.flow, connection.close and channel.close, the last unless `holding`
-says to wait. The end of a connection is an event like any other and never an exception of `receive`.
+says to wait; but nothing is said any more on a channel that was closed from here. The end of a connection is an event
+like any other and never an exception of `receive`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class Link:
         self._last_write = time.monotonic()
         self._end: Event | None = None
         self._closing = False
+        self._closed: set[int] = set()
+        """Channels that were closed from here, and not opened again."""
         self._emit(self._builder.local(events.OPEN, host=target.host, port=target.port))
 
     @property
@@ -78,8 +81,14 @@ class Link:
             self._closing = self._closing or isinstance(item, m.ConnectionClose)
             raw = self._encode(item)
             for event in self._sent(item, raw):
-                self._emit(event)
+                self._note_close(self._emit(event))
             self._outgoing.append(raw)
+
+    def _note_close(self, event: Event) -> None:
+        if event.method == "channel.close":
+            self._closed.add(event.channel)
+        elif event.method == "channel.open":
+            self._closed.discard(event.channel)
 
     def flush(self) -> None:
         """Writes what is queued, if anything is."""
@@ -168,7 +177,8 @@ class Link:
         elif event.method == "connection.close-ok":
             self._wire.close()
         elif event.method == "channel.flow":
-            answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
+            if event.channel not in self._closed and not self._closing:
+                answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
         elif self.holding:
             self.held.append(event.channel)
         else:

@@ -90,7 +90,12 @@ def prove_release(channel: Channel, at: int) -> None:
 
 
 def _doubt_unconfirmed(channel: Channel) -> None:
-    """Publishes that nothing has proven yet may be lost with the channel, where the profile says so."""
+    """Publishes that nothing has proven yet may be lost with the channel, where the profile says so; and those that
+    wait for an answer, which may be a refusal that nobody hears any more."""
+    for publication in channel.unconfirmed.values():
+        for copy in publication.copies:
+            if copy.entry == PUBLISHED and copy.place == WAITING:
+                copy.queue.unsettle(copy, shaky=False)
     for entries in channel.unsynced.values():
         for _, copy in entries:
             if (

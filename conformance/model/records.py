@@ -97,6 +97,8 @@ class Copy:
         refused may come into it at any later time."""
         if self.publication is not None and self.publication.verdict == "basic.nack":
             return False
+        if self.undecided and not (self.publisher is not None and self.publisher.alive()):
+            return False
         if self.publisher is other.publisher and self.publisher is not None:
             return self.published < other.published
         return 0 < self.confirmed < other.published

@@ -117,6 +117,25 @@ def test_closes_are_answered_after_all_that_came_with_them(
     assert not connection.alive
 
 
+def test_flow_is_answered_until_the_channel_is_closed_from_here(
+    serve: Serve, recorder: Recorder, log: list[Event],
+) -> None:
+    def script(peer: Any) -> None:
+        peer.send(m.ChannelFlow(1, True))
+        peer.expect(m.ChannelFlowOk)
+        peer.expect(m.ChannelClose)
+        peer.send(m.ChannelFlow(1, True), m.ChannelCloseOk(1))
+
+    connection = opened(serve, recorder, script)
+    since = len(log)
+    until(connection, lambda event: event.method == "channel.flow")
+    connection.send(m.ChannelClose(1, 200, "done", 0, 0))
+    until(connection, ended)
+    assert told(log, since) == [
+        "<channel.flow", ">channel.flow-ok", ">channel.close", "<channel.flow", "<channel.close-ok", "-end",
+    ]
+
+
 def test_close_ok_can_be_held_back(serve: Serve, recorder: Recorder, log: list[Event]) -> None:
     def script(peer: Any) -> None:
         peer.send(m.ChannelClose(3, 406, "no", 60, 80))
