@@ -93,7 +93,8 @@ class Stage(Waiting):
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given."""
         connection = RawConnection.open(
-            self.target_of(login), self.recorder, name, capabilities=capabilities, heartbeat=heartbeat, properties=properties,
+            self.target_of(login), self.recorder, name, capabilities=capabilities, heartbeat=heartbeat,
+            properties=properties,
         )
         self.connections[name] = connection
         return connection

@@ -34,6 +34,8 @@ from reference_broker.dialects import DIALECTS, DOCUMENTED
 BUDGET = EACH
 AGAIN = 3
 EACH_TIME = f"{AGAIN} of {AGAIN}"
+SYMPTOMS = 3
+"""So many steps of a story may be the fault itself, before the last."""
 LONGEST_PAUSE = 10.0
 """Seconds of waiting in a story that is tried; who wants to wait longer runs the script."""
 MOST_ROWS = 600
@@ -78,7 +80,7 @@ def tell(
         if trial.here(rows) != player.BROKEN:
             why = why or "the exchange alone does not show it again"
             continue
-        honest = trial.honest(rows)
+        honest, rows = trial.without_symptoms(rows)
         if honest == player.BROKEN:
             third = third if third.story else Told(tuple(rows), absent=dict.fromkeys(LIBRARIES, FOR_JUDGES))
             for tale in sharper(rows):
@@ -129,6 +131,7 @@ class Trial:
         self._url, self._wait, self._right = address(target), wait, right
         self._other = address(other) if other else None
         self._until = time.monotonic() + budget
+        self._missed = 0
 
     @property
     def over(self) -> bool:
@@ -143,6 +146,19 @@ class Trial:
             return self._play(rows, self._other, library)
         with ReferenceBroker(dialect=self._right) as broker:
             return self._play(rows, broker.url, library)
+
+    def without_symptoms(self, rows: list[Row]) -> tuple[int, list[Row]]:
+        """What a right broker makes of a story, and the story in which each step is decisive at which it does something
+        else: that is the fault, earlier, and no condition for seeing it."""
+        honest = self.honest(rows)
+        for _ in range(SYMPTOMS):
+            if honest != player.UNCLEAR or not self._missed:
+                break
+            marked = [{**row, "decisive": True} if row["n"] == self._missed else row for row in rows]
+            if self.here(marked) != player.BROKEN:
+                break
+            honest, rows = self.honest(marked), marked
+        return honest, rows
 
     def told(self, rows: Sequence[Row]) -> Told:
         again = 1 + sum(self.here(rows) == player.BROKEN for _ in range(AGAIN - 1))
@@ -167,7 +183,10 @@ class Trial:
         try:
             with alarm(max(1.0, self._until - time.monotonic())):
                 wire = _wire(library)(url)
-                return player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", self._wait).play()
+                played = player.Player(list(rows), wire, f"amqpconf.{uuid.uuid4().hex[:12]}.", self._wait)
+                verdict = played.play()
+                self._missed = played.missed if verdict == player.UNCLEAR else 0
+                return verdict
         except (Exception, Overdue):  # a wrong broker may do anything to a client, or nothing at all
             return player.UNCLEAR
         finally:

@@ -88,3 +88,20 @@ def test_a_known_deviation_of_a_real_broker_is_shown_within_a_minute() -> None:
     assert time.monotonic() - began < MINUTE
     assert tale.story, tale.untold
     assert tale.reproduced == "3 of 3"
+
+
+def test_a_symptom_of_the_fault_on_the_way_is_no_condition() -> None:
+    """A single ack settles the oldest. That another message comes first in the drain is the fault as well: a right
+    broker does something else there, and is not in doubt."""
+    profile = load("documented")
+    with ReferenceBroker(mutants=("settle.single-takes-oldest",)) as broker:
+        target = Target.parse(broker.url)
+        play = next(play for play in plays_for(["ACK-001"], profile, "smoke") if play.queue_type == "classic")
+        stage, _ = play.perform(Bench(target, profile, deadline=0.5))
+        finding = next(one for one in stage.judgement.findings if one.rule == "MODE-004")
+        tale = told(stage, finding, profile, target)
+        made = trial.Trial(target, 3.0)
+        assert made.here(tale.story) == player.BROKEN
+        assert made.honest(tale.story) == player.ELSE
+    plain = [{name: value for name, value in row.items() if name != "decisive"} for row in tale.story[:-1]]
+    assert made.honest([*plain, tale.story[-1]]) == player.UNCLEAR

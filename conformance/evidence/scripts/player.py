@@ -61,7 +61,8 @@ def told(row: dict[str, Any]) -> str:
 
 
 class Player:
-    """One performance. `names` are the story's {names}, and what they are called this time."""
+    """One performance. `names` are the story's {names}, and what they are called this time; `missed` is the step at
+    which the broker did something else before the end."""
 
     def __init__(self, story: list[dict[str, Any]], wire: Any, prefix: str, wait: float = 3.0) -> None:
         self.story, self.wire, self.prefix, self.wait = story, wire, prefix, wait
@@ -71,6 +72,7 @@ class Player:
         self.confirmed: set[tuple[str, int, int]] = set()
         self.published: dict[tuple[str, int], int] = {}
         self.said = ""
+        self.missed = 0
         self.heard = 0
 
     def play(self) -> int:
@@ -197,6 +199,7 @@ class Player:
             stranger = self._stranger(row)
             if stranger or time.monotonic() > until:
                 instead = f"{told(stranger)} instead of {told(row)}" if stranger else f"{told(row)} does not come"
+                self.missed = row["n"]
                 refused = stranger is not None and stranger.get("reply_code") == NOT_IMPLEMENTED
                 raise (Otherwise if last or refused or row.get("decisive") else Inconclusive)(instead)
             self._read(until - time.monotonic())
