@@ -111,11 +111,18 @@ class Door:
         check = check_of(metafunc.definition)
         if check is not None:
             if TURN in metafunc.fixturenames:
-                metafunc.parametrize(TURN, range(max(round(self.options.hunt / len(check.queue_types)), 1)))
+                metafunc.parametrize(TURN, range(self._turns(len(check.queue_types))))
             for fixture in _FIXTURES:
                 if fixture in metafunc.fixturenames:
                     metafunc.parametrize(fixture, check.queue_types, ids=list(check.queue_types), indirect=True)
                     break
+
+    def _turns(self, queue_types: int) -> int:
+        """Of a hunt on each of so many queue types. What is wrong with the options is said when checks are chosen."""
+        try:
+            return max(round(self.options.hunt / queue_types), 1)
+        except Refused:
+            return 1
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         check = check_of(item)

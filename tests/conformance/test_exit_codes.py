@@ -24,7 +24,7 @@ from reference_broker import ReferenceBroker
 from tests.support.runs import case, results, rule
 
 QUICK = ("--depth", "smoke", "--examples", "1")
-VERBS = ("run", "doctor", "list", "explain", "replay", "baseline", "diff", "broker", "report", "trace", "mutants")
+VERBS = ("run", "doctor", "list", "explain", "replay", "baseline", "diff", "broker", "report", "trace", "mutants", "hunt")
 GET = {"channel": 1, "method": "basic.get", "queue": "{q1}", "on": "c1"}
 STORY = [
     {"n": 1, "who": "-", "on": "c1", "method": "connect", "capabilities": {}},
@@ -69,11 +69,13 @@ TABLE: list[tuple[int, str]] = [
     (0, "baseline {dir}/broken.json --deviations {dir}/known.toml"),
     (0, "baseline {dir}/broken.json --deviations {dir}/known.toml --dry-run"),
     (0, "baseline {dir}/broken.json --deviations {dir}/new.toml"),
+    (0, "hunt {url} --rules TAG-001 --minutes 0.1"),
     (1, "run --rules CNF-009 --mutant routes.return-with-code-313"),
     (1, "diff {dir}/held.json {dir}/broken.json"), (1, "diff {dir}/held.json {dir}/broken.json --format json"),
     (1, "baseline {dir}/held.json --deviations {dir}/known.toml --dry-run"),
     (2, ""), (2, "judge"), (2, "run http://localhost"), (2, "run {url} --rules XYZ-*"), (2, "run {url} --level shall"),
     (2, "run {url} --profile none"), (2, "run {url} --deviations {dir}/wrong.toml"), (2, "run --mutant none"),
+    (2, "hunt {url} --minutes -1"), (2, "hunt {url} --hours long"), (2, "hunt {url} --again luck"),
     (2, "doctor"), (2, "doctor redis://localhost"), (2, "list XYZ-*"), (2, "explain XYZ-001"), (2, "explain"),
     (2, "report {dir}/none.json"), (2, "report {dir}/known.toml"), (2, "replay {dir}/none.json {url}"),
     (2, "replay {dir}/held.json {url}"), (2, "replay {dir}/untold.case.json {url}"),
@@ -86,7 +88,7 @@ TABLE: list[tuple[int, str]] = [
     (2, "broker --port 99999"), (2, "broker --mutant none --port 0"), (2, "mutants none.*"), (2, "mutants --seeds 0"),
     (2, "mutants --legal 0"), (2, "mutants -n none"), (2, "trace"), (2, "trace record {url} --listen none"),
     (2, "trace record nonsense --listen 0"), (2, "trace watch {dir}/none --once"),
-    (3, "run {nobody} --rules TAG-001"), (3, "doctor {nobody}"), (3, "replay {dir}/fixed.case.json {nobody}"),
+    (3, "run {nobody} --rules TAG-001"), (3, "hunt {nobody} --minutes 1"), (3, "doctor {nobody}"), (3, "replay {dir}/fixed.case.json {nobody}"),
     (3, "diff --explain {nobody} documented --rules TAG-003"),
     (4, "replay {dir}/unplayed.case.json {url} --times 1"),
 ]
@@ -97,7 +99,7 @@ def test_the_code_of_a_command(
     code: int, line: str, place: Callable[[str], str], capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = [place(word) for word in line.split()]
-    assert main([*words, *(QUICK if line.startswith("run") else ())]) == code
+    assert main([*words, *(QUICK if line.startswith(("run", "hunt")) else ())]) == code
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err
     if code == 2:
