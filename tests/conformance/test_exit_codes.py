@@ -24,7 +24,9 @@ from reference_broker import ReferenceBroker
 from tests.support.runs import case, results, rule
 
 QUICK = ("--depth", "smoke", "--examples", "1")
-VERBS = ("run", "doctor", "list", "explain", "replay", "baseline", "diff", "broker", "report", "trace", "mutants", "hunt")
+VERBS = (
+    "run", "doctor", "list", "explain", "replay", "baseline", "diff", "broker", "report", "trace", "mutants", "hunt",
+)
 GET = {"channel": 1, "method": "basic.get", "queue": "{q1}", "on": "c1"}
 STORY = [
     {"n": 1, "who": "-", "on": "c1", "method": "connect", "capabilities": {}},
@@ -88,7 +90,8 @@ TABLE: list[tuple[int, str]] = [
     (2, "broker --port 99999"), (2, "broker --mutant none --port 0"), (2, "mutants none.*"), (2, "mutants --seeds 0"),
     (2, "mutants --legal 0"), (2, "mutants -n none"), (2, "trace"), (2, "trace record {url} --listen none"),
     (2, "trace record nonsense --listen 0"), (2, "trace watch {dir}/none --once"),
-    (3, "run {nobody} --rules TAG-001"), (3, "hunt {nobody} --minutes 1"), (3, "doctor {nobody}"), (3, "replay {dir}/fixed.case.json {nobody}"),
+    (3, "run {nobody} --rules TAG-001"), (3, "hunt {nobody} --minutes 1"), (3, "doctor {nobody}"),
+    (3, "replay {dir}/fixed.case.json {nobody}"),
     (3, "diff --explain {nobody} documented --rules TAG-003"),
     (4, "replay {dir}/unplayed.case.json {url} --times 1"),
 ]
