@@ -7,9 +7,9 @@ reads: the broker *may* do what the function changes in `free.parts`, because th
 argument, and so are the parameters that were drawn.
 
 What is put off is put off by *ticks*, not by seconds: a tick is one look at a connection that has something to say. So
-a liberty means the same on a real, an elastic and a virtual clock, and nothing is put off for ever: as long as
-something is, a connection is kept dirty, which makes the shell tick on, and where no connection is left that ticks, it
-happens at once.
+a liberty means the same on a real, an elastic and a virtual clock (one that is about seconds is taken
+where time goes by alone), and nothing is put off for ever: as long as something is, a connection is kept dirty, which
+makes the shell tick on, and where no connection is left that ticks, it happens at once.
 """
 
 from __future__ import annotations
