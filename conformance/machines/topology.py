@@ -77,7 +77,7 @@ class Detour:
         with stage.batch():
             channel.declare_exchange(name, KINDS[self.kind % len(KINDS)], no_wait=self.quiet)
             channel.bind(queue, name, key)
-            channel.publish(key, world.many(self.count), exchange=name)
+            channel.publish(key, self.count, exchange=name)
             channel.unbind(queue, name, key)
             channel.delete_exchange(name)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from conformance.events import METHOD, TO_BROKER, TO_CLIENT, Event
 
@@ -26,6 +27,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     ), ("",)),
 }
 """The methods that count, and which of their bits make another deed."""
+BITS = ("multiple", "no_ack", "mandatory", "global_", "passive", "requeue")
 DEEDS = tuple(f"{method} {form}".strip() for method, forms in FORMS.items() for form in forms)
 SIZES = ("unacked", "window", "tag", "unconfirmed", "ready", "octets")
 POWERS = 17
@@ -95,7 +97,7 @@ class Reach:
 
     def _noted(self, life: _Life, key: tuple[str, int], event: Event) -> None:
         used = self._connections.setdefault(event.connection, 0 if not self._connections else _BIT["later connection"])
-        row = _ROW.get(_deed(event), -1)
+        row = _ROW.get(_deed(event.method, bool(event.multiple), event.flags), -1)
         if row >= 0:
             self.rows[row] |= used | life.used | life.last | self._sizes(life, event)
             life.last = _BIT[f"after {DEEDS[row]}"]
@@ -163,14 +165,13 @@ class Reach:
         self._lives.pop((event.connection, event.channel), None)
 
 
-def _deed(event: Event) -> str:
-    forms = FORMS.get(event.method)
-    if forms is None or len(forms) == 1:
-        return event.method
-    bits = ("multiple",) if event.multiple else ()
-    said = (*bits, *(bit for bit in event.flags.split() if bit != "multiple"))
-    form = " ".join(bit for bit in ("multiple", "no_ack", "mandatory", "global_", "passive", "requeue") if bit in said)
-    return f"{event.method} {form}".strip()
+@cache
+def _deed(method: str, multiple: bool, flags: str) -> str:
+    if len(FORMS.get(method, ("",))) == 1:
+        return method
+    said = {*flags.split(), *["multiple"] * multiple}
+    form = " ".join(bit for bit in BITS if bit in said)
+    return f"{method} {form}".strip()
 
 
 def _power(size: str, number: int) -> int:
