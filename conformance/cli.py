@@ -7,6 +7,7 @@ never a traceback: 0 gate open, 1 gate closed, 2 wrong use, 3 broker unreachable
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import random
@@ -14,6 +15,8 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -28,12 +31,14 @@ from conformance.front.exits import (
     WRONG_USE,
     Refused,
 )
-from conformance.front.options import DEPTHS, LEVELS, TABLE
+from conformance.front.options import DEPTHS, LEVELS, TABLE, Options
+from conformance.front.places import local
 
 HUNT = 10.0
 """Minutes of a hunt of which nobody says how long it is."""
 
 Verb = Callable[[argparse.Namespace], int]
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,7 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = parser().parse_args(words)
+        known = parser()
+        if "_ARGCOMPLETE" in os.environ:
+            with suppress(ImportError):
+                import_module("argcomplete").autocomplete(known)
+        options = known.parse_args(words)
         options.words, options.complain = ["amqp-conformance", *words], complain
         verb: Verb = options.verb
         code = verb(options)
@@ -68,6 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GATE_OPEN
     except Exception as fault:
+        if isinstance(fault, OSError) and fault.errno in FULL:
+            complain(f"The disk is full: {fault.filename or 'nothing more'} could not be written.")
+            return WRONG_USE
         at = fault.__traceback__
         while at is not None and at.tb_next is not None:
             at = at.tb_next
@@ -85,7 +97,9 @@ def complain(message: str) -> None:
 
 
 def width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, 110)
+    """That of the terminal, which nobody wants to read from end to end where it is very wide; or what COLUMNS says."""
+    columns = shutil.get_terminal_size((100, 24)).columns
+    return columns if os.environ.get("COLUMNS", "").isdecimal() else min(columns, 110)
 
 
 def colored(stream: IO[str]) -> bool:
@@ -101,13 +115,14 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
     for add in (_run, _hunt, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _schema, _trace,
-                _mutants, _clients):
+                _mutants, _clients, _demo):
         add(verbs)
     return top
 
 
 def _verb(verbs: argparse._SubParsersAction[Parser], name: str, verb: Verb, about: str) -> Parser:
-    added = verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+    end = "" if about.endswith("?") else "."
+    added = verbs.add_parser(name, help=about, description=f"{about[:1].upper()}{about[1:]}{end}")
     added.set_defaults(verb=verb)
     return added
 
@@ -128,9 +143,10 @@ def _examines(added: Parser, *, hunts: bool = False) -> None:
         elif option.many:
             added.add_argument(f"--{option.name}", action="append", default=[], metavar="URL", help=argparse.SUPPRESS)
         else:
-            added.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help)
+            wide.completed(added.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help))
     if not hunts:
         added.add_argument("-n", "--workers", metavar="N", help="run in N processes, or 'auto'")
+    added.add_argument("-v", "--verbose", action="store_true", help="print the exchanges that show what is wrong")
     wide.printed(added, "what is printed: a summary, or the results document")
 
 
@@ -156,12 +172,14 @@ def hunt(options: argparse.Namespace) -> int:
 
 def examined(options: argparse.Namespace, workers: str | None, *more: str, hunts: bool = False) -> int:
     """The run that these options ask for, and what is said of it."""
+    urls = [*([options.url] if options.url else []), *options.broker_url]
+    Options.checked(lambda name: urls if name == "broker-url" else getattr(options, name.replace("-", "_"), None))
     from conformance.front.running import grief
     from conformance.front.running import run as run_suite
     from conformance.results import to_json
     from conformance.terminal import summary
 
-    arguments = [f"--amqp-broker-url={url}" for url in [*([options.url] if options.url else []), *options.broker_url]]
+    arguments = [f"--amqp-broker-url={url}" for url in urls]
     for option in TABLE:
         value = getattr(options, option.name.replace("-", "_"), None)
         if value and not option.many:
@@ -172,7 +190,7 @@ def examined(options: argparse.Namespace, workers: str | None, *more: str, hunts
     elif options.format == "json":
         print(to_json(outcome.results), end="")
     else:
-        print(summary(outcome.results, color=colored(sys.stdout), width=width()), end="")
+        print(summary(outcome.results, color=colored(sys.stdout), width=width(), verbose=options.verbose), end="")
     for path in outcome.written:
         if path.name == "index.html":
             print(f"report: {path}", file=sys.stderr)
@@ -227,7 +245,7 @@ def listing(options: argparse.Namespace) -> int:
 
 def _explain(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "explain", explaining, "explain one rule: source, openness, how real brokers behave")
-    added.add_argument("rule", help="a rule id, e.g. ACK-010")
+    wide.completed(added.add_argument("rule", help="a rule id, e.g. ACK-010"))
     wide.printed(added, "text, or one JSON object")
 
 
@@ -238,7 +256,7 @@ def explaining(options: argparse.Namespace) -> int:
         rule = rules.get(options.rule)
     except rules.UnknownRule as unknown:
         raise Refused(WRONG_USE, f"{str(unknown)[:1].upper()}{str(unknown)[1:]}. See: amqp-conformance list.") from None
-    print(explain.explain_json(rule) if options.format == "json" else explain.explain(rule), end="")
+    print(explain.explain_json(rule) if options.format == "json" else explain.explain(rule, width()), end="")
     return GATE_OPEN
 
 
@@ -265,8 +283,8 @@ def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "report", report, "make the report of results again, or one page of several")
     added.add_argument("paths", nargs="+", type=Path, metavar="PATH",
                        help="results.json, several of them, or history.json; or their directories")
-    added.add_argument("--out", type=Path, help="directory for the report (default: where the results are; of several: "
-                                                "report)")
+    added.add_argument("--out", type=local, help="directory for the report (default: where the results are; of "
+                                                 "several: report)")
 
 
 def report(options: argparse.Namespace) -> int:
@@ -289,9 +307,11 @@ def schema(options: argparse.Namespace) -> int:
 
 
 def _mutants(verbs: argparse._SubParsersAction[Parser]) -> None:
-    added = _verb(verbs, "mutants", mutants, "hunt wrong brokers: is each found by a rule that it should break?")
-    added.add_argument("mutants", nargs="?", default="*", metavar="GLOB", help="only these, e.g. 'settle.*'")
-    added.add_argument("--seeds", type=int, default=5, metavar="N", help="with seeds 0 to N-1 (default: %(default)s)")
+    about = "list wrong brokers, or hunt them: is each found by a rule that it should break?"
+    added = _verb(verbs, "mutants", mutants, about)
+    added.add_argument("mutants", nargs="*", metavar="[list|hunt] [GLOB]",
+                       help="list (default), or hunt, only these, e.g. 'settle.*'; a GLOB alone is hunted")
+    added.add_argument("--seeds", type=int, metavar="N", help="hunt with seeds 0 to N-1 (default: 5)")
     added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
     added.add_argument("--legal", type=int, metavar="N", help="instead: is a right broker taken for wrong, in N runs?")
     added.add_argument("--seed", type=int, default=0, metavar="N", help="with --legal: the first seed (default: 0)")
@@ -300,13 +320,20 @@ def _mutants(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 
 def mutants(options: argparse.Namespace) -> int:
-    from conformance.front.mutants import Wishes, run
+    from conformance.front.mutants import Wishes, listing, run
 
     if options.legal is not None:
         return legal(options)
-    if options.seeds < 1:
-        raise Refused(WRONG_USE, f"--seeds {options.seeds} plays nothing; give at least 1.")
-    return run(Wishes(options.mutants, options.seeds, options.depth, _workers(options.workers), options.format))
+    verb, *globs = options.mutants if options.mutants[:1] in (["list"], ["hunt"]) else ["", *options.mutants]
+    glob = ",".join(globs) or "*"
+    old = bool(globs) or options.seeds is not None or options.workers is not None
+    if verb == "list" or not (verb or old):
+        print(listing(glob, options.format))
+        return GATE_OPEN
+    seeds = 5 if options.seeds is None else options.seeds
+    if seeds < 1:
+        raise Refused(WRONG_USE, f"--seeds {seeds} plays nothing; give at least 1.")
+    return run(Wishes(glob, seeds, options.depth, _workers(options.workers), options.format))
 
 
 def legal(options: argparse.Namespace) -> int:
@@ -322,6 +349,10 @@ def legal(options: argparse.Namespace) -> int:
 def _clients(verbs: argparse._SubParsersAction[Parser]) -> None:
     wide.clients(_verb(verbs, "clients", wide.run_clients,
                        "tell what client libraries show of each rule, and what they hide"))
+
+
+def _demo(verbs: argparse._SubParsersAction[Parser]) -> None:
+    wide.demo(_verb(verbs, "demo", wide.run_demo, "examine a broker that is wrong on purpose, and open its report"))
 
 
 def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -14,7 +14,7 @@ from conformance.rules import FAMILIES, Rule
 WIDTH = 96
 
 
-def explain(rule: Rule) -> str:
+def explain(rule: Rule, width: int = WIDTH) -> str:
     """One rule, as one would explain it to a colleague."""
     sections = [
         ("The rule", [rule.clause]),
@@ -26,8 +26,8 @@ def explain(rule: Rule) -> str:
         ("Source", _bullets(rule.sources)),
     ]
     head = [f"{rule.id}  {rule.title}", f"{rule.level.upper()} · {FAMILIES[rule.family].title} · {standing(rule)}"]
-    blocks = ["\n".join(_wrapped(line) for line in head)]
-    blocks += [_block(title, lines) for title, lines in sections if lines]
+    blocks = ["\n".join(_wrapped(line, width) for line in head)]
+    blocks += [_block(title, lines, width) for title, lines in sections if lines]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -84,10 +84,10 @@ def _bullets(lines: Iterable[str]) -> list[str]:
     return [f"· {line}" for line in lines]
 
 
-def _block(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([title, *(_wrapped(line, "  ") for line in lines)])
+def _block(title: str, lines: Iterable[str], width: int) -> str:
+    return "\n".join([title, *(_wrapped(line, width, "  ") for line in lines)])
 
 
-def _wrapped(line: str, indent: str = "") -> str:
+def _wrapped(line: str, width: int, indent: str = "") -> str:
     hanging = indent + ("  " if line.startswith("· ") else "")
-    return textwrap.fill(line, WIDTH, initial_indent=indent, subsequent_indent=hanging, break_long_words=False)
+    return textwrap.fill(line, width, initial_indent=indent, subsequent_indent=hanging, break_long_words=False)

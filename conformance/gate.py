@@ -10,7 +10,8 @@ Closed by
     MUST rules that the broker offers: silence is no pass.
 Only judged rules close it: what a monitor says of a rule that is still planned is shown, and said as a warning. So is a
 single MUST that was too little exercised: nothing was seen to be wrong. OBSERVED rules report, and are never asked.
-Each message says what to type. Entries that name no rule, or fit even no words, are refused before anything runs.
+What may be typed to live with it is told once, behind all reasons (`advice`). Entries that name no rule, or fit even no
+words, are refused before anything runs.
 """
 
 from __future__ import annotations
@@ -78,10 +79,12 @@ def decide(
     type to circumstance to how often it arose."""
     asked = {rule.id: rule for rule in rules if rule.selected}
     grave = [incident for incident in incidents if incident.kind in _GRAVE]
+    broken = _broken(asked, strict)
+    entries = _entries(asked, known, exercised, complete=complete)
     reasons = [
         *(f"{incident.what}{_times(incident)}" for incident in grave),
         *(f"{count} checks were not played: {why}" for why, count in sorted(unplayed.items())),
-        *_broken(asked, known, strict), *_entries(asked, known, exercised), *_too_often(asked, known, met),
+        *broken, *entries, *_too_often(asked, known, met),
         *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
         *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
         *_listed("these checks took longer than they may, and were broken off", late),
@@ -93,7 +96,8 @@ def decide(
     else:
         reasons += _thin(asked.values(), min_coverage)
     aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
-    return Gate(not reasons, tuple(reasons), (*aside[:_NAMED], *_warnings(rules)))
+    warnings = (*aside[:_NAMED], *_warnings(rules))
+    return Gate(not reasons, tuple(reasons), warnings, _advice(broken, entries, known))
 
 
 def _thin(asked: Iterable[RuleResult], least: int) -> list[str]:
@@ -112,37 +116,31 @@ def _times(incident: Incident) -> str:
     return f", {incident.times} times" if incident.times > 1 else ""
 
 
-def _broken(asked: Mapping[str, RuleResult], known: Known, strict: bool) -> list[str]:
+def _broken(asked: Mapping[str, RuleResult], strict: bool) -> list[str]:
     closing = ("must", "should") if strict else ("must",)
     return [
-        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}. To live with it, {_place(known.source)}: "
-        f"{_entry(rule)}; or type: {_baseline(known)}"
+        f"{rule.id} ({rule.level.upper()}) is broken: {rule.title}"
         for rule in asked.values()
         if rule.verdict == Verdict.BROKEN and rule.level in closing and rule.status == "judged"
     ]
 
 
-def _place(source: str) -> str:
-    """Where an entry is written: the user's file, or one that the user makes, never one that was installed."""
-    if source.endswith(".toml"):
-        return f"add to {source}"
-    own = f" that begins with the entries of {source}" if source else ""
-    return f"add to a --deviations file{own}"
+def _advice(broken: Collection[str], entries: Collection[str], known: Known) -> tuple[str, ...]:
+    """How the list of deviations is made to fit, in one line; where nobody broke anything, there is none."""
+    if not broken and not entries:
+        return ()
+    what = "To live with what is broken" if broken else "To mend the list of deviations"
+    renewed = [" --expires DATE"] if any(" expired on " in one for one in entries) else []
+    return (f"{what}: {_baseline(known, *renewed)}",)
 
 
 def _baseline(known: Known, more: str = "") -> str:
-    """What writes that entry, and mends those that do not fit any more."""
+    """What writes entries for what is broken, and mends those that do not fit any more."""
     own = known.source.endswith(".toml")
     file = known.source if own else "known.toml"
     before = "" if known.results else ", after a run with --report DIR"
     after = "" if own else f", and run with --deviations {file}"
     return f"amqp-conformance baseline {known.results or 'DIR'} --deviations {file}{more}{before}{after}"
-
-
-def _entry(rule: RuleResult) -> str:
-    """A deviation entry that would cover the first case that none covers."""
-    observed = next((case.observed for case in rule.cases if case.certain and case.deviation is None), "")
-    return f"[[deviation]] rule = \"{rule.id}\", reason = '{pattern(observed)}', note, evidence, owner, expires"
 
 
 def pattern(observed: str) -> str:
@@ -157,25 +155,26 @@ def _escaped(text: str) -> str:
     return re.escape(text).replace("\\ ", " ").replace("'", ".")
 
 
-def _entries(asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]]) -> list[str]:
+def _entries(
+    asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, complete: bool,
+) -> list[str]:
+    """What is wrong with the list of deviations. Only a run to the end can tell that one has gone stale."""
     reasons = []
     for place, entry in enumerate(known.entries):
         rule = asked.get(entry.rule)
         name = f"deviation {place + 1} of {known.source} ({entry.rule}, reason {entry.reason!r})"
         if entry.expired(known.today):
-            reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires', or "
-                           f"type: {_baseline(known, ' --expires DATE')}")
+            reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires'")
         if over_broad(entry.reason):
-            reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words, or type: "
-                           f"{_baseline(known)}")
+            reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words")
         elif rule is not None:
-            reasons += [f"{said}, or type: {_baseline(known)}" for said in _fit(
-                rule, place, entry, name, exercised)]
+            reasons += _fit(rule, place, entry, name, exercised, complete=complete)
     return reasons
 
 
 def _fit(
-    rule: RuleResult, place: int, entry: Deviation, name: str, exercised: Mapping[str, Mapping[str, int]],
+    rule: RuleResult, place: int, entry: Deviation, name: str, exercised: Mapping[str, Mapping[str, int]], *,
+    complete: bool,
 ) -> list[str]:
     """Does what is written down still happen? Nobody knows that of an entry that was measured on another version."""
     if not entry.measured or any(case.deviation == place for case in rule.cases):
@@ -184,7 +183,7 @@ def _fit(
     if other := [case for case in here if case.deviation is None]:
         return [f"{name} has drifted: {rule.id} is broken in another way, {other[0].observed!r}. "
                 f"Look at it, then correct 'reason', or delete the entry"]
-    if entry.intermittent:
+    if entry.intermittent or not complete:
         return []
     seen = sum(exercised.get(queue_type, {}).get(rule.id, 0) for queue_type in entry.queue_types)
     if here or seen < rule.needed or rule.verdict not in _SETTLED:

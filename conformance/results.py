@@ -91,11 +91,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Open or closed. Reasons close it; warnings are what a reader must know although it stays open."""
+    """Open or closed. Reasons close it; warnings are what a reader must know although it stays open. `advice`: what to
+    type where the list of deviations is to fit what was seen."""
 
     open: bool
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
+    advice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ def _broker(value: Mapping[str, Any]) -> Broker:
 
 
 def _gate(value: Mapping[str, Any]) -> Gate:
-    return _made(Gate, value, reasons=tuple, warnings=tuple)
+    return _made(Gate, value, reasons=tuple, warnings=tuple, advice=tuple)
 
 
 def _rule(value: Mapping[str, Any]) -> RuleResult:

@@ -1,12 +1,15 @@
-"""The terminal's page: results as text. The verdict first, then what is wrong, worst first, each with its evidence.
+"""The terminal's page: results as text. The verdict first, in words, then what is wrong, worst first, a line for each
+rule, and last what closes the gate and what to do about it, once.
 
 Failures are grouped by cause. Findings of one rule with the same words are one case already; rules that break in the
-same words (numbers and names aside) stand together, because one bug usually breaks several. Pure: results in, text
-out; colour is ANSI where asked for, and the same words without.
+same words (numbers and names aside) stand together, because one bug usually breaks several. `verbose` adds to each rule
+its clause and the exchanges that show it. Pure: results in, text out; colour is ANSI where asked for, and the same
+words without.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,13 +18,18 @@ from typing import Any
 
 from conformance.ledger import Step, gist
 from conformance.results import Case, Fault, Results, RuleResult
-from conformance.verdicts import Verdict
+from conformance.verdicts import Verdict, whatever_number
 from reports.folding import runs, told
+from reports.html.words import count, overheard
+from reports.html.words import headline as sentences
 
 WIDTH = 96
 _STEPS_SHOWN = 24
 _LEVELS = ("must", "should", "may", "observed")
-_WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.DEVIATES, Verdict.UNSEEN)
+_WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.DEVIATES, Verdict.UNSEEN)
+OPEN, CLOSED, NOTHING = "GATE OPEN", "GATE CLOSED", "NOTHING BROKEN"
+UNCLEAR = "what was seen leaves a way out"
+_BROKEN = re.compile(r"(\S+) \((?:MUST|SHOULD)\) is broken")
 _ARROWS = {">": "→ ", "<": " ←"}
 _STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
 _VERDICTS = {
@@ -31,10 +39,11 @@ _VERDICTS = {
 }
 
 
-def summary(results: Results, *, color: bool = False, width: int = WIDTH) -> str:
-    """Everything a person should read after a run."""
-    page = _Page(color, max(width, 60))
-    return "\n".join([*page.failures(results), *page.standing(results), *page.verdict(results)]) + "\n"
+def summary(results: Results, *, color: bool = False, width: int = WIDTH, verbose: bool = False) -> str:
+    """What a person should read after a run; all of it, if `verbose`."""
+    page = _Page(color, max(width, 40), verbose)
+    blocks = (page.head(results), page.failures(results), page.verdict(results))
+    return "\n\n".join("\n".join(lines).strip("\n") for block in blocks if (lines := list(block))) + "\n"
 
 
 def headline(results: Results) -> str:
@@ -93,8 +102,23 @@ def reached(counts: Mapping[str, int]) -> str:
 
 
 class _Page:
-    def __init__(self, color: bool, width: int) -> None:
-        self.paint, self._width = painter(color), width
+    def __init__(self, color: bool, width: int, verbose: bool) -> None:
+        self.paint, self._width, self._verbose = painter(color), width, verbose
+
+    def head(self, results: Results) -> Iterator[str]:
+        """The verdict in words, how much was judged, and of what."""
+        style, gate = _gate(results)
+        yield from self._paragraph(f"{gate}  {_broker(results)}", "  ", "", (style, gate))
+        verdict, wrong = sentences(asdict(results))
+        yield from self._paragraph(wrong or verdict, "  ")
+        yield from self._paragraph(_judged(results), "  ")
+        for line in results.broker.offers:
+            yield from self._paragraph(line, "  ")
+        size = f"{count(results.histories, 'history', 'histories')}, {count(results.events, 'event')}, " \
+               f"{results.seconds:.1f} s; depth {results.depth}, seed {results.seed}, run {results.run}"
+        yield from self._paragraph(size, "  ")
+        if results.reached:
+            yield from self._paragraph(f"reached: {reached(results.reached)}", "  ")
 
     def failures(self, results: Results) -> Iterator[str]:
         """What is wrong, worst first: what happened to the broker, then rules. Deviations are named, not retold."""
@@ -105,35 +129,55 @@ class _Page:
             where = f"first in {incident.scene or 'no scene'} on {incident.queue_type or 'no'} queues"
             before = f"; before it: {', '.join(incident.after)}" if incident.after else ""
             yield from self._paragraph(f"{where}{before}", "  ")
+        yield ""
         for fault, group in _causes(results):
-            yield from self._fault(fault, group)
+            yield from self._fault(fault, group, len(results.faults) > 1)
             for rule in group:
                 yield from self._rule(rule)
+        yield from self._doubtful(results)
         for trouble in results.troubles:
-            yield ""
             yield f"{self.paint('bad', trouble.kind)}  {trouble.scene} on {trouble.queue_type} queues"
             yield from self._paragraph(trouble.message, "  ")
 
-    def _fault(self, fault: Fault | None, group: Sequence[RuleResult]) -> Iterator[str]:
-        """What the rules of a group have in common."""
-        if fault is not None and (fault.like or len(group) > 1):
-            others = _ids(group[1:])
-            yield ""
-            yield self.paint("strong", f"FAULT  {fault.rule}{f'; with it break {others}' if others else ''}")
-            if fault.like:
+    def _doubtful(self, results: Results) -> Iterator[str]:
+        """What was seen and could not be judged, by the reason; what has an exchange to show has it, if asked."""
+        reasons: dict[str, list[RuleResult]] = {}
+        for rule in results.rules:
+            if rule.verdict == Verdict.INCONCLUSIVE:
+                reasons.setdefault(whatever_number(rule.reason or UNCLEAR), []).append(rule)
+        for reason, rules in sorted(reasons.items(), key=lambda one: (-len(one[1]), one[0])):
+            line = f"INCONCLUSIVE  {count(len(rules), 'rule')}: {reason}"
+            yield from self._paragraph(line, "  ", "", ("warn", "INCONCLUSIVE"))
+            if not self._verbose:
+                yield from self._paragraph(_ids(rules), "    ")
+            for rule in rules if self._verbose else ():
+                yield from self._rule(rule)
+
+    def _fault(self, fault: Fault | None, group: Sequence[RuleResult], several: bool) -> Iterator[str]:
+        """What the rules of a group have in common. What a single fault looks like has been said."""
+        if fault is not None and ((fault.like and several) or len(group) > 1):
+            others = f"; with it {'break' if len(group) > 2 else 'breaks'} {_ids(group[1:])}" if group[1:] else ""
+            yield from self._paragraph(f"FAULT  {fault.rule}{others}", "  ", "", ("strong", f"FAULT  {fault.rule}"))
+            if fault.like and (several or self._verbose):
                 yield from self._paragraph(fault.sentence, "  ")
         elif len(group) > 1:
-            yield ""
             yield self.paint("strong", f"{len(group)} rules break in the same way: {_ids(group)}")
 
     def _rule(self, rule: RuleResult) -> Iterator[str]:
-        yield ""
         aside = "" if rule.selected else "  (outside the selection)"
         aside += "" if rule.status in ("judged", "characterised") else f"  ({rule.status}: does not count yet)"
-        verdict = self.paint(_VERDICTS[Verdict(rule.verdict)], rule.verdict.upper())
+        style, verdict = _VERDICTS[Verdict(rule.verdict)], rule.verdict.upper()
         if _otherwise(rule):
-            verdict, aside = self.paint("warn", "otherwise"), f"{aside}  (no source asks for it: closes no gate)"
-        yield f"{verdict}  {self.paint('strong', rule.id)}  {rule.title}  [{rule.level.upper()}]{aside}"
+            style, verdict, aside = "warn", "otherwise", f"{aside}  (no source asks for it: closes no gate)"
+        room = self._width - len(f"{verdict}  {rule.id}    [{rule.level}]{aside}")
+        title = rule.title if self._verbose or len(rule.title) <= room else f"{rule.title[:max(room - 1, 0)]}…"
+        line = f"{verdict}  {rule.id}  {title}  [{rule.level.upper()}]{aside}"
+        yield from self._paragraph(line, "  ", "", (style, verdict), ("strong", rule.id))
+        if self._verbose:
+            yield from self._told(rule)
+
+    def _told(self, rule: RuleResult) -> Iterator[str]:
+        """All there is to say of a rule."""
         if rule.verdict in (Verdict.DEVIATES, Verdict.UNSEEN) and rule.deviation:
             known = f"{rule.deviation['note']} ({rule.deviation['evidence']})"
             yield from self._paragraph(f"{rule.reason or 'known'}: {known}", "  ")
@@ -141,6 +185,7 @@ class _Page:
         yield from self._paragraph(rule.clause, "  ")
         for case in rule.cases:
             yield from self._case(case)
+        yield ""
 
     def _case(self, case: Case) -> Iterator[str]:
         yield ""
@@ -155,44 +200,68 @@ class _Page:
             yield f"    {label}  {line}"
         yield f"    {self.paint('dim', 'again')}     {case.rerun}"
 
-    def standing(self, results: Results) -> Iterator[str]:
-        """How much was judged, and what was not."""
-        status = Counter(rule.status for rule in results.rules)
-        judged, told = status["judged"], status["characterised"]
-        planned, never = status["planned"], status["not-judgeable"]
-        yield ""
-        yield _broker(results)
-        for line in results.broker.offers:
-            yield from self._paragraph(line, "  ")
-        yield f"{judged} rule{'s' * (judged != 1)} judged: {_counts(results)}"
-        rest = [f"{told} characterised"] if told else []
-        rest += [f"{planned} planned, not judged yet"] if planned else []
-        rest += [f"{never} not judged"] if never else []
-        if rest:
-            yield f"of this selection also in the catalogue: {', '.join(rest)}"
-        size = f"{results.histories} histories, {results.events} events, {results.seconds:.1f} s"
-        yield self.paint("dim", f"{size}; depth {results.depth}, seed {results.seed}, run {results.run}")
-        if results.reached:
-            yield self.paint("dim", f"reached: {reached(results.reached)}")
-
     def verdict(self, results: Results) -> Iterator[str]:
+        """What must be known beside, what closes the gate, and what to do about it."""
         for warning in results.gate.warnings:
-            yield from self._paragraph(warning, "", self.paint("warn", "warning: "))
+            if not _overheard(results) or not warning.startswith("UNDER-TESTED"):
+                yield from self._paragraph(f"warning: {warning}", "  ", "", ("warn", "warning: "))
         if results.gate.open:
-            yield self.paint("good", "GATE OPEN")
             return
-        yield self.paint("bad", "GATE CLOSED")
-        for reason in results.gate.reasons:
-            yield from self._paragraph(reason, "  ", "  · ")
+        yield self.paint("strong", "What closes the gate, and what to do")
+        for reason in _reasons(results.gate.reasons):
+            yield from self._paragraph(reason, "    ", "  · ")
+        for line in self._advice(results):
+            yield from self._paragraph(line, "    ", "  → ")
+
+    def _advice(self, results: Results) -> Iterator[str]:
+        """What to type, each but once: first what helps to mend, then what helps to live with it."""
+        shown = next((case for _, rules in _causes(results) for rule in rules for case in rule.cases), None)
+        if shown is not None:
+            where = "" if self._verbose else "--verbose shows the exchanges; "
+            yield f"{where}{shown.rule} again: {shown.rerun}"
+        yield from results.gate.advice
 
     def _labelled(self, label: str, text: str) -> Iterator[str]:
-        yield from self._paragraph(text, " " * 14, f"    {self.paint('dim', f'{label:<8}')}  ")
+        yield from self._paragraph(text, " " * 14, f"    {label:<8}  ", ("dim", label))
 
-    def _paragraph(self, text: str, indent: str, first: str | None = None) -> list[str]:
-        lines = textwrap.wrap(text, self._width - len(indent), break_long_words=False, break_on_hyphens=False)
-        head = indent if first is None else first
-        rest = indent if first is None or indent.strip() or len(indent) > 2 else indent + "  "
-        return [(head if n == 0 else rest) + line for n, line in enumerate(lines)] or [head]
+    def _paragraph(
+        self, text: str, indent: str, first: str | None = None, *painted: tuple[str, str],
+    ) -> list[str]:
+        """The text in lines of this width, the first behind `first`; `painted`: (style, word) in that line."""
+        lines = textwrap.wrap(text, self._width, initial_indent=indent if first is None else first,
+                              subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        for style, word in painted if lines else ():
+            lines[0] = lines[0].replace(word, self.paint(style, word), 1)
+        return lines
+
+
+def _gate(results: Results) -> tuple[str, str]:
+    """Its style and its word. Traffic that nobody provoked may break rules, and opens no gate."""
+    if not results.gate.open:
+        return "bad", CLOSED
+    return "good", NOTHING if _overheard(results) else OPEN
+
+
+def _overheard(results: Results) -> bool:
+    return overheard({"depth": results.depth})
+
+
+def _judged(results: Results) -> str:
+    """How much was judged, and what else the catalogue has."""
+    status = Counter(rule.status for rule in results.rules)
+    rest = {"characterised": "characterised", "planned": "planned, not judged yet",
+            "not-judgeable": "not judged"}
+    also = ", ".join(f"{status[name]} {words}" for name, words in rest.items() if status[name])
+    return f"{count(status['judged'], 'rule')} judged: {_counts(results)}{f'; also {also}' if also else ''}"
+
+
+def _reasons(said: Sequence[str]) -> list[str]:
+    """What closes the gate: broken rules, which are named above, in one line."""
+    broken = [found for one in said if (found := _BROKEN.match(one))]
+    if len(broken) < 2:
+        return list(said)
+    rest = [one for one in said if not _BROKEN.match(one)]
+    return [f"{len(broken)} rules are broken: {', '.join(found[1] for found in broken)}", *rest]
 
 
 def _causes(results: Results) -> list[tuple[Fault | None, list[RuleResult]]]:

@@ -9,6 +9,7 @@ a rule, a thousand agreements cannot mend it. Doubts count where nothing else wa
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +36,8 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "gap": ("has octets missing", "have octets missing"),
     "cut": ("is cut off", "are cut off"),
     "open world": (
-        "shares its broker with unseen connections", "share their broker with unseen connections",
+        "shares its broker with clients you did not capture (--whole if that is not so)",
+        "share their broker with clients you did not capture (--whole if that is not so)",
     ),
     "clocks": ("was seen by clocks that differ", "were seen by clocks that differ"),
 }
@@ -116,6 +118,13 @@ def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -
         )
         for rule, (needed, offered) in rules.items()
     }
+
+
+def whatever_number(why: str) -> str:
+    """The same words, as they are said of one history, however many there were."""
+    for one, several in REASONS.values():
+        why = why.replace(several, one)
+    return re.sub(r"\d+ histor(?:y|ies) ", "", why)
 
 
 def why_not(reasons: Mapping[str, int]) -> str:

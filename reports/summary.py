@@ -72,7 +72,8 @@ def _table(results: Mapping[str, Any]) -> Iterator[str]:
 
 def _gate(results: Mapping[str, Any]) -> Iterator[str]:
     gate = results["gate"]
-    for title, said in (("What closes the gate", gate["reasons"]), ("Warnings", gate.get("warnings") or [])):
+    closing = [*gate["reasons"], *(gate.get("advice") or [])]
+    for title, said in (("What closes the gate", closing), ("Warnings", gate.get("warnings") or [])):
         if said:
             yield f"### {title}"
             yield ""

@@ -103,8 +103,8 @@ def _delivery(event: Event) -> list[str]:
 
 
 def _publish(event: Event) -> list[str]:
-    by = f"through {event.exchange} " if event.exchange else ""
-    return [_message(event), f"{by}to {event.routing_key}"]
+    by = f"through {event.exchange}" if event.exchange else ""
+    return [_message(event), by, f"to {event.routing_key}" if event.routing_key or not by else ""]
 
 
 def _return(event: Event) -> list[str]:

@@ -266,7 +266,8 @@ class Door:
         from conformance.terminal import summary
 
         terminalreporter.section("AMQP conformance")
-        terminalreporter.write(summary(self.results, color=terminalreporter.hasmarkup))
+        color, verbose = terminalreporter.hasmarkup, terminalreporter.verbosity > 0
+        terminalreporter.write(summary(self.results, color=color, verbose=verbose))
         for path in self.written[1:2]:
             terminalreporter.write_line(f"report: {path}")
 

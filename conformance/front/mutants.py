@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from conformance.front.detection import FOLDER, Campaign
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
-from reference_broker.mutants import MUTANTS
+from reference_broker.mutants import MUTANTS, near
 from reference_broker.mutants.kinds import Mutant
+from reports.html.words import count
 
 DOCUMENT = "campaign.json"
 
@@ -45,6 +45,17 @@ def run(wishes: Wishes) -> int:
     return GATE_OPEN if sound(document) else GATE_CLOSED
 
 
+def listing(glob: str, format: str) -> str:
+    """The mutants: what is wrong with each, and the rules that must find it."""
+    found = chosen(glob)
+    if format == "json":
+        rows = [{"name": one.name, "says": one.says, "rules": list(one.rules), "field": one.field} for one in found]
+        return json.dumps(rows, indent=1, ensure_ascii=False)
+    lines = [f"{one.name:<44} {', '.join(one.rules):<24} {one.says}" for one in found]
+    return "\n".join([*lines, "", f"{count(len(found), 'mutant')}; amqp-conformance mutants hunt [GLOB] measures which "
+                                  "are found."])
+
+
 def keep(document: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / DOCUMENT).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -55,9 +66,7 @@ def chosen(glob: str) -> Sequence[Mutant]:
     patterns = [part.strip() for part in glob.split(",") if part.strip()]
     found = [mutant for name, mutant in MUTANTS.items() if any(fnmatchcase(name, pattern) for pattern in patterns)]
     if not found:
-        near = get_close_matches(glob, MUTANTS, n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; names are like settle.single-takes-oldest."
-        raise Refused(WRONG_USE, f"No mutant is called {glob!r}{hint}")
+        raise Refused(WRONG_USE, f"No mutant is called {glob!r}; did you mean {' or '.join(near(glob))}?")
     return found
 
 
@@ -78,7 +87,8 @@ def words(document: dict[str, Any]) -> list[str]:
     lines += [
         "", f"mutants {len(rows)}, killed {document['killed']}, {seeds} seeds each, depth {document['depth']}",
         f"examples to kill: median {document['examples_median']}, worst {document['examples_worst']}",
-        f"control: {control['plays']} plays, {control['histories']} histories, {len(control['broken'])} broken",
+        f"control: {count(control['plays'], 'play')}, {count(control['histories'], 'history', 'histories')}, "
+        f"{len(control['broken'])} broken",
     ]
     lines += [f"false alarm: {told}" for told in control["broken"]]
     lines += [f"trouble: {told}" for told in control["troubles"]]

@@ -15,6 +15,7 @@ from math import ceil
 from pathlib import Path
 
 from conformance.front.exits import WRONG_USE, Refused
+from conformance.front.places import writable
 from conformance.results import Selection
 
 LEVELS = ("must", "should", "may")
@@ -163,7 +164,7 @@ def _mutants(value: object, url: str | None) -> tuple[str, ...]:
     try:
         parts_with(names)
     except UnknownMutant as unknown:
-        raise Refused(WRONG_USE, f"--mutant: {unknown} See: amqp-conformance mutants --help.") from None
+        raise Refused(WRONG_USE, f"--mutant: {unknown} See: amqp-conformance mutants.") from None
     return names
 
 
@@ -216,17 +217,7 @@ def _percent(name: str, value: object, default: int) -> int:
 
 
 def _directory(name: str, value: object) -> Path | None:
-    if value is None:
-        return None
-    path = Path(str(value)).absolute()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise Refused(WRONG_USE, f"--{name} {value}: this directory cannot be made ({problem.strerror}). "
-                                 "Name another one.") from None
-    if not os.access(path, os.W_OK):
-        raise Refused(WRONG_USE, f"--{name} {value}: nothing can be written there. Name another directory.")
-    return path
+    return None if value is None else writable(name, value)
 
 
 def _known_rules(rules: str, level: str) -> None:

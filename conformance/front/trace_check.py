@@ -65,6 +65,7 @@ class Wishes:
     words: tuple[str, ...] = ()
     whole: bool = False
     spark: bool = False
+    verbose: bool = False
 
     @property
     def distributed(self) -> bool:
@@ -229,9 +230,10 @@ def _tell(found: Sequence[Checked], wishes: Wishes) -> None:
         content = {"schema": "amqp-conformance/check/1", "runs": [document(one.results) for one in found]}
         print(json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False))
     elif len(found) == 1:
-        print(summary(found[0].results, color=colored(sys.stdout), width=width()), end="")
+        print(summary(found[0].results, color=colored(sys.stdout), width=width(),
+                      verbose=wishes.verbose), end="")
     else:
-        console = Console(no_color=not colored(sys.stdout), highlight=False, width=max(width(), 100))
+        console = Console(no_color=not colored(sys.stdout), highlight=False, width=width())
         _table([one.results for one in found], console)
 
 

@@ -27,6 +27,7 @@ from conformance import deviations, profiles
 from conformance.deviations import Deviation
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_USE, Refused
 from conformance.verdicts import Verdict
+from reports.html.words import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +122,7 @@ def _tell(stream: Stream, number: int) -> None:
         return
     of = Counter(row["what"] for row in rows)
     histories = len({(row["run"], row["history"]) for row in rows if row["what"] not in (RUN, UNREADABLE)})
-    _say([f"batch {number}: news of {histories:,} histories, {of[check.FINDING]:,} findings"])
+    _say([f"batch {number}: news of {count(histories, 'history', 'histories')}, {count(of[check.FINDING], 'finding')}"])
     _say(f"{row['rule']} in {row['history']}, event {row['at']}: {row['observed']}"
          for row in rows if row["what"] == check.FINDING)
     _say(f"{row['history']}: {row['observed']} are missing" for row in rows if row["what"] == follow.MISSING)
@@ -175,5 +176,5 @@ def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:
             if row.verdict in (Verdict.BROKEN, Verdict.INCONCLUSIVE):
                 print(f"  {row.rule} is {row.verdict} ({row.level})")
     if left:
-        print(f"{left:,} histories are still open: their last events have not come yet.", file=sys.stderr)
+        print(f"{count(left, 'history', 'histories')} still open: the last events have not come yet.", file=sys.stderr)
     print(f"verdicts: {wishes.out / 'verdicts.json'}", file=sys.stderr)

@@ -33,7 +33,7 @@ Made by `make trust` and `python -m conformance.front.trust_page` from what was 
 A *mutant* is the reference broker with one decision made wrong. It is **killed** where a rule that it names breaks, on
 at least four of five seeds, in a check that the honest broker passes with the same seed. Everything goes over real
 sockets. *Histories* is how many it took, at most, until the rule broke. `amqp-conformance run --mutant NAME` shows any
-of them; `amqp-conformance mutants` repeats the measurement.
+of them; `amqp-conformance mutants hunt` repeats the measurement.
 """
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from conformance.front.options import DEPTHS
+from conformance.front.places import local, writable
 
 FORMATS = ("text", "json", "markdown", "html")
 CODES = "exit codes: 0 nothing differs, 1 something does, 2 a file or an option is wrong, 3 a broker is unreachable"
@@ -22,7 +23,7 @@ def diff(added: argparse.ArgumentParser) -> None:
     added.add_argument("--rules", metavar="GLOB", help="with --explain: only these rule ids, e.g. 'ACK-*'")
     added.add_argument("--format", choices=FORMATS, default="text", help="default: %(default)s; with --explain text is "
                        "Markdown")
-    added.add_argument("--out", type=Path, metavar="FILE", help="write it there (default: print it)")
+    added.add_argument("--out", type=local, metavar="FILE", help="write it there (default: print it)")
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -36,7 +37,7 @@ def baseline(added: argparse.ArgumentParser) -> None:
     added.epilog = "exit codes: 0 done, or nothing to do; 1 with --dry-run: the file would change; 2 wrong use"
     added.add_argument("results", nargs="+", type=Path, metavar="RESULTS",
                        help="results.json of one or more runs on one broker, or the directories that hold them")
-    added.add_argument("--deviations", type=Path, default=Path("deviations.toml"), metavar="FILE",
+    added.add_argument("--deviations", type=local, default=Path("deviations.toml"), metavar="FILE",
                        help="the file to write or to edit (default: %(default)s)")
     added.add_argument("--owner", metavar="NAME", help="who answers for new entries (default: you)")
     added.add_argument("--expires", metavar="DATE", help="when new entries expire; renews those that have")
@@ -63,7 +64,7 @@ def clients(added: argparse.ArgumentParser) -> None:
     added.add_argument("--broker-admin", metavar="URL", help="RabbitMQ-style management API; unlocks policies")
     added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: the profile's own)")
-    added.add_argument("--out", type=Path, metavar="FILE", help="write it there instead of printing it")
+    added.add_argument("--out", type=local, metavar="FILE", help="write it there instead of printing it")
     added.add_argument("--format", choices=("text", "json", "markdown"), default="text",
                        help="a summary, the document (`schema clients`), or a page")
 
@@ -84,7 +85,7 @@ def trace_check(added: argparse.ArgumentParser) -> None:
                        help="judge on Spark what fits this process as well (default: from a million events on)")
     where.add_argument("--master", help="where Spark runs: local[N] or spark://... (default: here)")
     where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
-    added.add_argument("--out", type=Path, default=Path("checked"), metavar="DIR",
+    added.add_argument("--out", type=local, default=Path("checked"), metavar="DIR",
                        help="lake and pages; may be used again (default: %(default)s)")
     added.add_argument("--port", type=int, action="append", default=[], metavar="N",
                        help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
@@ -92,23 +93,26 @@ def trace_check(added: argparse.ArgumentParser) -> None:
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
     added.add_argument("--whole", action="store_true",
                        help="captures and proxy recordings show all clients of their queues, from their declaration on")
+    added.add_argument("-v", "--verbose", action="store_true", help="print the exchanges that show what is wrong")
     printed(added, "what is printed: a summary, or the results of all runs")
 
 
 def run_check(options: argparse.Namespace) -> int:
+    writable("out", options.out)
     from conformance.front.trace_check import Wishes, check
 
     return check(Wishes(
         tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
         options.deviations, options.format, tuple(options.words), options.whole, options.spark,
+        options.verbose,
     ))
 
 
 def trace_watch(added: argparse.ArgumentParser) -> None:
     """The options of `trace watch`."""
     added.add_argument("inbox", type=Path, metavar="DIR", help="where closed files of recordings appear, by rename")
-    added.add_argument("--out", type=Path, default=Path("watched"), metavar="DIR", help="default: %(default)s")
-    added.add_argument("--checkpoint", type=Path, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
+    added.add_argument("--out", type=local, default=Path("watched"), metavar="DIR", help="default: %(default)s")
+    added.add_argument("--checkpoint", type=local, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
     added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
     added.add_argument("--lateness", type=float, default=600.0, metavar="SECONDS",
                        help="how long a history waits for missing events, in its own time (default: %(default)s)")
@@ -117,6 +121,7 @@ def trace_watch(added: argparse.ArgumentParser) -> None:
 
 
 def run_watch(options: argparse.Namespace) -> int:
+    writable("out", options.out)
     from conformance.front.trace_watch import Wishes, watch
 
     return watch(Wishes(
@@ -128,13 +133,52 @@ def trace_record(added: argparse.ArgumentParser) -> None:
     """The options of `trace record`."""
     added.add_argument("url", help="the broker: amqp or amqps URL; clients bring their own login")
     added.add_argument("--listen", required=True, metavar="PORT", help="where clients connect: PORT or HOST:PORT")
-    added.add_argument("--out", type=Path, default=Path("recording"), metavar="DIR", help="default: %(default)s")
+    added.add_argument("--out", type=local, default=Path("recording"), metavar="DIR", help="default: %(default)s")
 
 
 def run_record(options: argparse.Namespace) -> int:
     from conformance.front.trace import record
 
     return record(options.url, options.listen, options.out, options.complain)
+
+
+def demo(added: argparse.ArgumentParser) -> None:
+    """The options of `demo`."""
+    added.add_argument("--mutant", default="settle.crosses-channels", metavar="NAME", help="default: %(default)s")
+    added.add_argument("--rules", default="ACK-*,MODE-*,TAG-*", metavar="GLOB", help="default: %(default)s")
+    added.add_argument("--out", type=local, default=Path("demo"), metavar="DIR", help="default: %(default)s")
+    added.add_argument("--no-open", action="store_true", help="only make the report, and print where it is")
+
+
+def run_demo(options: argparse.Namespace) -> int:
+    from conformance.front.demo import Wishes, show
+
+    return show(Wishes(options.mutant, options.rules, options.out, not options.no_open, options.words))
+
+
+def completed(action: argparse.Action) -> None:
+    """What a shell may complete here, where argcomplete asks for it."""
+    known = {"rule": _rules, "rules": _rules, "mutant": _mutants, "profile": _profiles}
+    if action.dest in known:
+        action.completer = known[action.dest]  # type: ignore[attr-defined]
+
+
+def _rules(**_: object) -> list[str]:
+    from conformance import rules
+
+    return list(rules.CATALOGUE)
+
+
+def _mutants(**_: object) -> list[str]:
+    from reference_broker.mutants import MUTANTS
+
+    return list(MUTANTS)
+
+
+def _profiles(**_: object) -> list[str]:
+    from conformance import profiles
+
+    return list(profiles.NAMES)
 
 
 def printed(added: argparse.ArgumentParser, about: str) -> None:

@@ -52,14 +52,17 @@ class UnknownMutant(ValueError):
     """A name that is not in `MUTANTS`."""
 
 
+def near(name: str) -> list[str]:
+    """The names that are most like this one."""
+    return get_close_matches(name, MUTANTS, n=3, cutoff=0.0)
+
+
 def parts_with(names: Iterable[str], parts: Parts | None = None) -> Parts:
     """The broker's parts, or these, with these mutants applied, in the order given."""
     parts = parts or Parts()
     for called in names:
         name = ALSO_CALLED.get(called, called)
         if name not in MUTANTS:
-            near = get_close_matches(name, MUTANTS, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise UnknownMutant(f"no mutant is called '{name}'{hint}")
+            raise UnknownMutant(f"no mutant is called '{name}'; did you mean {' or '.join(near(name))}?")
         MUTANTS[name].apply(parts)
     return parts

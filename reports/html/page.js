@@ -32,6 +32,7 @@
     all: () => true,
     judged: (row) => row.dataset.groups !== "planned",
     failing: (row) => row.dataset.groups.split(" ").includes("failing"),
+    known: (row) => row.dataset.groups.split(" ").some((group) => group === "failing" || group === "known"),
     differ: (row) => "differs" in row.dataset,
     changed: (row) => "changed" in row.dataset,
   };

@@ -42,10 +42,12 @@ class Side:
 
     @property
     def group(self) -> str:
-        """What the filters see: failing, other (judged, neither held nor failing), held or planned."""
+        """What the filters see: failing, known to fail, other (judged, and neither of these), held or planned."""
         verdict = self.data["verdict"]
         if verdict in ("broken", "harness-error"):
             return "failing"
+        if verdict == "deviates":
+            return "known"
         if not self.judged:
             return "planned"
         return "held" if verdict == "held" else "other"

@@ -103,6 +103,18 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{f'{number:,}'.replace(',', ' ') if number else 'no'} {noun}"
 
 
+def overheard(results: Mapping[str, Any]) -> bool:
+    """Is it traffic that nobody provoked, a capture or what a proxy recorded? Then little of it could be judged."""
+    return results["depth"] in ("capture", "recording")
+
+
+def could(results: Mapping[str, Any]) -> str:
+    """Of traffic that nobody provoked: against how much of the catalogue it could be held."""
+    rules = [rule for rule in results["rules"] if rule["status"] == "judged" and rule["verdict"] != "not-offered"]
+    clear = sum(rule["verdict"] in ("held", "broken", "deviates", "unseen") for rule in rules)
+    return f"{clear} of {count(len(rules), 'rule')} could be judged"
+
+
 def headline(results: Mapping[str, Any]) -> tuple[str, str]:
     """The verdict on the broker in two sentences; the second is what is wrong, and may be empty."""
     name = results["broker"]["name"]
@@ -119,6 +131,8 @@ def headline(results: Mapping[str, Any]) -> tuple[str, str]:
         return f"{name} {passes}.", _breaks(worst, tally["broken"], offered, results.get("faults") or ())
     if not is_open:
         return f"{name} does not pass the gate.", _sentence(next(iter(results["gate"]["reasons"]), "No reason given"))
+    if overheard(results):
+        return f"{name} was not seen to break anything.", f"{could(results)}."
     if tally["held"] == offered:
         return f"{name} keeps {'the' if offered == 1 else 'all'} {count(offered, 'rule')} judged.", ""
     return f"{name} passes the gate. {_rest(tally, offered)}", ""

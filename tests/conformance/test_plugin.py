@@ -262,7 +262,7 @@ def test_own_failures_are_not_hidden_by_an_open_gate(pytester: pytest.Pytester, 
 def test_a_planted_bug_closes_the_gate_with_the_right_rule_and_a_short_exchange(pytester: pytest.Pytester) -> None:
     report = pytester.path / "out"
     with ReferenceBroker(mutants=["settle.multiple-only-below-tag"]) as wrong:
-        done = run(pytester, f"--broker-url={wrong.url}", f"--report={report}", "--rules", "ACK-002")
+        done = run(pytester, f"--broker-url={wrong.url}", f"--report={report}", "--rules", "ACK-002", "-vv")
     assert done.ret == 1
     results = json.loads((report / "results.json").read_text())
     rule = next(rule for rule in results["rules"] if rule["id"] == "ACK-002")

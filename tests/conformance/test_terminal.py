@@ -1,4 +1,4 @@
-"""The terminal's page: what comes first, what stands together, and that colour changes no word."""
+"""The terminal's page: what comes first, what stands together, what is said once, and that colour changes no word."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from conformance.ledger import Broker, Step, Trouble
 from conformance.results import Case, Gate, Results, RuleResult, Selection
 from conformance.terminal import frames, summary
+from conformance.verdicts import why_not
 
 
 def step(n: int, *, interest: bool = True) -> Step:
@@ -45,19 +46,21 @@ WRONG = results(
     rule("ACK-002", "broken", "must", case("ACK-002", "m1 came back")),
     rule("ERR-001", "inconclusive", "must", case("ERR-001", "m1 came late")),
     rule("ACK-003", "broken", "must", case("ACK-003", "m22 came back")), rule("CNF-001", "planned", "must"),
-    gate=Gate(False, ("ACK-002 is broken", "and more"), ("take care",)),
+    gate=Gate(False, ("ACK-002 (MUST) is broken: Title of ACK-002", "ACK-003 (MUST) is broken: Title", "and more"),
+              ("take care",), ("To live with what is broken: type this",)),
 )
 
 
 def test_worst_comes_first_and_what_breaks_alike_stands_together() -> None:
     said = summary(WRONG)
-    order = re.findall(r"^(?:BROKEN|INCONCLUSIVE)  (\S+)", said, re.MULTILINE)
-    assert order == ["ACK-002", "ACK-003", "ACK-004", "ERR-001"]
+    assert re.findall(r"^BROKEN  (\S+)", said, re.MULTILINE) == ["ACK-002", "ACK-003", "ACK-004"]
+    doubtful = "INCONCLUSIVE  1 rule: what was seen leaves a way out\n    ERR-001"
+    assert said.index("BROKEN  ACK-004") < said.index(doubtful)
     assert "2 rules break in the same way: ACK-002, ACK-003" in said
 
 
 def test_a_failure_has_clause_allowed_observed_exchange_and_a_way_to_run_it_again() -> None:
-    block = summary(WRONG).partition("BROKEN  ACK-002")[2].partition("\nBROKEN")[0]
+    block = summary(WRONG, verbose=True).partition("BROKEN  ACK-002")[2].partition("\nBROKEN")[0]
     for words in ("A clause.", "quorum queue, 4 of 5, 3 times", "silence", "m1 came back", "again --rules ACK-002"):
         assert words in block
     assert re.search(r"frames +c1\.1 +→ +basic\.ack 1\n +c1\.1 +← basic\.ack 2\n", block)
@@ -68,21 +71,50 @@ def test_what_is_not_judged_is_said() -> None:
     said = summary(WRONG)
     assert "5 rules judged: 1 held, 3 broken, 1 inconclusive" in said
     assert "1 planned, not judged yet" in said
+    assert "1 history, 2 events" in said
 
 
 def test_a_planned_rule_that_is_seen_broken_stands_last_and_does_not_count() -> None:
     early = rule("CNF-002", "broken", "must", case("CNF-002", "m1 came back"))
     said = summary(replace(WRONG, rules=(early, *WRONG.rules)))
-    assert re.findall(r"^(?:BROKEN|INCONCLUSIVE)  (\S+)", said, re.MULTILINE)[-1] == "CNF-002"
+    assert re.findall(r"^BROKEN  (\S+)", said, re.MULTILINE)[-1] == "CNF-002"
     assert "(planned: does not count yet)" in said
     assert "5 rules judged: 1 held, 3 broken, 1 inconclusive" in said
     assert "2 planned, not judged yet" in said
 
 
-def test_the_last_word_is_the_gates() -> None:
-    assert summary(results(rule("ACK-001", "held", "must"))).endswith("GATE OPEN\n")
+def test_the_verdict_comes_first_in_words_and_what_to_do_last_and_once() -> None:
     said = summary(WRONG)
-    assert said.index("warning: take care") < said.index("GATE CLOSED") < said.index("· ACK-002 is broken")
+    assert said.startswith("GATE CLOSED  Test 1 at amqp://h (profile documented)\n"
+                           "  It breaks 3 of 5 rules judged, among them “Title of ACK-002”.\n")
+    assert said.index("warning: take care") < said.index("What closes the gate") < said.index("· 2 rules are broken: ")
+    assert said.count("GATE CLOSED") == 1
+    assert said.endswith("  · and more\n  → --verbose shows the exchanges; ACK-002 again: again --rules ACK-002\n"
+                         "  → To live with what is broken: type this\n")
+    held = summary(results(rule("ACK-001", "held", "must")))
+    assert held.startswith("GATE OPEN  Test 1")
+    assert "What closes the gate" not in held
+
+
+def test_a_rule_is_one_line_and_the_rest_is_for_who_asks() -> None:
+    brief, long = summary(WRONG), summary(WRONG, verbose=True)
+    assert "A clause." not in brief
+    assert "frames" not in brief
+    assert long.count("A clause.") == 4
+    assert "--verbose" not in long
+
+
+def test_traffic_that_nobody_provoked_opens_no_gate() -> None:
+    doubt = replace(rule("ERR-001", "inconclusive", "must"), reason=why_not({"open world": 2}))
+    alike = replace(rule("ERR-002", "inconclusive", "must"), reason=why_not({"open world": 1}))
+    seen = results(rule("ACK-001", "held", "must"), doubt, alike, rule("ACK-002", "under-tested", "must"),
+                   gate=Gate(True, (), ("UNDER-TESTED: much", "take care")))
+    said = summary(replace(seen, depth="capture"))
+    assert "GATE" not in said
+    assert "UNDER-TESTED" not in said
+    assert said.startswith("NOTHING BROKEN  Test 1 at amqp://h (profile documented)\n  1 of 4 rules could be judged.\n")
+    words = "INCONCLUSIVE  2 rules: shares its broker with clients you did not capture (--whole if that is not so)"
+    assert f"{words} ERR-001, ERR-002" in " ".join(said.split()).replace("INCONCLUSIVE ", "INCONCLUSIVE  ")
 
 
 def test_trouble_is_told() -> None:
@@ -97,7 +129,7 @@ def test_colour_changes_no_word() -> None:
 
 
 def test_lines_keep_to_the_width() -> None:
-    for width in (70, 96, 110):
+    for width in (50, 70, 96, 110):
         assert max(map(len, summary(WRONG, width=width).splitlines())) <= width
 
 
@@ -135,5 +167,5 @@ def test_a_race_that_was_not_seen_has_its_own_word() -> None:
     race = replace(rule("ERR-008", "unseen", "must"), deviation=known, reason="this run did not see it")
     said = summary(results(race))
     assert "UNSEEN  ERR-008" in said
-    assert "this run did not see it: A race. (issue 1)" in said
+    assert "this run did not see it: A race. (issue 1)" in summary(results(race), verbose=True)
     assert "1 rule judged: 1 unseen" in said

@@ -84,6 +84,39 @@ def test_the_headline_of_a_clean_run(clean_results: dict[str, Any], parse: Calla
     assert "What is wrong" not in text
 
 
+def test_what_is_known_to_be_wrong_stands_above_the_charts_and_is_failing_when_asked(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    for rule in results["rules"]:
+        if rule["verdict"] == "broken":
+            rule.update(verdict="held", cases=[])
+    results["gate"] = {"open": True, "reasons": [], "warnings": []}
+    tree = parse(render(results))
+    page = render(results)
+    assert page.index("What is known to be wrong") < page.index("id=timing")
+    assert "What is wrong" not in tree.text
+    known = [row["data-rule"] for row in tree.all("li") if row.get("data-groups") == "known"]
+    assert known == ["RQ-003"]
+    assert tree.all("button", **{"data-show": "known"})
+
+
+def test_how_to_live_with_what_is_broken_is_said_once(
+    results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    results["gate"]["advice"] = ["To live with what is broken: type this"]
+    assert parse(render(results)).text.count("To live with what is broken: type this") == 1
+
+
+def test_what_a_capture_did_not_show_is_said_instead_of_an_open_gate(
+    clean_results: dict[str, Any], parse: Callable[[str], Any],
+) -> None:
+    clean_results["depth"] = "capture"
+    clean_results["rules"][0].update(verdict="under-tested")
+    judged = sum(rule["status"] == "judged" for rule in clean_results["rules"])
+    text = parse(render(clean_results)).text
+    assert f"Birch 2.9 was not seen to break anything. {judged - 1} of {judged} rules could be judged." in text
+
+
 def test_what_was_not_judged_is_said_and_hollow(tree: Any) -> None:
     assert f"{JUDGED} of {len(rules.CATALOGUE)} rules were examined in this run." in tree.text
     silent = [row for row in tree.all("li") if row.get("data-groups") == "planned"]

@@ -206,6 +206,6 @@ def test_the_table_says_what_is_the_matter(spark: SparkSession, few: list[Trace]
     assert table["TAG-003"]["verdict"] == "held"
     doubtful = [row for row in table.values() if row["verdict"] == "inconclusive"]
     assert doubtful
-    assert all("began mid-way" in row["reason"] or "unseen connections" in row["reason"] for row in doubtful)
+    assert all("began mid-way" in row["reason"] or "clients you did not capture" in row["reason"] for row in doubtful)
     assert not [row for row in table.values() if row["verdict"] == "broken"]
     assert recording.torn == []
