@@ -68,7 +68,7 @@ def _without(reasons: Mapping[str, int]) -> Iterator[str]:
 
 def _wrong(rows: list[Mapping[str, Any]]) -> Iterator[str]:
     if rows:
-        yield f"\nMore groups than one, a first rule not named, or the sentence of another mutant{_first(rows)}:\n"
+        yield f"\nMore than one group, a false first rule, or another's sentence{_first(rows)}:\n"
         yield "| mutant | groups begin with | of those false | the sentence is of |\n|---|---|---|---|"
         for one in rows[:LISTED]:
             yield (f"| {one['mutant']} | {', '.join(one['groups'])} | {', '.join(one['false']) or 'none'} | "
