@@ -165,8 +165,8 @@ def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
 
 @rule("RQ-011")
 def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
-    """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then a queue
-    has a limit that is not reached."""
+    """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then
+    a queue has a limit that is not reached."""
     queue = stocked(stage, 16)
     failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
     for channel, count in ((failing, 6), (closing, 6), (idle, 2)):
