@@ -42,6 +42,9 @@ SAMPLE = (
 """Two of each four are played in lockstep: of each family whose findings are counted, one that is found whatever the
 interleaving."""
 
+SEEN = 30
+"""So many rules at least are exercised in what is left."""
+
 
 @pytest.fixture(scope="module")
 def lawful() -> list[Trace]:
@@ -77,7 +80,7 @@ def test_each_way_to_lose_something_leaves_something(lawful: list[Trace], mutila
     for trace in lawful:
         total.add(judge(mutilated(trace.events, random.Random(trace.events[0].history)), PROFILE))
     assert total.exercised["TAG-003"] > len(lawful)
-    assert total.exercised["ACK-015"] > 0
+    assert sum(times > 0 for times in total.exercised.values()) > SEEN
     if mutilated is not mutilation.left:
         assert len(total.doubts) > 20
     if mutilated is mutilation.crowded:
