@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from conformance.front.door import COMMAND, Door, door_of
+from conformance.gate import excuse
 from conformance.session import reach
 
 _EVERY = 50
@@ -87,12 +88,15 @@ class Follower:
             self._write(f"broken: {rule} {title}")
 
     def _tell_turn(self, config: pytest.Config) -> None:
-        """A turn of a hunt is over: what is covered and found by now."""
+        """A turn of a hunt is over: what is covered by now, and found beside known deviations."""
         door = door_of(config)
+        known = door.opened().known.entries
         entries = door.ledger.entries
         rows = reach.joined(reach.unpacked(entry.reached) for entry in entries if entry.reached)
         found = sorted({
-            one.finding.rule for entry in entries for one in entry.witnesses if one.finding.certain and one.round
+            one.finding.rule for entry in entries for one in entry.witnesses
+            if one.finding.certain and one.round and excuse(
+                known, one.finding.rule, one.finding.observed, entry.queue_type, one.finding.where) is None
         })
         self._write(
             f"hunt: {self._since(door)}, {sum(entry.histories for entry in entries)} histories, "
