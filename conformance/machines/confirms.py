@@ -26,7 +26,7 @@ from conformance.machines.alphabet import (
 )
 from conformance.machines.shape import APART
 from conformance.machines.swarm import Alphabet, weighted
-from conformance.machines.topology import amid
+from conformance.machines.topology import Garble, amid
 from conformance.machines.world import World
 from conformance.profiles import Profile
 
@@ -208,6 +208,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(1, Purge, _channel, _queue),
         weighted(2, Reopen, _channel, st.booleans()),
         weighted(1, Barrier, _channel),
+        weighted(1, Garble, _channel, _queue, st.integers(0, 2)),
         *amid(_channel, _queue),
     )
 

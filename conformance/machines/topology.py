@@ -100,7 +100,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Garble:
-    """A publish that no broker can accept, which costs the channel and all that it holds; alone, or behind others."""
+    """A publish that no broker can accept, which costs the channel and all that it holds; alone, or behind others. Only
+    for machines about publishing: one that is about what channels hold finds less where they are lost all the time."""
 
     channel: int
     queue: int
@@ -119,5 +120,4 @@ def amid(channel: st.SearchStrategy[int], queue: st.SearchStrategy[int]) -> tupl
         weighted(1, Interlude, channel, st.integers(0, 3), st.booleans(), st.integers(0, 23)),
         weighted(1, Detour, channel, queue, st.integers(1, 3), st.integers(0, 1), st.booleans()),
         weighted(1, Look, channel, queue, st.booleans()),
-        weighted(1, Garble, channel, queue, st.integers(0, 2)),
     )
