@@ -18,6 +18,7 @@ from typing import Any
 
 from conformance.ledger import Step, gist
 from conformance.results import Case, Fault, Results, RuleResult
+from conformance.session.incidents import GRAVE
 from conformance.verdicts import Verdict, whatever_number
 from reports.folding import runs, told
 from reports.html.words import count, overheard
@@ -42,7 +43,10 @@ _VERDICTS = {
 def summary(results: Results, *, color: bool = False, width: int = WIDTH, verbose: bool = False) -> str:
     """What a person should read after a run; all of it, if `verbose`."""
     page = _Page(color, max(width, 40), verbose)
-    blocks = (page.head(results), page.failures(results), page.verdict(results))
+    blocks = (
+        page.incidents(results, grave=True), page.head(results), page.incidents(results, grave=False),
+        page.failures(results), page.verdict(results),
+    )
     return "\n\n".join("\n".join(lines).strip("\n") for block in blocks if (lines := list(block))) + "\n"
 
 
@@ -120,16 +124,20 @@ class _Page:
         if results.reached:
             yield from self._paragraph(f"reached: {reached(results.reached)}", "  ")
 
-    def failures(self, results: Results) -> Iterator[str]:
-        """What is wrong, worst first: what happened to the broker, then rules. Deviations are named, not retold."""
+    def incidents(self, results: Results, *, grave: bool) -> Iterator[str]:
+        """What happened to the broker. That it broke down comes before all else."""
         for incident in results.incidents:
+            if (incident.kind in GRAVE) != grave:
+                continue
             yield ""
             often = f", {incident.times} times" if incident.times > 1 else ""
             yield f"{self.paint('bad', incident.kind.upper())}  {incident.what}{often}"
             where = f"first in {incident.scene or 'no scene'} on {incident.queue_type or 'no'} queues"
             before = f"; before it: {', '.join(incident.after)}" if incident.after else ""
             yield from self._paragraph(f"{where}{before}", "  ")
-        yield ""
+
+    def failures(self, results: Results) -> Iterator[str]:
+        """Which rules are broken, worst first. Deviations are named, not retold."""
         for fault, group in _causes(results):
             yield from self._fault(fault, group, len(results.faults) > 1)
             for rule in group:

@@ -40,7 +40,7 @@ def through(events: Sequence[Event], size: int, directory: Path, apart: bool = F
     rows = [row for batch in told for row in batch.to_pylist()]
     found: list[Event] = []
     for row in rows:
-        path = directory / f"run={blocks._escaped(row['run'])}" / f"shard={row['shard']}" / "events.parquet"
+        path = directory / f"run={blocks.escaped(row['run'])}" / f"shard={row['shard']}" / "events.parquet"
         own = [event for batch in check.read(str(path), row["run"]) for event in ingest.to_events(batch)]
         assert len(own) == row["events"]
         found += own

@@ -28,7 +28,7 @@ def run(
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_right_broker_is_not_blamed(scheduler: Scheduler, queue_type: str) -> None:
     with ReferenceBroker() as broker:
-        outcome = run(broker, queue_type, scheduler, 24, "documented")
+        outcome = run(broker, queue_type, scheduler, 40, "documented")
     assert outcome.judgement.findings == []
     if scheduler == "lockstep":
         assert [rule for rule in REACHED if not outcome.judgement.exercised[rule]] == []

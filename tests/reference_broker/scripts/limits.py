@@ -50,6 +50,12 @@ def gets_reach_a_limit(client):
     client.gets(3)
 
 
+def room_for_many(client):
+    client.queue("ample", arguments={"x-max-length": 1000})
+    client.publish(*"123456", queue="ample")
+    client.get("ample")
+
+
 def limits_of_two_channels(client):
     client.open(2)
     client.publish(*"123456")
