@@ -97,22 +97,26 @@ def _alike(mutant: Mutant, exhibits: Exhibits, profile: str, until: float) -> fr
     """The rules whose exchange this mutant answers as the broker did; none if it keeps its own ones."""
     own = [rule for rule in mutant.rules if rule in exhibits]
     others = [rule for rule in exhibits if rule not in own]
-    shown = {rule for rule in own if _shows(mutant, exhibits[rule], profile, until)}
+    shows = {rule: partial(_shows, mutant, exhibits[rule], profile) for rule in exhibits}
+    shown = {rule for rule in own if _holds(shows[rule], until)}
     if own and not shown:
         return frozenset()
-    return frozenset(shown | {rule for rule in others if _shows(mutant, exhibits[rule], profile, until)})
+    return frozenset(shown | {rule for rule in others if _holds(shows[rule], until)})
 
 
-def _shows(mutant: Mutant, case: Case, profile: str, until: float) -> bool:
-    if time.monotonic() > until:
-        return False
-    rows = [dict(row) for row in case.story]
+def _holds(claim: Callable[[], bool], until: float) -> bool:
+    """A wrong broker may do anything to a client, and a help for reading ends no run: to fail, or to be late, is no."""
     try:
-        with ReferenceBroker(dialect=_dialect(profile), mutants=[mutant.name]) as broker:
-            played = player.Player(rows, raw.Wire(broker.url), f"amqpconf.{uuid4().hex[:12]}.", WAIT)
-            return played.play() == player.BROKEN
-    except Exception:  # a wrong broker may do anything to a client; what is only a help for reading ends no run
+        return time.monotonic() <= until and claim()
+    except Exception:
         return False
+
+
+def _shows(mutant: Mutant, case: Case, profile: str) -> bool:
+    rows = [dict(row) for row in case.story]
+    with ReferenceBroker(dialect=_dialect(profile), mutants=[mutant.name]) as broker:
+        played = player.Player(rows, raw.Wire(broker.url), f"amqpconf.{uuid4().hex[:12]}.", WAIT)
+        return played.play() == player.BROKEN
 
 
 def _dialect(profile: str) -> str:
@@ -127,7 +131,7 @@ def _with_scenes(explained: Explained, broken: Mapping[str, RuleResult], profile
     foremost = sorted(explained, key=lambda name: (-len(explained[name]), name))[:FOREMOST]
     known = set[str]().union(*explained.values())
     asked = {
-        (name, rule.id): partial(_breaks, name, rule.id, play, _words(rule), profile, until)
+        (name, rule.id): partial(_holds, partial(_breaks, name, rule.id, play, _words(rule), profile), until)
         for rule in broken.values() if (play := _scene(rule)) is not None
         for name in (*foremost, *([] if rule.id in known else _naming(rule.id)))
         if rule.id not in explained.get(name, ())
@@ -157,16 +161,11 @@ def _called(name: str, *more: str) -> tuple[str, ...]:
     return check, *sorted("-".join([*arguments.removesuffix("]").split("]["), *more]).strip("-").split("-"))
 
 
-def _breaks(mutant: str, rule: str, play: Play, words: Set[str], profile: str, until: float) -> bool:
+def _breaks(mutant: str, rule: str, play: Play, words: Set[str], profile: str) -> bool:
     found: list[bool] = []
-    if time.monotonic() > until:
-        return False
-    try:
-        with embedded(_dialect(profile), 0, "smoke", [mutant], DEADLINE) as bench:
-            play.play(bench, lambda judgement: found.extend(
-                one.rule == rule and gist(one.observed) in words for one in bench.damning(judgement, play.queue_type)))
-    except Exception:  # as above
-        return False
+    with embedded(_dialect(profile), 0, "smoke", [mutant], DEADLINE) as bench:
+        play.play(bench, lambda judgement: found.extend(
+            one.rule == rule and gist(one.observed) in words for one in bench.damning(judgement, play.queue_type)))
     return any(found)
 
 

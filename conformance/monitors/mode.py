@@ -100,7 +100,7 @@ def both_modes(fact: Accepted, notes: Notes) -> None:
         notes.exercise("MODE-003")
 
 
-@judges(Delivered, "MODE-009")
+@judges(Delivered, "MODE-009", again=True)
 def dead_letters_keep_their_order(fact: Delivered, notes: Notes) -> None:
     """What one channel discarded from one queue comes out of the next one in the order in which it was discarded."""
     copy, queue = fact.copy, fact.queue

@@ -38,8 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tls(folder: Path, verify: str = "none", external: bool = False) -> Tls:
-    files = (f"{folder}/{name}" for name in ("server.pem", "server.key", "ca.pem"))
-    return Tls(*files, verify, external)  # type: ignore[arg-type]
+    return Tls(f"{folder}/server.pem", f"{folder}/server.key", f"{folder}/ca.pem", verify, external)
 
 
 @pytest.fixture

@@ -1,0 +1,141 @@
+"""What the answer to a mistake explains, and the life that goes on after one.
+
+Blame once: one wrong decision breaks the rules nearest to it, and what follows from it breaks no others.
+
+Each history has one such decision; beside it stands, where there is one, the history in which a second decision is
+independent of the first, and is found all the same.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.blame import STOCK, UNKNOWN
+
+REFUSED = """
+    @open 1
+    1 > nack 0 multiple requeue
+    1 > ack 2 multiple
+"""
+
+
+def test_a_close_speaks_of_the_settlement_that_it_names(play) -> None:
+    """ACK-008: LavinMQ refuses a nack of everything on an empty channel, which is none of the next ack's business."""
+    book = play(REFUSED + f"1 < closed 406 60 120 {UNKNOWN} 0 \n 1 > closed-ok")
+    assert book.broken == ["ACK-008"]
+    assert book.judge.owed() == []
+    assert play(REFUSED + f"1 < closed 406 60 80 {UNKNOWN} 2").broken == []
+
+
+def test_a_close_that_names_another_method_and_the_right_tag_is_badly_made(play) -> None:
+    """ERR-002: the text says whose close it is."""
+    assert play(REFUSED + f"1 < closed 406 60 120 {UNKNOWN} 2").broken == ["ERR-002"]
+
+
+def test_a_close_that_names_a_method_alone_leaves_a_way_out(play) -> None:
+    """Is it the nack that was refused, or the ack, under a wrong name?"""
+    book = play(REFUSED + "1 < closed 406 60 120 PRECONDITION_FAILED")
+    assert book.broken == []
+    assert [(one.rule, one.certain) for one in book.judge.judgement.findings] == [("ACK-008", False)]
+
+
+def test_the_mistake_that_closed_another_channel_is_answered(play) -> None:
+    """ERR-004: the close came to the wrong channel; that none comes to the right one is no second fault."""
+    book = play(f"@open 1 \n @open 2 \n 1 > ack 7 \n 2 < closed 406 60 80 {UNKNOWN} 7 \n - deadline replies")
+    assert book.broken == ["ERR-004"]
+
+
+GHOSTS = """
+    @queue q
+    @open 1
+    @consume 1 q c1
+    1 > ack 9
+    1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9
+    1 > closed-ok
+    @open 1
+    1 > publish q m1
+    1 < deliver c1 {} m1 q
+"""
+
+
+def test_what_follows_from_a_life_that_goes_on_is_no_fault_of_its_own(play) -> None:
+    """ERR-007: on GarageMQ a failed channel keeps its consumers, its limits and its count of deliveries."""
+    assert play(GHOSTS.format(1)).broken == ["ERR-007"]
+    counted = GHOSTS.format(1) + "@consume 1 q c2 \n 1 > publish q m2 \n 1 < deliver c2 2 m2 q"
+    assert play(counted).broken == ["ERR-007"]
+    settled = "\n 1 > ack 1 \n @barrier 1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies"
+    assert play(counted + settled).broken == ["ERR-007"]
+    twice = GHOSTS.format(1) + "@close 1 \n @open 1 \n 1 > publish q m2 \n 1 < deliver c1 2 m2 q"
+    assert play(twice).broken == ["ERR-007"], "the third life is told nothing new"
+    others = GHOSTS.format(1) + "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies"
+    assert play(others).broken == ["ERR-007", "ERR-002"], "another channel is judged on"
+
+
+AFTER_A_MISTAKE = """
+    @queue q
+    @stock q m1 m2 m3
+    @hold 1 q m1 m2 m3
+    1 > ack 9
+    1 > {}
+    1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9
+    1 > closed-ok
+    @drain q {}
+    - deadline drain q
+"""
+
+
+def test_what_is_settled_after_a_mistake_is_lost_by_that(play) -> None:
+    """ERR-006: a broker that goes on carrying out settlements returns the rest."""
+    assert play(AFTER_A_MISTAKE.format("ack 1", "m2 m3")).broken == ["ERR-006"]
+    assert play(AFTER_A_MISTAKE.format("ack 2 multiple", "m3")).broken == ["ERR-006"]
+    assert "AUTO-004" in play(AFTER_A_MISTAKE.format("nack 1 requeue", "m2 m3")).broken, "to return it would be no loss"
+    assert play(AFTER_A_MISTAKE.format("ack 1", "m1 m2 m3")).broken == []
+
+
+def test_who_goes_on_delivering_when_all_is_closed_may_do_so_on_the_next_channel(play) -> None:
+    """QOS-002: on GarageMQ the consumer of a failed channel took what the consumer of the next one waited for."""
+    failed = "@queue q \n @consume 1 q c1 \n 1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown tag 9 \n"
+    failed += "1 > closed-ok \n {} \n @open 1 \n @consume 1 q c2 \n @stock q m2 \n - deadline replies \n"
+    failed += "1 > cancel c2 \n 1 < cancel-ok c2 \n @drain q m2"
+    assert play(failed.format("")).broken == ["QOS-002"]
+    served = "@queue q \n @stock q m1" + failed.replace("@queue q", "", 1).format("1 < deliver c1 1 m1 q")
+    assert play(served).broken == []
+
+
+def test_what_comes_after_a_broken_rule_may_follow_from_it(play) -> None:
+    """TAG-003, RQ-001: who has taken one wrong decision stands elsewhere. A flag that is wrong changes nothing."""
+    tags = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 \n 1 > get q \n 1 < get-ok 1 m2 q \n"
+    behind = play(tags + "1 > qos 0 size=1 \n 1 < qos-ok \n @open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
+    assert {one.rule: one.unless for one in behind.judge.judgement.findings}["ERR-002"] == ("TAG-003",)
+    flagged = play("@queue q \n @stock q m1 \n 1 > open \n 1 < open-ok \n 1 > get q \n 1 < get-ok 1 m1 q redelivered \n"
+                   "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
+    assert {one.rule: one.unless for one in flagged.judge.judgement.findings} == {"RQ-009": (), "ERR-002": ()}
+
+
+REFUSALS = {
+    "RQ-014": "1 > recover requeue \n 1 < kicked 540 60 110 NOT_IMPLEMENTED",
+    "ACK-012": f"1 > nack 1 requeue \n 1 > nack 2 requeue \n 1 < closed 406 60 120 {UNKNOWN} 1 \n 1 > closed-ok",
+}
+
+
+@pytest.mark.parametrize("rule", REFUSALS)
+def test_a_request_that_was_refused_bears_out_nothing(play, rule: str) -> None:
+    """What it should have returned came back by the end of the channel."""
+    back = """
+        d:50 > open
+        d:50 < open-ok
+        d:50 > get q no_ack
+        d:50 < get-ok 1 m1 q redelivered
+        d:50 > get q no_ack
+        d:50 < get-ok 2 m2 q redelivered
+    """
+    book = play(STOCK + "@hold 1 q m1 m2 \n" + REFUSALS[rule] + back)
+    assert book.exercised[rule] == (rule in book.broken)
+
+
+def test_an_answer_to_a_mistake_is_no_frame_that_nobody_asked_for(play) -> None:
+    """ERR-010: LavinMQ answers channel.close on a number that was never opened. ERR-013 is about what nobody asked."""
+    closed = "@open 1 \n 7 > close \n 7 < close-ok \n"
+    assert play(closed).broken == []
+    assert play(closed + "- deadline replies").broken == ["ERR-010"]
+    assert play("@open 1 \n 7 < close-ok").broken == ["ERR-013"]
