@@ -184,7 +184,11 @@ def test_publishes_are_resolved_at_most_once(played: list[Trace], sql: SparkSess
 
 
 def test_settling_what_is_not_outstanding_costs_the_channel(played: list[Trace], sql: SparkSession) -> None:
-    """The driver waits for that in vain, or a later answer shows that the broker went on."""
+    """The driver waits for that in vain, or a later answer shows that the broker went on.
+
+    Compared in one direction alone: the judge finds it as well where the delivery was acknowledged automatically, and
+    where the broker closed the channel for something else. The query knows neither.
+    """
     went_on = """SELECT u.history, u.seq FROM unknown u JOIN lives c USING (history, connection, channel, sent_life)
                      WHERE c.seq > u.seq AND c.direction = '<' AND c.method = 'channel.close-ok'
                  UNION ALL SELECT u.history, u.seq FROM unknown u JOIN events e USING (history)
