@@ -16,30 +16,30 @@ setup:  ## the virtual environment in .venv
 	@$(PYTHON) .ci/setup.py
 
 conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPTH=smoke|ci|deep]
-	@$(PY) -m conformance.front.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
+	@$(PY) -m tools.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
 test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile -m "not long"
-	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m conformance.front.trust --sample 30 --seeds 1 --legal 0
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 30 --seeds 1 --legal 0
 
 trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
-	@AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m conformance.front.trust; code=$$?; \
-	$(PY) -m conformance.front.trust_page; exit $$code
+	@AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust; code=$$?; \
+	$(PY) -m tools.pages.trust; exit $$code
 
 personalities: setup  ## are strangers judged rightly? brokers that deviate in many ways at once, RUNS=2000 drawn ones too; SEED=1 DEPTH=smoke
 	@$(PY) -m tools.personalities --runs $(or $(RUNS),0) --seed $(or $(SEED),0) --depth $(if $(filter file,$(origin DEPTH)),smoke,$(DEPTH)); code=$$?; \
-	$(PY) -m conformance.front.trust_page --strangers; exit $$code
+	$(PY) -m tools.pages.trust --strangers; exit $$code
 
 naming: setup  ## is the fault of each mutant named rightly, and does its script show it? SAMPLE=n; carries on
 	@$(PY) -m tools.naming $(if $(SAMPLE),--sample $(SAMPLE)); code=$$?; \
-	$(PY) -m conformance.front.trust_page --naming; exit $$code
+	$(PY) -m tools.pages.trust --naming; exit $$code
 
 mutation: setup  ## wrong brokers made by a machine, that err only sometimes: how many are found? SAMPLE=400 SEED=n DEPTH=ci|deep; carries on
 	@$(PY) -m tools.mutation --sample $(or $(SAMPLE),400) --seed $(or $(SEED),0) --depth $(DEPTH); code=$$?; \
-	$(PY) -m conformance.front.trust_page --machine-made; exit $$code
+	$(PY) -m tools.pages.trust --machine-made; exit $$code
 
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -m "not rabbitmq and not spark and not long"
@@ -87,31 +87,31 @@ captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBI
 
 matrix: setup  ## the suite on every real version and on the reference broker in each dialect, one page
 	@$(PY) .ci/brokers.py start rmq38 rmq310 rmq40 rmq43 rmq43-short
-	@$(PY) -m conformance.front.matrix --depth $(DEPTH) $$($(PY) .ci/brokers.py nodes)
+	@$(PY) -m tools.matrix --depth $(DEPTH) $$($(PY) .ci/brokers.py nodes)
 
 repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real version, half of them crowded
 	@$(PY) .ci/brokers.py start
-	@$(PY) -m conformance.front.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs); code=$$?; \
-	$(PY) -m conformance.front.repeat --page docs/steadiness.md; exit $$code
+	@$(PY) -m tools.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs); code=$$?; \
+	$(PY) -m tools.repeat --page docs/steadiness.md; exit $$code
 
 screenshots: setup  ## pictures of the report (of make matrix, else of make conformance) into build/screenshots
 	@.ci/apt.sh chromium=chromium
-	@$(PY) -m conformance.front.screenshots
+	@$(PY) -m tools.screenshots
 
 fuzz: setup  ## a million broken inputs for the reference broker, and a siege of it: build/fuzz.json; INPUTS=100000 for fewer
 	@$(PY) -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS))
 
 timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, measured on the reference broker and on 4.3
 	@$(PY) .ci/brokers.py start rmq43 rmq43-short
-	@$(PY) -m conformance.front.timeouts $$($(PY) .ci/brokers.py nodes rmq43 rmq43-short)
+	@$(PY) -m tools.pages.timeouts $$($(PY) .ci/brokers.py nodes rmq43 rmq43-short)
 
 crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and see what it kept: build/crash.json; SEED=1
 	@$(PY) -m benchmarks.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 docs: setup  ## the documentation as a site that needs no network, build/docs; pages made from data are made anew
-	@$(PY) -m conformance.rules.docs
-	@$(PY) -m conformance.front.compatibility $(wildcard build/matrix)
-	@$(PY) -m conformance.front.site
+	@$(PY) -m tools.pages.rules
+	@$(PY) -m tools.pages.compatibility $(wildcard build/matrix)
+	@$(PY) -m tools.pages.site
 
 clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... ADMIN=http://... (default: RabbitMQ 4.3 from Debian)
 	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq43

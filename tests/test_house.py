@@ -63,6 +63,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "benchmarks": OURS,
 }
 
+# where users come in: verbs, plugin, checks, brokers, jobs on Spark; and what runs in a process of its own
+DOORS = ("conformance.cli", "conformance.plugin", "conformance.suite", "conformance.machines", "codec",
+         "reference_broker", "reports.pipeline.__main__", "reports.pipeline.cluster", "conformance.drivers.clients",
+         "conformance.evidence.scripts")
+
 # shells: the only files that may touch the clock, chance, threads or the operating system
 SHELLS = {
     "reference_broker": {"__init__", "__main__", "server", "embedded", "control", "disk", "committer", "keeper"},
@@ -137,6 +142,28 @@ def test_a_pure_file_does_not_touch_the_world(path: Path) -> None:
         if within(module, room) and path.stem not in shells:
             wrong = [f"{path.name}:{line}: {name}" for line, name in imports(path) if name.split(".")[0] in WORLD]
             assert not wrong, f"{module} is pure, but imports " + ", ".join(wrong)
+
+
+def test_nothing_ships_that_no_door_leads_to() -> None:
+    shipped = {module_name(path): path for path in FILES if module_name(path).split(".")[0] in SHIPPED}
+    reached: set[str] = set()
+    ahead = [module for module in shipped if any(within(module, door) for door in DOORS)]
+    while ahead:
+        module = ahead.pop()
+        if module in shipped and module not in reached:
+            reached.add(module)
+            ahead += [name for _, dotted in imports(shipped[module]) for name in (dotted, dotted.rpartition(".")[0])]
+            ahead += [word for word in mentioned(shipped[module]) if word in shipped]
+            ahead.append(module.rpartition(".")[0])
+    lost = sorted(set(shipped) - reached)
+    assert not lost, f"what only maintainers use belongs to tools/, outside of the wheel: {lost}"
+
+
+def mentioned(path: Path) -> Iterator[str]:
+    """Strings of a file: modules that are started by name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def test_the_room_table_names_only_rooms_that_exist() -> None:

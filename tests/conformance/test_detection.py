@@ -11,16 +11,17 @@ import pytest
 
 from conformance import profiles, rules
 from conformance.cli import main
-from conformance.front import detection, trust
+from conformance.front import detection
 from conformance.front.detection import Campaign, Task, tasks, vacuous
 from conformance.front.exits import Refused
 from conformance.front.hunt import control, embedded, held_to, hunt
 from conformance.front.journal import Journal
 from conformance.front.mutants import chosen, sound, words
 from conformance.front.plays import plays, plays_for
-from conformance.front.trust_page import PAGE, elsewhere
 from conformance.suite.test_machines import SCHEDULERS
 from reference_broker.mutants import MUTANTS
+from tools import trust
+from tools.pages.trust import PAGE, elsewhere
 
 ZERO = "tags.start-at-zero"
 

@@ -13,9 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from conformance.front import main_job, pages, schemas
+from conformance.front import pages, schemas
 from conformance.front.deliver import previous
 from conformance.front.exits import Refused
+from tools import main_job
 
 
 def cli(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conformance import profiles, rules
-from conformance.rules import docs
 from conformance.rules.loading import BadCatalogue, family_of
+from tools.pages import rules as docs
 
 COUNTS = {
     "TAG": 10, "MODE": 9, "ACK": 19, "ERR": 14, "RQ": 16, "AUTO": 13, "QOS": 28, "CNF": 27, "TX": 4, "CAN": 19,
@@ -93,7 +93,7 @@ def test_no_two_rules_say_the_same() -> None:
 
 
 def test_the_page_of_the_rules_is_fresh() -> None:
-    assert docs.PAGE.read_text(encoding="utf-8") == docs.page(), "run: python -m conformance.rules.docs"
+    assert docs.PAGE.read_text(encoding="utf-8") == docs.page(), "run: python -m tools.pages.rules"
 
 
 def test_get_takes_any_case_and_hints_at_what_was_meant() -> None:

@@ -18,13 +18,13 @@ import codec
 from codec import methods as m
 from conformance import profiles, rules
 from conformance.events import Event
-from conformance.front.chrome import Chrome, found
 from conformance.monitors import judge
 from conformance.verdicts import verdict_table
 from reports import recording
 from reports.pipeline import verdicts
 from reports.pipeline.session import session
 from tests.support.simulated import Wire, histories
+from tools.chrome import Chrome, found
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

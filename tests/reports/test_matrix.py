@@ -14,11 +14,11 @@ import pytest
 
 from conformance import rules
 from conformance.brokers import resolve
-from conformance.front.compatibility import digest
 from reference_broker import ReferenceBroker
 from reports.html import render_many
 from reports.html.room import ROOM
 from reports.html.runs import OURS, columns, verdict
+from tools.pages.compatibility import digest
 
 Results = dict[str, Any]
 LIMIT = 2_000_000

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front import naming_page
 from conformance.ledger import Witness
 from conformance.results import Fault, to_json
 from reference_broker.mutants import MUTANTS
@@ -17,6 +16,7 @@ from tests.conformance.test_results import FRAME, build, entry, finding, ledger
 from tools.naming import __main__ as naming
 from tools.naming import compared, runs, scripts
 from tools.naming.compared import Named
+from tools.pages import naming as naming_page
 
 ONE, OTHER = MUTANTS[CROSSES], MUTANTS["settle.zero-is-unknown"]
 

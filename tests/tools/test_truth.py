@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conformance.front import sections, strangers_page
 from reference_broker.personalities import PERSONALITIES, of
 from reference_broker.personalities.kinds import Truth
 from tools import personalities
+from tools.pages import sections
+from tools.pages import strangers as strangers_page
 from tools.truth import Run, Said, Wrong, compare, said, sound, tally
 
 TRUTH = Truth(frozenset({"ACK-001", "ACK-002"}), frozenset({"RQ-*"}), frozenset({"TMO-*", "ACK-002"}))

@@ -26,12 +26,12 @@ from typing import Any
 
 from conformance.front.journal import fingerprint
 from conformance.front.likeness import faults
-from conformance.front.naming_page import FIGURES
 from conformance.results import Fault, from_json
 from reference_broker.mutants import MUTANTS
 from tools.naming import compared, runs, scripts
 from tools.naming.compared import Named
 from tools.naming.scripts import Played
+from tools.pages.naming import FIGURES
 
 DONE, INTERRUPTED = 0, 130
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from conformance.front import mutation_page
 from conformance.front.journal import Journal
 from tests.tools.mutation.conftest import place
 from tools.mutation import __main__ as command
@@ -23,6 +22,7 @@ from tools.mutation.sites import Mutation, mutations
 from tools.mutation.subjects import KINDS
 from tools.mutation.survey import Survey, Wishes, read, survey
 from tools.mutation.triggers import ALWAYS, TRIGGERS, WRITE, Trigger
+from tools.pages import mutation as mutation_page
 
 WISHES = Wishes("ci", 7)
 VISIBLE = "unacked", "confirms"

@@ -1,7 +1,7 @@
 """Is a verdict repeatable? Runs the suite many times on each broker, half of the rounds on a crowded machine.
 
-    python -m conformance.front.repeat --runs 10 --depth ci NAME=URL ...
-    python -m conformance.front.repeat --page docs/steadiness.md [TALLY...]    the page, of the last runs or of these
+    python -m tools.repeat --runs 10 --depth ci NAME=URL ...
+    python -m tools.repeat --page docs/steadiness.md [TALLY...]    the page, of the last runs or of these
 
 A round is one run on every broker, all at once. A rule that got two different verdicts on one broker is printed with
 its tally and makes the exit code 1; rules that only report (level observed) may vary. Everything is kept:
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.front import steadiness
+from tools import steadiness
 
 SPIN = "while True: pass"
 INTERRUPTED = 130
@@ -139,7 +139,7 @@ def repeat(options: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m conformance.front.repeat", description="Are verdicts repeatable?")
+    parser = argparse.ArgumentParser(prog="python -m tools.repeat", description="Are verdicts repeatable?")
     parser.add_argument("brokers", nargs="*", metavar="NAME=URL", help="the brokers; with --page, the tallies to tell")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--depth", default="ci")

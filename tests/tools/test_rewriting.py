@@ -10,10 +10,10 @@ import pytest
 import codec
 from codec import methods as m
 from conformance import brokers, rules
-from conformance.drivers.rewriting import MUTANTS, Memory, Piece, Stream, Wrong
 from conformance.events import TO_BROKER, TO_CLIENT
 from conformance.front.hunt import hunt
-from conformance.front.wire_mutants import HONEST, bench
+from tools.rewriting import MUTANTS, Memory, Piece, Stream, Wrong
+from tools.wire_mutants import HONEST, bench
 
 RABBITMQ = os.environ.get("AMQP_RABBITMQ_URL")
 BODY = b"x" * 300

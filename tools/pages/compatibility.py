@@ -1,4 +1,4 @@
-"""What is known of each version of a broker, as a page: `python -m conformance.front.compatibility [build/matrix]`.
+"""What is known of each version of a broker, as a page: `python -m tools.pages.compatibility [build/matrix]`.
 
 Made of the data that the gate itself goes by: profiles say which rules apply to a version and how it reads what the
 texts leave open, deviations files say which rules it is known to break, with evidence. That nothing is known is no

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front import chrome, screenshots
 from conformance.front.exits import HARNESS_ERROR
+from tools import chrome, screenshots
 
 PAGE = """<!doctype html><title>a page</title><h1>All pass</h1>
 <section class="side failing" id="/ACK-001/birch"><svg class="ladder"></svg></section>"""

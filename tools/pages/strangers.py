@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.front.sections import cell
+from tools.pages.sections import cell
 
 FIGURES = Path("build") / "personalities.json"
 TITLE = "## Strangers"

@@ -1,4 +1,4 @@
-"""docs/trust.md, from the document of the last whole campaign: `python -m conformance.front.trust_page`.
+"""docs/trust.md, from the document of the last whole campaign: `python -m tools.pages.trust`.
 
 The page is committed; it says with which seeds and at which depth it was measured, and repeats no figure by hand. With
 `--strangers`, `--machine-made` or `--naming` only that section is made anew, in the page that is there.
@@ -14,12 +14,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.front import mutation_page, naming_page, strangers_page
 from conformance.front.detection import FOLDER
 from conformance.front.exits import GATE_OPEN, WRONG_USE
 from conformance.front.mutants import DOCUMENT
-from conformance.front.sections import measured, placed
-from conformance.front.trust import TRUST, field_bugs
+from tools.pages import mutation as mutation_page
+from tools.pages import naming as naming_page
+from tools.pages import strangers as strangers_page
+from tools.pages.sections import measured, placed
+from tools.trust import TRUST, field_bugs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
 SECTIONS = {"--strangers": strangers_page, "--machine-made": mutation_page, "--naming": naming_page}
@@ -28,7 +30,7 @@ ELSEWHERE = Path(__file__).with_name("field_bugs.toml")
 _HEAD = """\
 # Can the suite be trusted?
 
-Made by `make trust` and `python -m conformance.front.trust_page` from what was measured; nothing here is typed in.
+Made by `make trust` and `python -m tools.pages.trust` from what was measured; nothing here is typed in.
 
 A *mutant* is the reference broker with one decision made wrong. It is **killed** where a rule that it names breaks, on
 at least four of five seeds, in a check that the honest broker passes with the same seed. Everything goes over real

@@ -1,4 +1,4 @@
-"""The catalogue as a page: `python -m conformance.rules.docs` writes docs/rules.md.
+"""The catalogue as a page: `python -m tools.pages.rules` writes docs/rules.md.
 
 The page is committed, so that it can be read and linked without installing anything; a test proves that it is fresh.
 """
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 _HEAD = """\
 # The rules
 
-What a broker is held to, rule by rule. Written by `python -m conformance.rules.docs` from the files in
+What a broker is held to, rule by rule. Written by `python -m tools.pages.rules` from the files in
 `conformance/rules/`; change those, not this page.
 
 **must** and **should** are promised by a text, **may** is left to the broker and checked only for what a client has to

@@ -1,6 +1,6 @@
 """Many brokers, one page: the suite on real brokers, and on the reference broker in the dialect of each.
 
-    python -m conformance.front.matrix --depth ci NAME=URL[,admin=URL] ...
+    python -m tools.matrix --depth ci NAME=URL[,admin=URL] ...
 
 OUT/NAME.json and OUT/reference-DIALECT.json are the results of one run each, OUT/mutant/broker.json those of a broker
 that is wrong on purpose and must be caught, OUT/previous the results before these, OUT/index.html the page about all,
@@ -26,15 +26,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conformance.front.bare import excused, without_deviations
-from conformance.front.compare import Difference, compare
 from conformance.front.deliver import previous, trusted
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR
-from conformance.front.nodes import FORM, BadNode, Node
 from conformance.results import Gate, Results, from_json
 from conformance.verdicts import Verdict
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reports import html
+from tools.compare import Difference, compare
+from tools.nodes import FORM, BadNode, Node
 
 MUTANT = "mutant/broker"
 """Where its results are, apart from those of brokers that are as they should be."""
@@ -244,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parse(arguments: list[str] | None) -> tuple[Wishes, list[Node]]:
-    parser = argparse.ArgumentParser(prog="python -m conformance.front.matrix", description="Many brokers, one page.")
+    parser = argparse.ArgumentParser(prog="python -m tools.matrix", description="Many brokers, one page.")
     parser.add_argument("brokers", nargs="*", metavar="NODE", help=FORM)
     parser.add_argument("--out", type=Path, default=Path("build/matrix"))
     parser.add_argument("--depth", default="ci")

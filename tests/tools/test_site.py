@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front import compatibility, site
+from tools.pages import compatibility, site
 
 
 def test_no_link_is_broken() -> None:

@@ -1,6 +1,6 @@
 """The page of repeated runs: what the tally says, and nothing that it does not say.
 
-Made from the tally by `python -m conformance.front.repeat --page docs/steadiness.md`.
+Made from the tally by `python -m tools.repeat --page docs/steadiness.md`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 from conformance import __version__, rules
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parent.parent
 HEAD = """# Are verdicts repeatable?
 
-Made by `python -m conformance.front.repeat --page docs/steadiness.md` from the tally of
-`python -m conformance.front.repeat --depth {depth} NAME=URL ...`, with which everybody can repeat it. The suite ran
+Made by `python -m tools.repeat --page docs/steadiness.md` from the tally of
+`python -m tools.repeat --depth {depth} NAME=URL ...`, with which everybody can repeat it. The suite ran
 again and again on several brokers at once, with one and the same seed; in every other round each of the machine's
 {cores} cores had another process to run beside them. A rule is unsteady if two runs on one broker found different
 things, a listed race included that one of them saw and another did not; rules that only report may vary.

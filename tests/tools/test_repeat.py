@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front import repeat
-from conformance.front.repeat import Tally, main
-from conformance.front.steadiness import lines
 from reference_broker import ReferenceBroker
+from tools import repeat
+from tools.repeat import Tally, main
+from tools.steadiness import lines
 
 
 def results(**verdicts: str) -> dict[str, object]:

@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.front.chrome import BrowserFailed, Chrome
 from conformance.front.exits import GATE_OPEN, HARNESS_ERROR
-from conformance.front.main_job import JUDGED, python
-from conformance.front.matrix import SHOWN
+from tools.chrome import BrowserFailed, Chrome
+from tools.main_job import JUDGED, python
+from tools.matrix import SHOWN
 
 PAGES = (Path("build/matrix/index.html"), Path("build/conformance/index.html"))
 PAPER = (794, 1123)

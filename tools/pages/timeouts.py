@@ -1,6 +1,6 @@
 """The precedence of consumer timeouts, expected and measured, as a page.
 
-    python -m conformance.front.timeouts [NODE...]
+    python -m tools.pages.timeouts [NODE...]
 
 Every combination of levels that can differ in outcome runs on the reference broker, and on the brokers that are given
 as `.ci/brokers.py nodes rmq43 rmq43-short` prints them: there, whatever their management APIs can set beside what is in
@@ -18,18 +18,18 @@ from conformance.around import Around
 from conformance.brokers import BrokerUnderTest
 from conformance.drivers.admin import Admin
 from conformance.events import TO_CLIENT
-from conformance.front.nodes import Node
 from conformance.model.timeouts import Levels
 from conformance.recorder import Recorder
 from conformance.stage import Stage
 from conformance.suite.precedence import combinations_of, possible, stage_rows
+from tools.nodes import Node
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "timeouts.md"
 Measured = Mapping[Levels, int]
 
 HEAD = """# Consumer timeouts: which level counts
 
-Made by `python -m conformance.front.timeouts`. A consumer of a quorum queue holds one delivery; how many milliseconds
+Made by `python -m tools.pages.timeouts`. A consumer of a quorum queue holds one delivery; how many milliseconds
 after it came did basic.cancel come? The consumer's own timeout goes before all others; else the smaller of the queue's
 argument and its policy counts; else the broker's own setting (rules
 [TMO-002](rules.md#tmo-002--the-consumers-own-timeout-goes-first) to

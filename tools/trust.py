@@ -1,6 +1,6 @@
 """`make trust`: how many wrong brokers the suite finds, and how often it accuses a right one. Measured, never typed in.
 
-    python -m conformance.front.trust [--sample N --draw SEED] [--legal RUNS] [--broker URL]
+    python -m tools.trust [--sample N --draw SEED] [--legal RUNS] [--broker URL]
 
 Three campaigns, each of which carries on where it was interrupted: mutants of the reference broker, wrong behaviours on
 the wire in front of a real broker (or of the reference broker, where none is given), and machines on brokers that take
@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.drivers.errors import Unreachable
-from conformance.front import legal, wire_mutants
+from conformance.front import legal
 from conformance.front.detection import FOLDER, Campaign
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE
 from conformance.front.mutants import keep, sound, survived
 from reference_broker.mutants import MUTANTS
+from tools import wire_mutants
 
 TRUST = Path("build") / "trust.json"
 SAMPLE = Path("build") / "trust-sample.json"
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m conformance.front.trust", description="Can the suite be trusted?")
+    parser = argparse.ArgumentParser(prog="python -m tools.trust", description="Can the suite be trusted?")
     parser.add_argument("--sample", type=int, metavar="N", help="only so many mutants, drawn; and fewer seeds")
     parser.add_argument("--draw", type=int, default=0, metavar="SEED", help="of the draw (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="per mutant (default: %(default)s)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.front import timeouts
 from conformance.model.timeouts import Levels
 from conformance.suite.precedence import GENERAL, combinations_of
+from tools.pages import timeouts
 
 EARLY, LATE = 150, 400
 """Milliseconds: a client that is busy with other rows reads a delivery late, or a notification."""

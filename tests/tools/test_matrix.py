@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from conformance.front.bare import excused, without_deviations
-from conformance.front.compare import EXPLAINED, compare
-from conformance.front.matrix import BothGates, Twin, Wishes, imitate, main, spoken_by
-from conformance.front.nodes import BadNode, Node
 from conformance.profiles import NAMES, load
 from conformance.results import Results
 from conformance.rules import CATALOGUE
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
+from tools.compare import EXPLAINED, compare
+from tools.matrix import BothGates, Twin, Wishes, imitate, main, spoken_by
+from tools.nodes import BadNode, Node
 
 Change = Callable[..., Results]
 

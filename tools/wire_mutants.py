@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from conformance import brokers
-from conformance.drivers.rewriting import MUTANTS, RewritingProxy, WireMutant
 from conformance.front.hunt import control, hunt
 from conformance.front.plays import Bench, plays
 from conformance.front.session import patient
+from tools.rewriting import MUTANTS, RewritingProxy, WireMutant
 
 HONEST = WireMutant("wire.honest", "rewrites nothing", (), lambda piece, memory: [piece])
 LEAST = 1.0

@@ -1,4 +1,4 @@
-"""The documentation as pages that need no network: `python -m conformance.front.site [--out DIR]`.
+"""The documentation as pages that need no network: `python -m tools.pages.site [--out DIR]`.
 
 The Markdown of `docs/` and of the root, rendered under the same paths with .html for .md, and every file that they link
 to. Links are strict: a page, a heading or a file that is not there, and a picture without words, end the build, each
@@ -130,7 +130,7 @@ def build(out: Path = OUT, root: Path = ROOT) -> list[str]:
         return broken
     shutil.rmtree(out, ignore_errors=True)
     template = Environment(
-        loader=PackageLoader("conformance.front"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("tools.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     ).get_template("site.html.j2")
     titles = Counter(page.title for page in found.values())
@@ -179,7 +179,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m conformance.front.site", description="The documentation as HTML.")
+    parser = argparse.ArgumentParser(prog="python -m tools.pages.site", description="The documentation as HTML.")
     parser.add_argument("--out", type=Path, default=OUT)
     out: Path = parser.parse_args(arguments).out
     broken = build(out)
