@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming clean
+.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -112,6 +112,13 @@ docs: setup  ## the documentation as a site that needs no network, build/docs; p
 	@$(PY) -m tools.pages.rules
 	@$(PY) -m tools.pages.compatibility $(wildcard build/matrix)
 	@$(PY) -m tools.pages.site
+
+packages: setup  ## wheel and sdist, checked, and tried in a fresh environment of each Python from 3.11 to 3.14
+	@$(PY) -m tools.release
+
+images: setup  ## the two images of the Dockerfile, built and run; and the steps of action.yml, executed
+	@$(PY) -m tools.release.images
+	@$(PY) -m tools.release.action
 
 clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... ADMIN=http://... (default: RabbitMQ 4.3 from Debian)
 	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq43

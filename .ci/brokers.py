@@ -28,6 +28,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from debian import Trouble, made, make, possible
+
 BASE = Path(os.environ.get("AMQP_BROKERS_DIR", Path(__file__).resolve().parent.parent / "build" / "brokers")).resolve()
 READY_WITHIN = 120.0
 
@@ -114,10 +116,6 @@ SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {{127,0,0,1}} +sbwt 
 """
 
 
-class Trouble(Exception):
-    """Something a person has to mend, in words."""
-
-
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -132,39 +130,17 @@ def shell(*command: str | Path, log: Path | None = None) -> None:
         raise Trouble(f"'{command[0]}' failed (see {target}):\n{tail}")
 
 
-def archive() -> str:
-    """The package archive that this machine's own apt uses for its release."""
-    listing = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
-        capture_output=True, text=True, check=True,
-    ).stdout.split()
-    plain = [uri for uri in listing if "security" not in uri]
-    if not plain:
-        raise Trouble("apt knows no package archive on this machine (apt-get indextargets lists none)")
-    return max(plain, key=plain.count)
-
-
 def prepare(broker: Broker) -> None:
     """Build the chroot, once."""
-    ready = broker.root / ".ready"
-    if ready.exists():
+    if made(broker.root):
         return
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
+    if not possible():
         raise Trouble(
             "a real RabbitMQ is installed from Debian packages: that needs root and apt.\n"
             "Elsewhere start any RabbitMQ yourself and set AMQP_RABBITMQ_URL to its URL."
         )
-    shell(Path(__file__).with_name("apt.sh"), "mmdebstrap=mmdebstrap", "unshare=util-linux")
     say(f"{broker.name}: building from Debian {broker.suite} (about half a minute, once)")
-    shutil.rmtree(broker.root, ignore_errors=True)
-    broker.root.parent.mkdir(parents=True, exist_ok=True)
-    shell(
-        "mmdebstrap", "--variant=essential", "--include=rabbitmq-server",
-        '--aptopt=Acquire::Languages "none"', '--aptopt=Acquire::Check-Valid-Until "false"',
-        "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
-        "--dpkgopt=path-exclude=/usr/share/locale/*", broker.suite, broker.root, archive(),
-    )
-    ready.touch()
+    make(broker.suite, broker.root, "rabbitmq-server", shell)
 
 
 def free(port: int) -> bool:

@@ -12,7 +12,7 @@ from conformance.cli import parser
 from reports.exports import ALLURE, files
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-TEMPLATES = [DOCS / "ci" / name for name in ("github-actions.yml", "gitlab-ci.yml", "Containerfile")]
+TEMPLATES = [DOCS / "ci" / "github-actions.yml", DOCS / "ci" / "gitlab-ci.yml", DOCS.parent / "Dockerfile"]
 GUIDES = [DOCS / "gate-a-broker-in-ci.md", DOCS / "read-a-report.md"]
 
 
