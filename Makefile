@@ -116,9 +116,10 @@ docs: setup  ## the documentation as a site that needs no network, build/docs; p
 packages: setup  ## wheel and sdist, checked, and tried in a fresh environment of each Python from 3.11 to 3.14
 	@$(PY) -m tools.release
 
-images: setup  ## the two images of the Dockerfile, built and run; and the steps of action.yml, executed
+images: setup  ## the two images of the Dockerfile, built and run; the steps of action.yml, executed; the export, opened in Allure 3
 	@$(PY) -m tools.release.images
 	@$(PY) -m tools.release.action
+	@$(PY) -m tools.release.allure
 
 clients: setup  ## docs/clients.md: what client libraries show of each rule, on URL=amqp://... ADMIN=http://... (default: RabbitMQ 4.3 from Debian)
 	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq43

@@ -62,7 +62,7 @@ def _files(rule: Mapping[str, Any], results: Mapping[str, Any], place: int) -> I
         source = ATTACHMENT_PATTERN.format(prefix=name, ext="txt")
         test.attachments = [Attachment(name="The exchange", source=source, type="text/plain")]
         yield source, "\n\n".join(map(evidence, rule["cases"])) + "\n"
-    document = asdict(test, filter=lambda _, value: bool(value) or value is False)
+    document = asdict(test, filter=lambda _, value: bool(value) or isinstance(value, int))
     yield test.file_pattern.format(prefix=name), json.dumps(document, indent=1)
 
 

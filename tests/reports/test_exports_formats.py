@@ -11,9 +11,10 @@ from xml.etree import ElementTree
 
 import junitparser
 import pytest
+import xmlschema
 from allure_commons.model2 import TestResult as AllureResult
 from attr import fields
-from jsonschema import Draft7Validator
+from jsonschema import Draft7Validator, Draft202012Validator
 
 from reports.exports import ALLURE, allure, badge, ctrf, endpoint, files, junit
 
@@ -21,6 +22,9 @@ CTRF = Draft7Validator(
     json.loads((Path(__file__).parent / "ctrf-schema-0.0.json").read_text("utf-8")),
     format_checker=Draft7Validator.FORMAT_CHECKER,
 )
+HERE = Path(__file__).parent
+JUNIT = xmlschema.XMLSchema(HERE / "junit.xsd")
+ALLURE_RESULT = Draft202012Validator(json.loads((HERE / "allure-result.schema.json").read_text("utf-8")))
 HOSTILE = "evil \x00\x1b[31m \ud800 ]]> \"<b onload='x'>&amp; \u202e"
 
 
@@ -48,6 +52,42 @@ def test_another_parser_reads_the_junit_file_and_counts_the_same(results: dict[s
     broken = next(case for case in suite if case.name.startswith("ACK-010"))
     assert isinstance(broken.result[0], junitparser.Failure)
     assert "allowed:  channel.close 406" in broken.result[0].text
+
+
+def follows_schemas(made: dict[str, str]) -> None:
+    """JUnit, CTRF and Allure, each as its readers know it."""
+    JUNIT.validate(made["junit.xml"].partition("\n")[2])
+    CTRF.validate(json.loads(made["ctrf.json"]))
+    for test in allure_tests(made).values():
+        ALLURE_RESULT.validate(test)
+
+
+def test_every_export_follows_its_schema(results: dict[str, Any]) -> None:
+    follows_schemas(files(results))
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ('tests="', 'test="'), ("<skipped ", "<ignored "), (" time=", " seconds="), ('failures="', 'failures="-'),
+    ("</testcase>", "<failure message='and'/></testcase>"), (' name="ACK-010', ' name="" x="'),
+])
+def test_the_schema_of_junit_refuses_what_its_readers_do_not_know(results: dict[str, Any], old: str, new: str) -> None:
+    text = junit(results).partition("\n")[2]
+    JUNIT.validate(text)
+    assert old in text
+    with pytest.raises((xmlschema.XMLSchemaException, ElementTree.ParseError)):
+        JUNIT.validate(text.replace(old, new))
+
+
+@pytest.mark.parametrize("change", [
+    {"status": "held"}, {"start": "now"}, {"uuid": "1"}, {"verdict": "held"}, {"labels": []},
+    {"attachments": [{"name": "x", "source": "../x-attachment.txt", "type": "text/plain"}]},
+    {"links": [{"url": "javascript:x"}]},
+])
+def test_the_schema_of_allure_refuses_what_allure_does_not_know(
+    tests: dict[str, dict[str, Any]], change: dict[str, Any],
+) -> None:
+    assert ALLURE_RESULT.is_valid(tests["ACK-010"])
+    assert not ALLURE_RESULT.is_valid(tests["ACK-010"] | change)
 
 
 def test_the_ctrf_document_follows_the_published_schema(results: dict[str, Any]) -> None:
@@ -117,10 +157,11 @@ def test_a_rule_has_one_history_for_each_broker_and_one_case_for_all(results: di
 
 def test_a_run_of_which_nobody_knows_when_it_began_is_exported_all_the_same(results: dict[str, Any]) -> None:
     results.update(started="", seconds=0.0)
-    document = json.loads(files(results)["ctrf.json"])
+    made = files(results)
+    document = json.loads(made["ctrf.json"])
     assert document["results"]["summary"]["start"] == 0
     assert "timestamp" not in document
-    assert list(CTRF.iter_errors(document)) == []
+    follows_schemas(made)
 
 
 def test_equal_results_give_equal_files(results: dict[str, Any]) -> None:
@@ -154,6 +195,6 @@ def test_hostile_strings_do_no_harm_to_any_format(results: dict[str, Any]) -> No
         text.encode("utf-8")
         if name.endswith(".json"):
             json.loads(text)
-    assert list(CTRF.iter_errors(json.loads(made["ctrf.json"]))) == []
+    follows_schemas(made)
     ElementTree.parse(io.StringIO(made["badge.svg"]))
     assert "<b " not in made["badge.svg"]
