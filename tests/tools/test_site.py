@@ -79,10 +79,32 @@ def test_what_pages_say_stays_text(tmp_path: Path) -> None:
     assert "<script>" not in (tmp_path / "out" / "docs" / "index.html").read_text(encoding="utf-8")
 
 
+def test_the_matrix_comes_in_as_it_is_and_every_page_leads_to_it(tmp_path: Path) -> None:
+    page = tmp_path / "made.html"
+    page.write_text("<!doctype html><title>many brokers</title>", encoding="utf-8")
+    root = repository(tmp_path, index="# Home\n", other="# Other\n")
+    assert site.build(tmp_path / "out", root, page) == []
+    assert (tmp_path / "out" / "matrix.html").read_text("utf-8") == page.read_text("utf-8")
+    for name in ("index", "other"):
+        assert '<a href="../matrix.html">Matrix</a>' in (tmp_path / "out" / "docs" / f"{name}.html").read_text("utf-8")
+
+
+def test_the_site_has_matrix_rules_findings_and_patterns(built: Path) -> None:
+    menu = (built / "docs" / "index.html").read_text("utf-8").partition("</nav>")[0]
+    for name in ("compatibility", "rules", "findings", "patterns"):
+        assert f'href="{name}.html"' in menu
+
+
+def test_every_pattern_stands_on_a_finding() -> None:
+    said = [part for part in (site.ROOT / "docs" / "patterns.md").read_text("utf-8").split("\n\n") if part[:2] == "**"]
+    assert len(said) > 10
+    assert [part[:60] for part in said if "](findings.md#" not in part] == []
+
+
 def test_the_command_fails_on_a_broken_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(site, "build", lambda out: ["docs/x.md:1: gone"])
+    monkeypatch.setattr(site, "build", lambda out, matrix: ["docs/x.md:1: gone"])
     assert site.main(["--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err == "docs/x.md:1: gone\n"
 

@@ -2,8 +2,8 @@
 
 The Markdown of `docs/` and of the root, rendered under the same paths with .html for .md, and every file that they link
 to. Links are strict: a page, a heading or a file that is not there, and a picture without words, end the build, each
-named with its place. Headings get the anchors that code hosts give them, so a link that works here works there. Nothing
-is loaded from anywhere else.
+named with its place. Headings get the anchors that code hosts give them, so a link that works here works there. The
+page of the last `make matrix`, where there is one, comes in as it is. Nothing is loaded from anywhere else.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from conformance.front.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "docs"
+MATRIX = ROOT / "build" / "matrix" / "index.html"
+SHOWN = "matrix.html"
+"""What stands for the matrix in the site."""
 HOME = "docs/index.md"
 BESIDE = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
@@ -122,8 +125,8 @@ def _broken(place: str, found: Mapping[str, Page], root: Path) -> str | None:
     return None
 
 
-def build(out: Path = OUT, root: Path = ROOT) -> list[str]:
-    """Writes the site, unless something is broken; what that is."""
+def build(out: Path = OUT, root: Path = ROOT, matrix: Path | None = None) -> list[str]:
+    """Writes the site, unless something is broken; what that is. `matrix`: its page, if it was made."""
     found = pages(root)
     broken = problems(found, root)
     if broken:
@@ -142,7 +145,11 @@ def build(out: Path = OUT, root: Path = ROOT) -> list[str]:
         where.parent.mkdir(parents=True, exist_ok=True)
         body = _TABLE.renderer.render(page.tokens, _TABLE.options, {})
         menu = [(_relative(page, other.address), named[other.path], other is page) for other in found.values()]
+        if matrix:
+            menu.insert(1, (_relative(page, SHOWN), "Matrix", False))
         where.write_text(template.render(title=page.title, menu=menu, body=body), encoding="utf-8")
+    if matrix:
+        _copy(matrix, out / SHOWN)
     home = html.escape(found[HOME].address)
     (out / "index.html").write_text(
         f'<!doctype html><meta charset="utf-8"><title>amqp-conformance</title>'
@@ -182,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.pages.site", description="The documentation as HTML.")
     parser.add_argument("--out", type=Path, default=OUT)
     out: Path = parser.parse_args(arguments).out
-    broken = build(out)
+    broken = build(out, matrix=MATRIX if MATRIX.exists() else None)
     for problem in broken:
         print(problem, file=sys.stderr)
     if not broken:
