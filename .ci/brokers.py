@@ -1,6 +1,7 @@
 """Real RabbitMQ brokers of several versions on loopback, each from the Debian release that packages it.
 
     brokers.py start [NAME...]    install what is missing, start, wait until it answers, print name and URL
+    brokers.py kill [NAME...]     kill -9, and start again: what --kill of the suite takes
     brokers.py stop [NAME...]     stop           brokers.py status [NAME...]   which ones answer
     brokers.py url NAME           its URL, if it answers
     brokers.py pairs [NAME...]    NAME=URL of those that answer
@@ -247,13 +248,27 @@ def start(broker: Broker) -> None:
     print(f"{broker.name}\t{broker.url}", flush=True)
 
 
+def kill(broker: Broker) -> None:
+    """The first process of the node's namespace takes all others with it."""
+    if alive(broker):
+        for pid in inner(broker):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not alive(broker), 20)
+    start(broker)
+
+
+def inner(broker: Broker) -> list[int]:
+    """The processes right inside the node's namespace."""
+    outer = int(broker.pid_file.read_text())
+    return [int(pid) for pid in Path(f"/proc/{outer}/task/{outer}/children").read_text().split()]
+
+
 def stop(broker: Broker) -> None:
     if not alive(broker):
         return
     outer = int(broker.pid_file.read_text())
-    inner = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
-    for pid in inner:
-        os.kill(int(pid), signal.SIGTERM)
+    for pid in inner(broker):
+        os.kill(pid, signal.SIGTERM)
     if not until(lambda: not alive(broker), 20):
         os.kill(outer, signal.SIGKILL)
     broker.pid_file.unlink(missing_ok=True)
@@ -289,7 +304,7 @@ def purge(broker: Broker) -> None:
 
 
 VERBS: dict[str, Callable[[Broker], None]] = {
-    "start": start, "stop": stop, "status": status, "url": url, "pairs": pairs, "nodes": nodes,
+    "start": start, "kill": kill, "stop": stop, "status": status, "url": url, "pairs": pairs, "nodes": nodes,
     "purge": purge,
 }
 PLAIN = [name for name, broker in BROKERS.items() if broker.timeout is None]

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from conformance import events
+from conformance.drive.pulse import BadRestart
 from conformance.drivers.admin import Admin, AdminRefused
+from conformance.waiting import NotOffered
 
 if TYPE_CHECKING:
     from conformance.stage import Stage
@@ -41,6 +43,8 @@ class Around:
 
     admin: Admin | None = None
     advance: Callable[[float], None] | None = None
+    kill: Callable[[], None] | None = None
+    """Kills the broker and starts it again; it answers when this returns."""
     general: int | None = None
     """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
     _policies: dict[str, str] = field(default_factory=dict)
@@ -81,6 +85,17 @@ class Around:
         self._changed = True
         self.admin.set(consumer_timeout=timeout)
         stage.note(events.SETTINGS, consumer_timeout=timeout)
+
+    def crash(self, stage: Stage) -> None:
+        """The broker is killed and started again, and noted; the connections of the history end with it."""
+        assert self.kill is not None
+        stage.note(events.KILLED)
+        try:
+            self.kill()
+        except BadRestart as bad:
+            raise NotOffered(str(bad)) from None
+        for connection in stage.connections.values():
+            connection.abort()
 
     def user(self) -> tuple[str, str]:
         """A user of this history's own, who may do anything in the vhost, with its password."""

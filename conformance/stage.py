@@ -335,8 +335,10 @@ class Stage(Waiting):
     def _home(self, queue: str) -> RawConnection:
         """The connection that declared the queue, or where that is gone, one that lives."""
         home = self.belongings.queues.get(queue)
-        if home is not None and home.alive:
-            return home
+        return home if home is not None and home.alive else self.living()
+
+    def living(self) -> RawConnection:
+        """A connection that lives; a new one, where none does."""
         for connection in self.connections.values():
             if connection.alive:
                 return connection

@@ -122,6 +122,11 @@ class Broker:
         for connection in [one for one in self.connections if concerned(one)]:
             connection.close(ConnectionException(ReplyCode.CONNECTION_FORCED, text), (0, 0))
 
+    def restart(self) -> None:
+        """As if it had been killed and started again, when everybody has been cut off."""
+        for vhost in self.vhosts.values():
+            vhost.restart()
+
     def raise_alarm(self, reason: str) -> None:
         """Resources are low: from now on who publishes is told so (connection.blocked) and is heard no further."""
         self.alarm = reason

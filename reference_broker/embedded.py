@@ -267,6 +267,15 @@ class ReferenceBroker:
         """Wait until all that clients have handed over before is worked off."""
         self._inside(lambda server: None)
 
+    def crash(self) -> None:
+        """As if it were killed and started again: who is connected is cut off, and what is durable is left.
+
+        Only without a data directory; who keeps his data there kills the process. Raises RuntimeError.
+        """
+        if self._thread is None or self._loop is None or self._server is None or self._store is not None:
+            raise RuntimeError("only a broker that runs, and has no data directory, can play a crash")
+        asyncio.run_coroutine_threadsafe(self._server.crash(), self._loop).result()
+
     def alarm(self, reason: str | None) -> None:
         """Resources are low: who publishes from now on is blocked, and told why (connection.blocked); None: no more."""
         self._inside(lambda server: server.alarm(reason))

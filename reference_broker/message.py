@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reference_broker.store.segments import Segment
 
 FRAME_OVERHEAD = 8
+PERSISTENT = 2
 FRAME_END = b"\xce"
 
 

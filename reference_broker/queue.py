@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from codec import values
 from codec.values import FieldTable
 from reference_broker.arguments import QueueArguments, with_policy
-from reference_broker.message import Entry, Message
+from reference_broker.message import PERSISTENT, Entry, Message
 from reference_broker.prefetch import Consumer
 from reference_broker.quorum import UNLIMITED_WINDOW, Counted, Quorum
 from reference_broker.ready import Ready
@@ -156,6 +157,16 @@ class Queue:
         count = len(self.ready)
         self.ready = self.nothing()
         return count
+
+    def restart(self) -> None:
+        """Only what is on disk is left, in its order."""
+        survivors = [entry for entry in sorted(self.ready.entries(), key=attrgetter("position")) if self.lasts(entry)]
+        self.ready = self.nothing()
+        for entry in survivors:
+            self.ready.push(entry)
+
+    def lasts(self, entry: Entry) -> bool:
+        return self.quorum is not None or entry.message.header.delivery_mode == PERSISTENT
 
     def count(self) -> int:
         self.expire()

@@ -101,6 +101,17 @@ class VirtualHost:
             self.drop_binding(binding)
         self.unbind_all(exchange)
 
+    def restart(self) -> None:
+        """Only what is durable is left. Nobody is connected."""
+        for queue in list(self.queues.values()):
+            if queue.durable:
+                queue.restart()
+            else:
+                self.delete_queue(queue)
+        for exchange in list(self.exchanges.values()):
+            if not exchange.durable and exchange.name in self.exchanges:
+                self.delete_exchange(exchange)
+
     def delete_everything(self) -> None:
         for queue in list(self.queues.values()):
             self.delete_queue(queue)

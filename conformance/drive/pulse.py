@@ -31,6 +31,8 @@ KNOWN = 2.0
 """Seconds that an answer may take from a broker that has broken down before."""
 RESTARTS = 60.0
 """Seconds for the command, and as many until the broker answers again."""
+ENDS = 5.0
+"""Seconds until a connection to a broker that was killed has ended."""
 PAUSE = 0.25
 SLOW = 1.0
 """A beat that takes so many seconds, and `OFTEN` times that of the first ones, is slow."""
@@ -38,7 +40,7 @@ OFTEN = 20
 
 
 class BadRestart(Exception):
-    """The command that was to restart the broker failed, or the broker does not answer after it."""
+    """The command that was to restart the broker, or to kill it, failed, or the broker does not answer after it."""
 
 
 @dataclass
@@ -85,13 +87,31 @@ class Pulse:
 
     def revive(self) -> None:
         """Restarts the broker and waits until it answers. Raises BadRestart."""
-        self.drop()
         self.revived += 1
-        _run(str(self.restart))
+        _run("--restart", str(self.restart))
+        self.await_after("--restart", str(self.restart))
+
+    def kill(self, command: str) -> None:
+        """Runs the user's command, sees that the broker was killed by it, and waits until it answers again. Raises
+        BadRestart."""
+        line = unrecorded(hasty(self.target, max(self.patience, CONNECTS)))
+        _run("--kill", command)
+        until = time.monotonic() + ENDS
+        while line.alive and time.monotonic() < until:
+            line.receive(PAUSE)
+        if line.alive:
+            line.abort()
+            raise BadRestart(f"--kill {command!r} ended, but a connection that was open before lives on: it has killed "
+                             "nobody, or another broker")
+        self.await_after("--kill", command)
+
+    def await_after(self, option: str, command: str) -> None:
+        """Waits until the broker answers, after the user's command of this option. Raises BadRestart."""
+        self.drop()
         until = time.monotonic() + RESTARTS
         while self._anew(self.patience):
             if time.monotonic() > until:
-                raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after --restart {self.restart!r}")
+                raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after {option} {command!r}")
             time.sleep(PAUSE)
         self.down = ""
 
@@ -154,7 +174,7 @@ class Pulse:
         return f"answers no {STEPS[answered]}" if answered < len(STEPS) else ""
 
 
-def _run(command: str) -> None:
+def _run(option: str, command: str) -> None:
     """The user's command. What it says goes to a file: a broker that it leaves running would keep a pipe open."""
     with tempfile.TemporaryFile("w+") as said:
         try:
@@ -162,9 +182,9 @@ def _run(command: str) -> None:
                 command, shell=True, timeout=RESTARTS, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
             )
         except subprocess.TimeoutExpired:
-            raise BadRestart(f"--restart {command!r} did not end within {RESTARTS:g} s") from None
+            raise BadRestart(f"{option} {command!r} did not end within {RESTARTS:g} s") from None
         if done.returncode:
             said.seek(0)
             last = said.read().strip().rpartition("\n")[2]
             code = f"exit code {done.returncode}: {last or 'no words'}"
-            raise BadRestart(f"--restart {command!r} failed with {code}")
+            raise BadRestart(f"{option} {command!r} failed with {code}")

@@ -99,6 +99,8 @@ class _Teller:
             yield self._end(event)
         elif event.kind in (ev.POLICY, ev.SETTINGS) and event.args.get("consumer_timeout") is not None:
             raise Untellable("it needs settings of the broker that a client cannot make")
+        elif event.kind == ev.KILLED:
+            raise Untellable("it needs a broker that is killed, which no client can do")
         elif event.kind == ev.RIGHTS:
             raise Untellable("it needs a user whose rights change, which no client can do")
 

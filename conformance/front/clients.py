@@ -123,7 +123,7 @@ def _account(
     """One library's part of the document. Once it is to stop, no further scene begins. Policies that it sets are its
     own."""
     library = Library(command)
-    bench = replace(bench, around=Around(bench.around.admin, bench.around.advance, bench.around.general))
+    bench = replace(bench, around=Around(bench.around.admin, bench.around.advance, general=bench.around.general))
     done: list[Play] = []
 
     def tell(play: Play) -> None:

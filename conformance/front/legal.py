@@ -174,7 +174,7 @@ def perform(task: Task) -> dict[str, Any]:
     begin = time.monotonic()
     liberties = task.names or task.seed
     with ReferenceBroker(clock="elastic", http_port=0, liberties=liberties, dialect=task.dialect) as broker:
-        around = Around(Admin(broker.admin_url), broker.leap)
+        around = Around(Admin(broker.admin_url), broker.leap, broker.crash)
         target, profile = Target.parse(broker.url), profiles.load(task.dialect)
         guard = Guard(Pulse(target))
         tally = Tally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal", guard))

@@ -61,6 +61,7 @@ TABLE = (
     Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
     Option("seed", "seed of everything that is generated (default 0)", "N"),
     Option("restart", "how to restart the broker, where it has broken down", "COMMAND"),
+    Option("kill", "how to kill the broker and start it again (kill -9, not an orderly end): CNF-013", "COMMAND"),
     Option("spare-vhosts", "vhosts to go on in, where that of the URL is wedged", "NAME,..."),
     Option("time-limit", "minutes after which the run ends, in order; default by depth: 10, 15 or 240", "MIN"),
     Option("hunt", "minutes: hunt for so long, with the hunting checks (amqp-conformance hunt)", "MIN", hunts=True),
@@ -88,6 +89,7 @@ class Options:
     examples: int | None = None
     seed: int = 0
     restart: str | None = None
+    kill: str | None = None
     spare_vhosts: tuple[str, ...] = ()
     time_limit: int | None = None
     hunt: float = 0.0
@@ -123,7 +125,7 @@ class Options:
             deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
             min_coverage=_percent("min-coverage", text["min-coverage"], MIN_COVERAGE),
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
-            seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]),
+            seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]), kill=_text(text["kill"]),
             spare_vhosts=_names(text["spare-vhosts"]),
             time_limit=_number("time-limit", text["time-limit"], 1),
             hunt=_minutes("hunt", text["hunt"]), again=_round(text["again"]),

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from conformance import __version__, brokers, deviations
 from conformance.around import Around
 from conformance.drive import probes
 from conformance.drive.guard import Guard
-from conformance.drive.pulse import Pulse
+from conformance.drive.pulse import BadRestart, Pulse
 from conformance.drive.vhosts import Vhosts
 from conformance.drivers.admin import Admin, AdminRefused
 from conformance.drivers.errors import ConnectionLost, Unreachable
@@ -41,8 +42,9 @@ from reports.recording import RecordingWriter
 from reports.stopwatch import Stopwatch
 
 EMBEDDED = "embedded"
-UNMANAGED = {"management API": "none was given (--broker-admin)"}
-"""What nothing is asked of, and why."""
+MANAGEMENT, KILL = "management API", "kill command"
+ALONE = "main"
+"""The worker of a run that has no others."""
 SHARE = 0.93
 """Checks may take so much of the run's time; the rest is for telling what they found."""
 PATIENCE_MS = "20000"
@@ -74,7 +76,7 @@ class Session:
 
     options: Options
     ticket: Ticket
-    worker: str = "main"
+    worker: str = ALONE
     _stack: ExitStack = field(default_factory=ExitStack)
     _opened: Opened | None = None
     _refused: Refused | None = None
@@ -116,11 +118,12 @@ class Session:
         tally = Tally(self._sink(broker, profile))
         target = patient(under_test.target)
         beside = around(options.admin, options.consumer_timeout, under_test)
-        if beside.admin is None:
-            profile = replace(profile, refused={**profile.refused, **UNMANAGED})
+        pulse = Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart)
+        if options.kill is not None and under_test.embedded is None:
+            beside.kill = self._killing(pulse, options.kill)
+        profile = replace(profile, refused={**profile.refused, **self._missing(beside)})
         guard = Guard(
-            Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart),
-            Vhosts(options.spare_vhosts, beside.admin),
+            pulse, Vhosts(options.spare_vhosts, beside.admin),
             ends=time.monotonic() + options.minutes * 60 * SHARE - self.ticket.age(),
         )
         self._stack.callback(guard.let_go)
@@ -131,6 +134,27 @@ class Session:
             tally=tally, around=beside, age=self.ticket.age,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
+
+    def _killing(self, pulse: Pulse, command: str) -> Callable[[], None]:
+        """What kills the broker, once tried: a command that does not do is best known before anything is played."""
+        kill = partial(pulse.kill, command)
+        if self.worker == ALONE:
+            try:
+                kill()
+            except BadRestart as bad:
+                raise Refused(WRONG_USE, f"{bad}. The command must kill the broker and start it again.") from None
+        return kill
+
+    def _missing(self, beside: Around) -> dict[str, str]:
+        """What was not given, or cannot be used in this run, and is therefore asked of nobody; and why."""
+        missing = {}
+        if beside.admin is None:
+            missing[MANAGEMENT] = "none was given (--broker-admin)"
+        if beside.kill is None:
+            missing[KILL] = "none was given (--kill)"
+        elif self.worker != ALONE and self.options.url is not None:
+            missing[KILL] = "several processes examine the broker (-n), and a kill would hit all of them"
+        return missing
 
     def _sink(self, broker: Broker, profile: Profile) -> Sink | None:
         if self.options.recording is None:
@@ -188,7 +212,7 @@ def around(admin_url: str | None, timeout: int | None, under_test: brokers.Broke
     """The broker's management API and clock, where we have them; `timeout` is its own consumer timeout, if known."""
     embedded = under_test.embedded
     if embedded is not None:
-        return Around(Admin(embedded.admin_url), embedded.leap)
+        return Around(Admin(embedded.admin_url), embedded.leap, embedded.crash)
     if admin_url is None:
         return Around(general=timeout)
     admin = Admin(admin_url, under_test.target.vhost)

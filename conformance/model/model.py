@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from conformance import events
 from conformance.events import METHOD, TO_BROKER, Event
-from conformance.model import cancelling, closing, declaring, endings, gaps, memory, receiving, sending, timeouts
+from conformance.model import cancelling, closing, crash, declaring, endings, gaps, memory, receiving, sending, timeouts
 from conformance.model.channels import CLOSED, GIVEN_UP
 from conformance.model.connections import Connection
 from conformance.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
@@ -96,6 +96,8 @@ class Model:
             self.settings.policy(event)
         elif kind == events.SETTINGS:
             self.settings.broker(event)
+        elif kind == events.KILLED:
+            crash.killed(self, event)
         elif kind == events.RIGHTS:
             self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
         elif kind in _BROKEN:

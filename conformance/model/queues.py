@@ -64,6 +64,7 @@ class Queue:
     semantics: QueueSemantics
     order: str
     declared: int = 0
+    durable: bool = False
     deleted: int = 0
     purged: int = 0
     purging: int = 0

@@ -75,6 +75,8 @@ class Copy:
     stale_settlement: Settlement | None = None
     """The client settled a delivery of it that had timed out before."""
     publication: Publication | None = None
+    survives: int = 0
+    """When the broker was killed after it had promised to keep it."""
 
     def count(self, entry: str, settlement: Settlement | None) -> None:
         """It is returned once more."""

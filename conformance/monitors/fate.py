@@ -112,6 +112,8 @@ def of_doubled(copy: Copy) -> str:
 def of_absent(copy: Copy) -> str:
     """The rule that is broken when this message, which must be in its queue, is not."""
     settlement, publication, held = copy.settlement, copy.publication, copy.holder
+    if copy.survives:
+        return "CNF-013"
     if copy.aground is not None:
         return ENDED
     if held is not None and held.endangered is not None:

@@ -13,6 +13,8 @@ from conformance.monitors.content import address, changed
 from conformance.monitors.notes import Notes
 from conformance.monitors.table import judges
 
+NOT_FOUND = 404
+
 NO_ROUTE, NO_CONSUMERS = 312, 313
 
 
@@ -116,6 +118,25 @@ def where_it_is(fact: Delivered, notes: Notes) -> None:
                        f"{fact.event.method} of {copy.id}", publication.seq, publication.resolved)
         elif rejecting and copy not in rejecting:
             notes.report("CNF-012", "kept where it was accepted")
+
+
+@judges(Delivered, "CNF-013")
+def survived(fact: Delivered, notes: Notes) -> None:
+    """The broker was killed after the confirm, and here it is."""
+    if fact.copy.survives:
+        notes.exercise("CNF-013")
+
+
+@judges(ClosedUnasked, "CNF-013")
+def queue_lost(fact: ClosedUnasked, notes: Notes) -> None:
+    """A durable queue that is not found after the crash has taken along what was promised."""
+    if fact.event.args.get("reply_code") != NOT_FOUND:
+        return
+    for queue in [request.source for request in fact.channel.pending() if request.source is not None]:
+        lost = [copy for copy in queue.missed.values() if copy.survives]
+        if lost:
+            notes.find("CNF-013", fact.event, f"{queue.name}, with {len(lost)} confirmed persistent messages",
+                       closing(fact.event.args), lost[0].published, lost[0].confirmed, lost[0].survives)
 
 
 @judges(ClosedUnasked, "CNF-011")

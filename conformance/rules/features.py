@@ -22,6 +22,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType({
     "x-dead-letter-exchange": "dead letters",
     "x-delivery-limit": "a limit of deliveries",
     "x-consumer-timeout": "consumer timeouts by queue",
+    "kill command": "a broker that can be killed and started again",
     "management API": "users whose rights are changed while they are connected",
 })
 MANDATORY: Mapping[str, str] = MappingProxyType({

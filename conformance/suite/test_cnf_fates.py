@@ -7,6 +7,7 @@ comes after all of it, and is an ack or a nack accordingly.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -14,6 +15,9 @@ from conformance.channel import Channel
 from conformance.stage import Stage
 from conformance.suite.marks import rule
 from conformance.suite.props import confirming, filled, large, reopen
+
+STREAM = 200
+"""So many publishes are under way when the broker is killed."""
 
 
 @rule("CNF-005")
@@ -187,3 +191,23 @@ def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     channel.publish(queue, 2, mandatory=True)
     channel.publish("", 2, mandatory=True, exchange=exchange)
     stage.quiesce()
+
+
+@rule("CNF-013", last=True)
+def test_what_was_confirmed_survives_a_crash(stage: Stage) -> None:
+    """Persistent messages stream in; when a few are confirmed, and when half are, the broker is killed."""
+    if stage.around.kill is None:
+        return
+    queue = stage.queue()
+    for few in (STREAM // 20, STREAM // 2):
+        channel = stage.channel(connection=stage.living())
+        channel.confirm()
+        stage.quiesce()
+        channel.publish(queue, STREAM, persistent=True)
+        stage.settles(partial(_confirmed, channel, STREAM - few))
+        stage.around.crash(stage)
+
+
+def _confirmed(channel: Channel, left: int) -> bool:
+    """Does the client wait for so many confirms at most, or for none any more?"""
+    return channel.view is None or channel.state != "open" or len(channel.view.unconfirmed) <= left

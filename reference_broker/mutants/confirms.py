@@ -13,8 +13,12 @@ from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
 from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
 from reference_broker.parts import HANDLERS, Parts
+from reference_broker.queue import Queue
+from reference_broker.vhost import VirtualHost
 
 MUTANTS: list[Mutant] = []
+UNWRITTEN = 3
+"""So many messages are confirmed and not on disk."""
 Answer = m.BasicAck | m.BasicNack
 Publish = Callable[[Channel, m.BasicPublish, codec.Header, bytes], None]
 
@@ -289,3 +293,25 @@ def _(parts: Parts) -> None:
         basic.ack(channel, method)
 
     parts.handlers[m.BasicAck] = ack
+
+
+# -- what a crash leaves
+
+
+@replaces(
+    "queue.restart", MUTANTS, "confirms.before-kept",
+    "publishes are confirmed before they are on disk, so the latest ones are gone after a crash", "CNF-013",
+)
+def _(self: Queue) -> None:
+    Queue.restart(self)
+    for _ in range(min(UNWRITTEN, len(self.ready.fresh))):
+        self.ready.fresh.pop()
+
+
+@replaces(
+    "vhost.restart", MUTANTS, "confirms.queue-not-kept",
+    "a durable queue is gone after a crash, with all that was confirmed", "CNF-013",
+)
+def _(self: VirtualHost) -> None:
+    for queue in list(self.queues.values()):
+        self.delete_queue(queue)

@@ -21,7 +21,7 @@ from reference_broker import basic, routing
 from reference_broker.broker import Broker
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
-from reference_broker.message import Entry, Kept, Message
+from reference_broker.message import PERSISTENT, Entry, Kept, Message
 from reference_broker.outbox import Outbound
 from reference_broker.parts import Handler, Parts
 from reference_broker.prefetch import Consumer
@@ -38,7 +38,6 @@ LASTING: tuple[type[codec.Method], ...] = (
     m.QueueDeclare, m.QueueDelete, m.QueuePurge, m.QueueBind, m.QueueUnbind, m.ExchangeDeclare, m.ExchangeDelete,
     m.ExchangeBind, m.ExchangeUnbind, m.TxCommit,
 )
-PERSISTENT = 2
 
 
 def kept_parts(journal: Journal) -> Parts:

@@ -17,7 +17,7 @@ COUNTS = {
     "TMO": 27,
 }
 ANSWERS = ("confirm.select", "consume-ok")
-BEYOND_A_CLIENT = {"CNF-013", "CAN-016", "RQ-010"}
+BEYOND_A_CLIENT = {"CAN-016", "RQ-010"}
 
 GOOD = """
 code = "TX"

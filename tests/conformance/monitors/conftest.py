@@ -5,6 +5,7 @@
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
+    - killed                    the broker was killed and started again
     - rights c q              the user of this connection may no longer read the queue
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
@@ -40,7 +41,7 @@ from conformance.monitors import Judge
 Built = tuple[codec.Method, str | None]
 FLAGS = frozenset({
     "no_ack", "multiple", "requeue", "redelivered", "no_wait", "exclusive", "immediate", "mandatory", "global",
-    "passive", "active",
+    "passive", "active", "durable", "persistent",
 })
 
 
@@ -90,7 +91,8 @@ Maker = Callable[[int, Words], codec.Method]
 SENT: dict[str, Maker] = {
     "open": lambda c, w: m.ChannelOpen(c), "close": lambda c, w: m.ChannelClose(c, 200),
     "closed-ok": lambda c, w: m.ChannelCloseOk(c), "flow": lambda c, w: m.ChannelFlow(c, True),
-    "declare": lambda c, w: m.QueueDeclare(c, queue=w.text(0), passive=w.has("passive"), arguments=_arguments(w)),
+    "declare": lambda c, w: m.QueueDeclare(c, queue=w.text(0), passive=w.has("passive"),
+                                         durable=w.has("durable"), arguments=_arguments(w)),
     "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0)), "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0)),
     "exchange": lambda c, w: m.ExchangeDeclare(c, exchange=w.text(0), type=w.text(1, "fanout")),
     "unexchange": lambda c, w: m.ExchangeDelete(c, exchange=w.text(0)),
@@ -222,6 +224,8 @@ class Playbook:
             self._step(self._builder("").local("policy", queue=words[0], consumer_timeout=int(words[1])))
         elif kind == "setting":
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
+        elif kind == "killed":
+            self._step(self._builder("").local("killed"))
         elif kind == "rights":
             self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
         elif kind == "still":
@@ -267,6 +271,7 @@ class Playbook:
             headers = {"headers": values.table(counts)} if counts else {}
             bodies = int(words.pairs.get("bodies", 1))
             more = {"expiration": words.pairs["expiration"]} if "expiration" in words.pairs else {}
+            more |= {"delivery_mode": 2} if words.has("persistent") else {}
             frames.append(codec.header(channel, bodies, message_id=message or None, **headers, **more))
             frames += [codec.Body(channel, b"x")] * bodies
         for frame in frames:

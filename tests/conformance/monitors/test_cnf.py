@@ -28,6 +28,16 @@ ONE_OF_TWO = """
 GONE = NOWHERE + "1 > unexchange x \n 1 < unexchange-ok \n 1 > publish any m1 exchange=x \n"
 TX = "@queue q \n @open 1 \n 1 > select \n 1 < select-ok \n 1 > publish q m1 \n 1 > commit \n"
 
+KEPT = """
+    @queue q durable
+    @confirming 1
+    1 > publish q m1 persistent
+    1 > publish q m2 persistent
+    1 < ack 1
+    - killed
+"""
+HELD = "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q persistent \n"
+AFTER = "d:2 > open \n d:2 < open-ok \n d:2 > get q \n"
 SOUND = {
     "CNF-001": "@queue q \n @open 1 \n 1 > confirm no_wait \n 1 > publish q m1 \n 1 < ack 1",
     "CNF-002": PLAIN + "1 < ack 1",
@@ -41,6 +51,7 @@ SOUND = {
     "CNF-010": BOTH + "2 > get r no_ack \n 2 < get-ok 1 m1 any",
     "CNF-011": BURST + "1 < ack 2 multiple \n 1 < nack 3",
     "CNF-012": ONE_OF_TWO + "1 < nack 2 \n @drain r m2",
+    "CNF-013": KEPT + AFTER + "d:2 < get-ok 1 m1 q persistent",
     "CNF-014": Q + "1 > publish q m1 \n 1 > publish q m2 \n 1 < ack 2 \n 1 < ack 1",
     "CNF-015": Q + "1 > publish q m1 \n 1 > publish q m2 \n 1 < ack 2 multiple",
     "CNF-016": "@confirming 1 \n 1 > select \n 1 < closed 406 90 10 cannot switch from confirm to tx mode",
@@ -85,6 +96,8 @@ BROKEN = [
     ("CNF-011", BURST + "1 < ack 3 multiple"),
     ("CNF-011", BURST + "1 < closed 406 60 40 full"),
     ("CNF-012", ONE_OF_TWO + "1 < nack 2 \n 1 > publish any m3 exchange=x \n 1 < ack 3"),
+    ("CNF-013", KEPT + "- deadline drain q"),
+    ("CNF-013", KEPT + AFTER + "d:2 < closed 404 60 70 gone"),
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < select-ok"),
     ("CNF-016", "@open 1 \n 1 > select \n 1 < select-ok \n 1 > confirm \n 1 < confirm-ok"),
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < closed 404 90 10 no"),
@@ -172,3 +185,35 @@ def test_what_is_left_open_is_reported(play, rule: str, history: str, what: dict
     book = play(Q + "1 > publish q m1 \n 1 > publish q m2 \n" + history)
     assert book.broken == []
     assert book.judge.judgement.reports[rule] == what
+
+
+@pytest.mark.parametrize(("once", "now"), [
+    ("1 < ack 1\n", ""),
+    ("m1 persistent", "m1"),
+    ("q durable", "q"),
+    ("q durable", "q durable x-message-ttl=1"),
+    ("    - killed", HELD + "2 > ack 1 \n - killed"),
+    ("    - killed", HELD + "- killed"),
+])
+def test_what_nobody_promised_may_be_gone_after_a_crash(play, once: str, now: str) -> None:
+    """CNF-013: not confirmed, transient, in a transient queue or one that may drop it, settled, or with a client."""
+    assert play(KEPT.replace(once, now) + "- deadline drain q").broken == []
+
+
+@pytest.mark.parametrize("came", ["m1 q redelivered", "m2 q", "m3 q"])
+def test_what_a_crash_leaves_comes_in_any_order(play, came: str) -> None:
+    """CNF-013: also what was never confirmed, what nobody knows of, and marked as it likes."""
+    assert play(KEPT + AFTER + f"d:2 < get-ok 1 {came} persistent").broken == []
+
+
+def test_a_crash_ends_what_connections_are_owed(play) -> None:
+    """CNF-020: the confirm of m2 will never come, and a lost connection is no fault of a broker that was killed."""
+    assert play(KEPT + "- deadline replies").broken == []
+    assert play(KEPT + "- end c reset \n @open 3").broken == []
+
+
+def test_what_was_settled_may_be_back_after_a_crash(play) -> None:
+    """MODE-004: the settlement need not be on disk."""
+    settled = KEPT.replace("    - killed", HELD + "2 > ack 1 \n @barrier 2 \n - killed")
+    assert play(settled + AFTER + "d:2 < get-ok 1 m1 q persistent").broken == []
+    assert play(settled.replace("- killed", "") + AFTER + "d:2 < get-ok 1 m1 q persistent").broken != []

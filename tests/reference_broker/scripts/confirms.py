@@ -107,3 +107,13 @@ def no_transaction(client):
     for method in (m.TxCommit(1), m.TxRollback(1)):
         client.send(method)
         client.reopen()
+
+
+def crash_of_the_broker(client):
+    client.queue("kept", durable=True)
+    client.publish("1", "2", "3", "4", "5", queue="kept", delivery_mode=2)
+    client.connection.lost()
+    client.core.restart()
+    after = type(client)(client.core).open()
+    after.drain("kept")
+    client.log += after.log

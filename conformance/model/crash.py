@@ -1,0 +1,54 @@
+"""The broker is killed and started again: what must be there afterwards, and what may.
+
+A persistent message in a durable queue was promised to be there from its confirm on, so it survives. About everything
+else nothing is known any more: what was not confirmed may be there or not, what was settled may be back, an id that
+the history has forgotten may turn up, and what comes back comes in any order. Connections end with the broker; what
+they were owed nobody owes them any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.events import Event
+from conformance.model import closing
+
+if TYPE_CHECKING:
+    from conformance.model.model import Model
+    from conformance.model.queues import Queue
+    from conformance.model.records import Copy
+
+CAUSE = "killed"
+
+
+def killed(model: Model, event: Event) -> None:
+    """Everything up to here may be lost, but for what was promised."""
+    for connection in model.connections.values():
+        if not connection.ended:
+            closing.lose_connection(connection, event.seq, CAUSE)
+    model.exchanges.clear()
+    for queue in model.queues.values():
+        if queue.durable:
+            _recover(queue, event.seq)
+        else:
+            queue.forget()
+
+
+def _recover(queue: Queue, at: int) -> None:
+    queue.opaque = True
+    promised = [copy for copy in queue.fresh.values() if _promised(copy)]
+    for copy in queue.copies.values():
+        if copy not in promised:
+            queue.unsettle(copy, shaky=True)
+    for copy in promised:
+        copy.survives = at
+        queue.miss(copy)
+    queue.swept(0, at)
+
+
+def _promised(copy: Copy) -> bool:
+    """Was it confirmed, is it persistent, and has nobody taken it since?"""
+    publication = copy.publication
+    if publication is None or copy.fleeting or copy.queue.lossy:
+        return False
+    return publication.persistent and copy.confirmed > 0
