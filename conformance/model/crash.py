@@ -3,15 +3,18 @@
 A persistent message in a durable queue was promised to be there from its confirm on, so it survives. About everything
 else nothing is known any more: what was not confirmed may be there or not, what was settled may be back, an id that
 the history has forgotten may turn up, and what comes back comes in any order. Connections end with the broker; what
-they were owed nobody owes them any more.
+they were owed nobody owes them any more. Nor is a broker that has just been started held to answer in time: but a
+queue that gives nothing out has not kept what was promised.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.events import Event
 from conformance.model import closing
+from conformance.model.facts import Unanswered, Unrecovered
 
 if TYPE_CHECKING:
     from conformance.model.model import Model
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from conformance.model.records import Copy
 
 CAUSE = "killed"
+GET = "basic.get"
 
 
 def killed(model: Model, event: Event) -> None:
@@ -52,3 +56,13 @@ def _promised(copy: Copy) -> bool:
     if publication is None or copy.fleeting or copy.queue.lossy:
         return False
     return publication.persistent and copy.confirmed > 0
+
+
+def unrecovered(fact: Unanswered) -> Iterator[Unrecovered]:
+    """What a get that is not answered says of its queue."""
+    request = fact.request
+    if request is None or request.method != GET or request.source is None:
+        return
+    lost = [copy for copy in request.source.missed.values() if copy.survives]
+    if lost:
+        yield Unrecovered(fact.event, request.source, lost)

@@ -180,6 +180,15 @@ class ClosedUnasked:
 
 
 @dataclass(slots=True)
+class Unrecovered:
+    """A queue gives nothing out after the broker was killed, and must hold these."""
+
+    event: Event
+    queue: Queue
+    copies: list[Copy]
+
+
+@dataclass(slots=True)
 class AfterClose:
     """A frame for a channel that is closed, other than a delivery of the closed channel."""
 
@@ -347,5 +356,5 @@ Fact = (
     Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
     | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
     | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | Silenced | StillThere
-    | TimedOut | Overdue | Unlawful | Parted | Counted
+    | TimedOut | Overdue | Unlawful | Parted | Counted | Unrecovered
 )

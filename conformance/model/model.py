@@ -29,8 +29,8 @@ class Model:
     """What one history shows."""
 
     __slots__ = (
-        "captured", "connections", "deleted", "exchanges", "opaque", "open", "over", "profile", "queue_type", "queues",
-        "settings", "uncounted",
+        "captured", "connections", "deleted", "exchanges", "killed", "opaque", "open", "over", "profile", "queue_type",
+        "queues", "settings", "uncounted",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -48,6 +48,7 @@ class Model:
         """It was taken off the wire between its clients and the broker."""
         self.settings = timeouts.Settings()
         self.over: deque[str] = deque()
+        self.killed = 0
         """Connections that have ended."""
         self.deleted: deque[str] = deque()
         """Queues that the client had deleted."""
@@ -97,6 +98,7 @@ class Model:
         elif kind == events.SETTINGS:
             self.settings.broker(event)
         elif kind == events.KILLED:
+            self.killed = event.seq
             crash.killed(self, event)
         elif kind == events.RIGHTS:
             self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
@@ -210,7 +212,7 @@ class Model:
                 fact.doom = channel.doom
                 fact.request = next((one for one in channel.pending() if one.seq == obligation.since_seq), None)
             fact.hard = self.connections[obligation.connection].doom
-            yield fact
+            yield from crash.unrecovered(fact) if self.killed else (fact,)
             self._give_up(fact)
 
     def _give_up(self, fact: Unanswered) -> None:

@@ -6,7 +6,7 @@ from conformance.events import Event
 from conformance.model import confirming
 from conformance.model.channels import PUBLISH
 from conformance.model.closing import ids_of
-from conformance.model.facts import ClosedUnasked, Confirmed, Delivered, Returned
+from conformance.model.facts import ClosedUnasked, Confirmed, Delivered, Returned, Unrecovered
 from conformance.model.records import WAITING, Publication
 from conformance.monitors.ack import closing
 from conformance.monitors.content import address, changed
@@ -137,6 +137,15 @@ def queue_lost(fact: ClosedUnasked, notes: Notes) -> None:
         if lost:
             notes.find("CNF-013", fact.event, f"{queue.name}, with {len(lost)} confirmed persistent messages",
                        closing(fact.event.args), lost[0].published, lost[0].confirmed, lost[0].survives)
+
+
+@judges(Unrecovered, "CNF-013")
+def not_given_out(fact: Unrecovered, notes: Notes) -> None:
+    """A queue that answers no get has kept its messages to itself."""
+    copy = fact.copies[0]
+    notes.find("CNF-013", fact.event, f"{fact.queue.name}, with {len(fact.copies)} confirmed persistent messages",
+               f"no answer to basic.get within {fact.event.args.get('waited_ms')} ms",
+               copy.published, copy.confirmed, copy.survives)
 
 
 @judges(ClosedUnasked, "CNF-011")

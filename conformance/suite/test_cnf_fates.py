@@ -18,6 +18,8 @@ from conformance.suite.props import confirming, filled, large, reopen
 
 STREAM = 200
 """So many publishes are under way when the broker is killed."""
+RECOVERS = 20.0
+"""Seconds in which a queue has to give something out, when the broker answers again."""
 
 
 @rule("CNF-005")
@@ -206,6 +208,11 @@ def test_what_was_confirmed_survives_a_crash(stage: Stage) -> None:
         channel.publish(queue, STREAM, persistent=True)
         stage.settles(partial(_confirmed, channel, STREAM - few))
         stage.around.crash(stage)
+        reader = stage.channel(connection=stage.living())
+        reader.get(queue)
+        if not stage.quiesce(RECOVERS):
+            return
+        reader.close()
 
 
 def _confirmed(channel: Channel, left: int) -> bool:

@@ -78,7 +78,8 @@ def test_who_forgets_everything(start: Start) -> None:
 def test_a_command_that_kills_nobody(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     url, _ = start()
     assert main(["run", url, "--rules", "CNF-013", "--kill", "true"]) == 2
-    assert "--kill 'true' ended, but a connection that was open before lives on" in " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--kill 'true' ended, but a connection that was open before lives on" in said
 
 
 def test_a_command_that_fails(start: Start, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,6 +98,7 @@ BROKEN = [
     ("CNF-012", ONE_OF_TWO + "1 < nack 2 \n 1 > publish any m3 exchange=x \n 1 < ack 3"),
     ("CNF-013", KEPT + "- deadline drain q"),
     ("CNF-013", KEPT + AFTER + "d:2 < closed 404 60 70 gone"),
+    ("CNF-013", KEPT + AFTER + "- deadline replies"),
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < select-ok"),
     ("CNF-016", "@open 1 \n 1 > select \n 1 < select-ok \n 1 > confirm \n 1 < confirm-ok"),
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < closed 404 90 10 no"),
