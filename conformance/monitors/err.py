@@ -238,8 +238,8 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
     """A mistake that costs the channel cost the connection."""
     if fact.doom is not None or not fact.doomed or _over_misuse(fact):
         return
-    doom = fact.doomed[0].doom
-    assert doom is not None
+    mistakes = [channel.doom for channel in fact.doomed if channel.doom is not None]
+    doom = next((one for one in mistakes if _names(fact, one.settlement.method_id)), mistakes[0])
     if _by_another(fact, doom.settlement.method_id):
         return
     seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
@@ -248,12 +248,17 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
                    f"connection: {seen}", doom.seq)
 
 
+def _names(fact: ConnectionFailed, method_id: int) -> bool:
+    return fact.event.kind == METHOD and ids_of(fact.event) == (60, method_id)
+
+
 def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
-    """Does the end not name the mistake, while something else was under way that may have brought it about?"""
-    named = fact.event.kind == METHOD and ids_of(fact.event) == (60, method_id)
+    """Does the end not name the mistake, while something else was under way that may have brought it about: anything on
+    a channel without a mistake, or a settlement that it names?"""
     living = [channel for channel in fact.connection.channels.values() if not channel.close_seen]
-    return not named and any(
+    return not _names(fact, method_id) and any(
         channel.pending() or channel.publishing or (channel.unproven and channel.doom is None)
+        or any(_names(fact, one.method_id) for one in channel.unproven)
         for channel in living
     )
 

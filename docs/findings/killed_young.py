@@ -3,8 +3,8 @@
     python killed_young.py 'amqp://guest:guest@localhost:5672/%2F=docker kill mybroker && docker start mybroker' ...
 
 Behind each URL stands the command that kills the broker at once and starts it again, with its data. For each type of
-queue and each age: a durable queue is declared, 50 persistent messages are published and confirmed, so many seconds
-pass, and the broker is killed. Prints how many messages come out of the queue then, one get after the other, each of
+queue and each age: a durable queue is declared, so many seconds pass, 50 persistent messages are published, and when all
+are confirmed the broker is killed. Prints how many messages come out of the queue then, one get after the other, each of
 which has twenty seconds to be answered; and whether the queue can be deleted.
 """
 
@@ -18,8 +18,8 @@ import uuid
 import wire
 
 MESSAGES = [str(number) for number in range(50)]
-AGES = (0, 2, 4, 6, 8, 12)
-"""Seconds between the last confirm and the kill."""
+AGES = (0, 0.5, 1, 2, 8)
+"""Seconds between the declaration and the publishes."""
 PATIENCE = 20.0
 STARTS = 60.0
 
@@ -60,8 +60,8 @@ def outcome(url: str, command: str, queue_type: str, age: float) -> str:
     writer = connected(url)
     writer.open(1)
     writer.declare(1, queue, queue_type)
-    writer.fill(1, queue, MESSAGES)
     time.sleep(age)
+    writer.fill(1, queue, MESSAGES)
     subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
     if writer.read(5.0) is not None:
         return "the command has killed nobody"
