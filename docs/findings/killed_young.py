@@ -3,9 +3,9 @@
     python killed_young.py 'amqp://guest:guest@localhost:5672/%2F=docker kill mybroker && docker start mybroker' ...
 
 Behind each URL stands the command that kills the broker at once and starts it again, with its data. For each type of
-queue and each age: a durable queue is declared, so many seconds pass, 50 persistent messages are published, and when all
-are confirmed the broker is killed. Prints how many messages come out of the queue then, one get after the other, each of
-which has twenty seconds to be answered; and whether the queue can be deleted.
+queue and each age: a durable queue is declared, so many seconds pass, 50 persistent messages are published, and when
+all are confirmed the broker is killed. Prints how many messages come out of the queue then, one get after the other,
+each of which has twenty seconds to be answered; and whether the queue can be deleted.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def test_a_connection_that_fails_without_naming_a_mistake_may_fail_for_something
     """ERR-002, ERR-004: RabbitMQ loses connections over a consume and a cancel, or a publish and a delete, that met."""
     crossing = "1 > consume q c1 \n 1 > cancel c1"
     assert play(MISTAKEN.format(crossing, "541 0 0 INTERNAL_ERROR")).broken == []
-    assert play(MISTAKEN.format("", "541 0 0 INTERNAL_ERROR")).broken == ["ERR-003", "ERR-004"]
+    assert play(MISTAKEN.format("", "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
     assert play(MISTAKEN.format(crossing, "406 60 80 unknown delivery tag 2")).broken == ["ERR-002", "ERR-004"]
     assert play(MISTAKEN.format("2 > publish q m1", "541 0 0 INTERNAL_ERROR")).broken == []
     handled = "2 > publish q m1 \n @barrier 2"
@@ -109,7 +109,7 @@ NAMED = "0 < kicked 541 60 90 INTERNAL_ERROR"
 
 @pytest.mark.parametrize(("sent", "broken"), [
     ("1 > reject 1 requeue \n 1 > ack 5 multiple", []),
-    ("2 > reject 1 requeue \n 1 > ack 5 multiple", ["ERR-002", "ERR-004"]),
+    ("2 > reject 1 requeue \n 1 > ack 5 multiple", ["ERR-003", "ERR-004"]),
     ("1 > ack 5 multiple \n 2 > reject 1 requeue", ["ERR-002", "ERR-004"]),
     ("1 > ack 5 multiple", ["ACK-010", "ERR-004"]),
 ])
