@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reports.folding import exchange
 from reports.html import visible
 from reports.html.words import count
-from reports.summary import exchange, fenced, text
+from reports.summary import fenced, text
 
 Doc = Mapping[str, Any]
 Paint = Callable[[str, str], str]

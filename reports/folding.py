@@ -13,6 +13,8 @@ from typing import Any
 
 SHORTEST = 4
 """Steps of a run at least; a shorter one is shown step by step."""
+LINES = 40
+"""Of one exchange at most; all of it is in the report."""
 
 _NUMBER = re.compile(r"(?<![\d.])\d{1,19}(?![\d.])", re.ASCII)
 
@@ -62,3 +64,32 @@ def _follows(run: Sequence[Step], step: Step) -> bool:
 def _growth(old: str, new: str) -> list[int]:
     pairs = zip(_NUMBER.findall(old), _NUMBER.findall(new), strict=True)
     return [int(right) - int(left) if str(int(right)) == right else 2 for left, right in pairs]
+
+
+def exchange(case: Mapping[str, Any], most: int = LINES) -> list[str]:
+    """The steps of interest in words, runs of like ones folded, a cross at the one that contradicts the rule, and with
+    it what the client had said last. What is too long is left out in the middle."""
+    failing = case["at"] or None
+    cause = _cause(case["steps"], failing)
+    steps = [step for step in case["steps"] if step["interest"] or step.get("seq") == failing or step is cause]
+    apart = frozenset(place for place, step in enumerate(steps) if step.get("seq") == failing)
+    lines = [
+        f"{'✕' if group[0].get('seq') == failing else ' '} {group[0]['n']:>3} {group[0]['direction']} "
+        f"{_place(group[0])}{told(group)}"
+        for group in runs(steps, apart)
+    ]
+    head = most // 2
+    return lines if len(lines) <= most else [
+        *lines[:head], f"  ... {len(lines) - most + 1} more", *lines[head + 1 - most:],
+    ]
+
+
+def _cause(steps: Sequence[Mapping[str, Any]], failing: int | None) -> Mapping[str, Any] | None:
+    """What the client said last before this step, on the connection of the step if it has one."""
+    place = next((place for place, step in enumerate(steps) if step.get("seq") == failing), 0)
+    said = (step for step in reversed(steps[:place]) if step["direction"] == ">")
+    return next((step for step in said if steps[place]["connection"] in ("", step["connection"])), None)
+
+
+def _place(step: Mapping[str, Any]) -> str:
+    return f"{step['connection']}.{step['channel']} " if step["connection"] else ""

@@ -10,13 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.folding import runs, told
+from reports.folding import exchange
 from reports.html import visible
 from reports.html.words import LEVELS, SIGNS, count, duration, fault, gravity, headline, share, shown, sign
 
 _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
-_LINES = 40
-"""Lines of one exchange at most; all of it is in the report."""
 
 
 def markdown(results: Mapping[str, Any]) -> str:
@@ -105,35 +103,6 @@ def _case(case: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from fenced([*exchange(case), "", f"again: {case['rerun']}"])
     yield ""
-
-
-def exchange(case: Mapping[str, Any]) -> list[str]:
-    """The steps of interest in words, runs of like ones folded, a cross at the one that contradicts the rule, and with
-    it what the client had said last. What is too long is left out in the middle."""
-    failing = case["at"] or None
-    cause = _cause(case["steps"], failing)
-    steps = [step for step in case["steps"] if step["interest"] or step.get("seq") == failing or step is cause]
-    apart = frozenset(place for place, step in enumerate(steps) if step.get("seq") == failing)
-    lines = [
-        f"{'✕' if group[0].get('seq') == failing else ' '} {group[0]['n']:>3} {group[0]['direction']} "
-        f"{_place(group[0])}{told(group)}"
-        for group in runs(steps, apart)
-    ]
-    head = _LINES // 2
-    return lines if len(lines) <= _LINES else [
-        *lines[:head], f"  ... {len(lines) - _LINES + 1} more", *lines[head + 1 - _LINES:],
-    ]
-
-
-def _cause(steps: Sequence[Mapping[str, Any]], failing: int | None) -> Mapping[str, Any] | None:
-    """What the client said last before this step, on the connection of the step if it has one."""
-    place = next((place for place, step in enumerate(steps) if step.get("seq") == failing), 0)
-    said = (step for step in reversed(steps[:place]) if step["direction"] == ">")
-    return next((step for step in said if steps[place]["connection"] in ("", step["connection"])), None)
-
-
-def _place(step: Mapping[str, Any]) -> str:
-    return f"{step['connection']}.{step['channel']} " if step["connection"] else ""
 
 
 def _known(results: Mapping[str, Any]) -> Iterator[str]:

@@ -1,16 +1,23 @@
 """What stands beside each step of an exchange: what the model believes of queues and channels then.
 
 Not what the broker has, which nobody outside can see, but what it must have if it is right: messages that wait, and
-deliveries and publishes that are open. Beliefs are shown where they change.
+deliveries and publishes that are open. Beliefs are shown where they change:
+
+    m1, m2, +4 in q1; c1.1 unacked 3 m3, 4 m4; c1.1 unconfirmed 1, 2
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from conformance.events import DEADLINE, Event
 from conformance.monitors import Judge
 from conformance.profiles import Profile
+
+MOST = 6
+"""Messages, deliveries or publishes that are named; of more than these it is told how many there are."""
+_PLAIN = re.compile(r"[\w.:@-]{1,12}")
 
 
 def states(events: Sequence[Event], profile: Profile) -> dict[int, str]:
@@ -30,9 +37,9 @@ def states(events: Sequence[Event], profile: Profile) -> dict[int, str]:
 
 def _waiting(judge: Judge, queues: Sequence[str]) -> Iterator[str]:
     for queue in queues:
-        count = judge.ready(queue)
-        if count:
-            yield f"{count} in {queue if len(queue) < 16 else '…' + queue[-8:].lstrip('.')}"
+        waiting = [_name(message) for message in judge.waiting(queue)]
+        if waiting:
+            yield f"{_listed(waiting)} in {queue if len(queue) < 16 else '…' + queue[-8:].lstrip('.')}"
 
 
 def _open(judge: Judge, channels: Sequence[tuple[str, int]]) -> Iterator[str]:
@@ -40,6 +47,16 @@ def _open(judge: Judge, channels: Sequence[tuple[str, int]]) -> Iterator[str]:
         connection = judge.connection(name)
         view = connection.channel(number) if connection else None
         if view is not None and view.unacked:
-            yield f"{name}.{number} unacked {', '.join(map(str, sorted(view.unacked)))}"
+            out = [f"{tag} {_name(view.unacked[tag].message)}" for tag in sorted(view.unacked)]
+            yield f"{name}.{number} unacked {_listed(out)}"
         if view is not None and view.unconfirmed:
-            yield f"{name}.{number} unconfirmed {', '.join(map(str, sorted(view.unconfirmed)))}"
+            yield f"{name}.{number} unconfirmed {_listed([str(number) for number in sorted(view.unconfirmed)])}"
+
+
+def _name(message: str) -> str:
+    """As short as a box that holds it."""
+    return message if _PLAIN.fullmatch(message) else "?" if not message else f"…{''.join(_PLAIN.findall(message))[-6:]}"
+
+
+def _listed(items: Sequence[str]) -> str:
+    return ", ".join([*items[:MOST], *([f"+{len(items) - MOST}"] if len(items) > MOST else [])])

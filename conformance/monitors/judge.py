@@ -95,6 +95,12 @@ class Judge:
         found = self._model.queues.get(queue)
         return len(found.fresh) + len(found.returned) if found and not found.deleted else 0
 
+    def waiting(self, queue: str) -> tuple[str, ...]:
+        """These messages, in the order in which they came to the queue; which comes first may be open."""
+        found = self._model.queues.get(queue)
+        copies = [*found.fresh.values(), *found.returned.values()] if found and not found.deleted else []
+        return tuple(copy.id for copy in sorted(copies, key=lambda copy: copy.entered))
+
     def clocks(self) -> list[int]:
         """When the deliveries that may time out will have done so at the latest: times in nanoseconds, in order."""
         return sorted(due for due, _, _ in timeouts.running(self._model.connections.values()))

@@ -2,7 +2,8 @@
 
 One file per family:
 
-    code, title, about          what the family is about
+    code, title, about          what the family is about, in sentences
+    brief, area                 the same in a few words; which families are shown together
     [defaults]                  status, reason, queue_types, scope, needs: for rules that do not say otherwise
     [[rule]]                    one per rule, in the order of their numbers; `where = {choice = "reading"}` ties a
                                 rule to profiles that have made this choice, or one of a list
@@ -34,6 +35,9 @@ SCOPES = {
     "-": "nothing that travels on the wire",
 }
 """What one must see to decide a rule, and how one says so."""
+
+BRIEF = 40
+"""Characters of a family's subtitle, which has one line of a page."""
 
 _ID = re.compile(r"[A-Z]{2,4}-\d{3}")
 
@@ -117,17 +121,22 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A group of rules about one thing; `code` begins their ids."""
+    """A group of rules about one thing; `code` begins their ids. `brief`: what it is about, in a few words; `area`:
+    what it belongs to, with other families."""
 
     code: str
     title: str
     about: str
+    brief: str = ""
+    area: str = "Others"
 
 
 def family_of(path: Path) -> tuple[Family, list[Rule]]:
     """One file of the catalogue."""
     fields = Fields(parse(path, BadCatalogue), path.name, BadCatalogue)
-    family = Family(fields.text("code"), fields.text("title"), fields.text("about"))
+    family = Family(*map(fields.text, ("code", "title", "about", "brief", "area")))
+    if len(family.brief) > BRIEF:
+        raise fields.fail(f"'brief' has {len(family.brief)} characters; {BRIEF} stand in a line")
     if family.code.lower() != path.stem:
         raise fields.fail(f"holds the family {family.code}; the file must be called {family.code.lower()}.toml")
     defaults = fields.raw("defaults", {})

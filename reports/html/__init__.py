@@ -27,6 +27,7 @@ from reports.html.words import SIGNS, count, duration, shown, told
 __all__ = ["digest", "environment", "policy", "render", "render_many", "visible"]
 
 FOLDER = Path(__file__).parent
+FEW, NARROW = 4, 640
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -50,11 +51,17 @@ def render_many(
     documents = [{**shown(visible(one)), "sha256": digest(one)} for one in results]
     differences = visible(compare)
     previous = [None if one is None else shown(visible(one)) for one in before]
-    css, js = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
+    css, js = style(len(documents)), (FOLDER / "page.js").read_text("utf-8")
     return environment().get_template("page.html.j2").render(
         page=page(documents, differences, previous), signs=SIGNS, css=Markup(css), js=Markup(js),
         policy=policy(css, js), trust=visible(trust or {}),
     )
+
+
+def style(brokers: int) -> str:
+    """The style sheet of a page with so many columns: few of them stay columns on narrower screens."""
+    text = (FOLDER / "page.css").read_text("utf-8")
+    return text.replace("(max-width:861px)", f"(max-width:{NARROW}px)") if brokers <= FEW else text
 
 
 def policy(css: str, js: str) -> str:

@@ -8,6 +8,7 @@ were, at the last one, because cases are cut to end there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,10 @@ _SET_UP = frozenset(
 )
 SCRIPTS = {"raw": "plain sockets", "pika": "pika", "py-amqp": "py-amqp"}
 """By the name that a file has: what a script is written for."""
+_COMES = re.compile(r"(?:basic|channel|connection|queue|exchange|tx|confirm)\.[a-z]|(?:one )?\w+-ok\b|"
+                    r"\S+ is delivered|\S+ first\b")
+_ACCEPTED = re.compile(r"^\S.* is (?:accepted|carried out)\b")
+"""Is what was required a frame of the broker, which can be drawn? What says that something is accepted is none."""
 _TO = {">": "to the broker", "<": "from the broker", "-": "beside the wire"}
 
 
@@ -107,9 +112,26 @@ def case_view(case: Mapping[str, Any], key: str) -> CaseView:
     failing = _failing(steps, case["at"])
     groups = folded(steps, failing)
     rungs = [_rung(group, anchor, any(step is steps[failing] for step in group)) for group in groups]
-    picture = ladder(rungs, anchor, _about(case, rungs)) if rungs else Markup("")
+    picture = ladder(_drawn(case, rungs), anchor, _about(case, rungs)) if rungs else Markup("")
     shown = [_step(group, rung) for group, rung in zip(groups, rungs, strict=True)]
     return CaseView(anchor, case, picture, tuple(shown), sum(bool(step.get("interest")) for step in steps))
+
+
+def _drawn(case: Mapping[str, Any], rungs: Sequence[Rung]) -> list[Rung]:
+    """The rows of the picture: each with the state that it leaves, and what was required above what contradicts it."""
+    drawn: list[Rung] = []
+    state = ""
+    for rung in rungs:
+        if rung.kind.startswith("bad") and case.get("allowed"):
+            drawn.append(_wanted(str(case["allowed"]), rung))
+        state = rung.state or state
+        drawn.append(replace(rung, state=state))
+    return drawn
+
+
+def _wanted(allowed: str, bad: Rung) -> Rung:
+    comes = _COMES.match(allowed) is not None and not _ACCEPTED.search(allowed)
+    return Rung("", bad.connection, "<" if comes else "-", f"required: {allowed}", "required")
 
 
 def scripted(view: CaseView, rule: Mapping[str, Any]) -> CaseView:

@@ -22,7 +22,7 @@
   const rows = new Map(all(".rules li[data-rule]").map((row) => [row.dataset.rule, row]));
   const heads = all(".rules .family");
   const tables = all("tr[data-family]");
-  const state = { show: "all", level: "any", family: "", text: "" };
+  const state = { show: "all", level: "any", area: "", text: "" };
   const text = new Map();
   for (const head of heads) {
     const family = head.querySelector("h3").textContent + head.querySelector(".sub").textContent;
@@ -39,7 +39,7 @@
   const matches = (row) =>
     shows[state.show](row) &&
     (state.level === "any" || row.dataset.level === state.level) &&
-    (!state.family || row.closest(".family").dataset.family === state.family) &&
+    (!state.area || state.area.split(" ").includes(row.closest(".family").dataset.family)) &&
     state.text.split(/\s+/).every((word) => text.get(row).includes(word));
   const apply = () => {
     let found = 0;
@@ -66,7 +66,7 @@
       });
     }
   }
-  one("family").addEventListener("change", (event) => { state.family = event.target.value; apply(); });
+  one("area").addEventListener("change", (event) => { state.area = event.target.value; apply(); });
   const search = (words) => { state.text = words.toLowerCase().trim(); apply(); };
   one("q").addEventListener("input", (event) => search(event.target.value));
 

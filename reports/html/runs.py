@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from reports.html.words import SIGNS, Share, Sign, count, gravity, headline, judged, share
+from reports.html.words import SIGNS, Share, count, gravity, headline, judged, share
 
 OURS = "The conformance suite's own broker."
 """How the reference broker tells what it is, in whatever dialect, in its server properties."""
 
-LOOK = ("broken", "deviates", "harness-error", "inconclusive", "under-tested")
-"""Verdicts that want a look, worst first."""
+LABEL = 12
+"""Characters of a selection of rules that stand atop a column."""
 
 _NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
 
@@ -74,10 +74,9 @@ class Run:
         return ", ".join(said)
 
     @property
-    def marks(self) -> list[tuple[Sign, int]]:
-        """The same where a column is narrow: how often each verdict that wants a look was given, worst first."""
-        seen = Counter(str(rule["verdict"]) for rule in self.results["rules"])
-        return [(SIGNS[one], seen[one]) for one in LOOK if seen[one]]
+    def brief(self) -> str:
+        """The same where a column is narrow."""
+        return self.standing.replace("known deviations", "known").replace("known deviation", "known")
 
     @property
     def excused(self) -> bool:
@@ -107,7 +106,9 @@ def columns(documents: Iterable[Mapping[str, Any]]) -> list[Run]:
 def _chosen(results: Mapping[str, Any]) -> str:
     """The rules that this run was asked for, if not for all: it tells it from another one of the same broker."""
     rules = str(results.get("selection", {}).get("rules", "*"))
-    return "" if rules == "*" else rules
+    if rules == "*":
+        return ""
+    return rules if len(rules) <= LABEL else f"{rules.partition(',')[0][:LABEL]}, …"
 
 
 def _run(results: Mapping[str, Any]) -> Run:

@@ -20,6 +20,10 @@ from reports.html.offers import Offers, offers
 from reports.html.room import fitted
 from reports.html.runs import Run, columns, together, verdict
 from reports.html.words import Share, Sign, fault, gravity, judged, severity, share, sign
+from reports.html.wrongs import Wrong, wrongs
+
+QUIET = ("absent", "planned", "beyond")
+"""Signs of verdicts that say nothing of a broker."""
 
 BRACKET, EARLY = "TMO-020", "TMO-019"
 """The rules that say how late timeouts come, and that none comes early."""
@@ -110,12 +114,6 @@ class FamilyView:
     family: Family
     rules: Sequence[RuleView]
 
-    @property
-    def about(self) -> str:
-        """What the family is about, in one sentence."""
-        first, dot, _ = self.family.about.partition(". ")
-        return first + dot.strip()
-
     def column(self, place: int) -> list[tuple[RuleView, Side]]:
         """Its cell under one broker."""
         return [(rule, rule.sides[place]) for rule in self.rules]
@@ -123,6 +121,11 @@ class FamilyView:
     def tallies(self, place: int) -> list[tuple[Sign, int]]:
         """How often each verdict occurs in a cell, worst first."""
         return tally(rule.sides[place] for rule in self.rules)
+
+    def said(self, place: int) -> list[tuple[Sign, int]]:
+        """The same where there is little room: what says something of the broker; if nothing does, all of it."""
+        every = self.tallies(place)
+        return [(sign, number) for sign, number in every if sign.symbol not in QUIET] or every
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,17 @@ class Page:
     @property
     def rules(self) -> list[RuleView]:
         return [rule for family in self.families for rule in family.rules]
+
+    @property
+    def areas(self) -> list[tuple[str, list[FamilyView]]]:
+        """The families by what they belong to."""
+        names = dict.fromkeys(family.family.area for family in self.families)
+        return [(name, [family for family in self.families if family.family.area == name]) for name in names]
+
+    @property
+    def wrongs(self) -> list[Wrong]:
+        """What is wrong with the broker, where there is but one."""
+        return [] if self.many else wrongs(self.runs[0].results)
 
     @property
     def judged(self) -> int:

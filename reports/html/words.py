@@ -15,26 +15,34 @@ LEVELS = ("must", "should", "may", "observed")
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How a verdict is shown: the name of its symbol, a glyph for plain text, and its words."""
+    """How a verdict is shown: the name of its symbol, a glyph for plain text, and its words; `short` beside a count."""
 
     symbol: str
     glyph: str
     word: str
     meaning: str
+    brief: str = ""
+
+    @property
+    def short(self) -> str:
+        return self.brief or self.word
 
 
 SIGNS: Mapping[str, Sign] = {
     "broken": Sign("broken", "✕", "broken", "contradicted by at least one recorded exchange"),
-    "deviates": Sign("deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations"),
-    "differs": Sign("differs", "≠", "does otherwise", "no source asks for it: reported, and closes no gate"),
+    "deviates": Sign("deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations",
+                     "known"),
+    "differs": Sign("differs", "≠", "does otherwise", "no source asks for it: reported, and closes no gate",
+                    "otherwise"),
     "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; says nothing about the broker"),
-    "inconclusive": Sign("doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse"),
+    "inconclusive": Sign("doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse",
+                         "in doubt"),
     "under-tested": Sign("thin", "◌", "under-tested", "exercised too little to say"),
-    "unseen": Sign("unseen", "◩", "race not seen", "held here, and listed as a race that shows now and then"),
+    "unseen": Sign("unseen", "◩", "race not seen", "held here, and listed as a race that shows now and then", "unseen"),
     "held": Sign("held", "✓", "held", "never contradicted"),
     "not-offered": Sign("absent", "–", "not offered", "the broker does not offer what the rule is about"),
     "planned": Sign("planned", "□", "planned", "not judged by this version of the suite"),
-    "not-run": Sign("planned", "□", "not in this run", "the run was asked for other rules"),
+    "not-run": Sign("planned", "□", "not in this run", "the run was asked for other rules", "not run"),
     "not-judgeable": Sign("beyond", "∕", "not judgeable", "cannot be decided from outside the broker"),
 }
 """Worst first: the order in which verdicts are listed everywhere."""

@@ -22,6 +22,8 @@ BEYOND_A_CLIENT = {"CAN-016", "RQ-010"}
 GOOD = """
 code = "TX"
 title = "Transactions"
+area = "Publishing"
+brief = "commit and rollback"
 about = "What is provisional."
 
 [defaults]
@@ -148,7 +150,9 @@ def test_defaults_of_a_family_can_be_overridden(tmp_path: Path) -> None:
         ('scope = "C1"', 'scop = "C1"', r"tx.toml, \[defaults\]: unknown key 'scop' \(did you mean scope"),
         ('code = "TX"', 'code = "TMO"', r"the file must be called tmo.toml"),
         ("[[rule]]", "[[rules]]", r"tx.toml: unknown key 'rules' \(did you mean rule"),
-        ('title = "A first rule"', "title = ", r"tx.toml: .*line 13"),
+        ('brief = "commit and rollback"', f'brief = "{"much " * 9}"', r"tx.toml: 'brief' has 44 characters"),
+        ('area = "Publishing"\n', "", r"tx.toml: 'area' is missing"),
+        ('title = "A first rule"', "title = ", r"tx.toml: .*line 15"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, old: str, new: str, complaint: str) -> None:

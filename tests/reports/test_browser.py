@@ -10,6 +10,7 @@ from typing import Any
 import axe_core_python
 import pytest
 
+from conformance import rules
 from reports.html import render_many
 from reports.html.runs import OURS
 
@@ -67,9 +68,12 @@ def test_filters_and_search_dim_squares_and_drop_rows(page: Any) -> None:
 def test_rules_that_are_new_since_the_last_run_and_those_of_a_family_can_be_picked(page: Any) -> None:
     page.js("document.querySelector('[data-show=changed]').click()")
     assert page.js(ROWS) == ["MODE-001", "ACK-004", "ACK-010", "RQ-003"]
-    pick = "const f = document.getElementById('family'); f.value = '%s'; f.dispatchEvent(new Event('change'))"
+    pick = "var f = document.getElementById('area'); f.value = '%s'; f.dispatchEvent(new Event('change'))"
     page.js(pick % "ACK")
     assert page.js(ROWS) == ["ACK-004", "ACK-010"]
+    page.js(pick % "RQ AUTO")
+    assert page.js(ROWS) == ["RQ-003"]
+    page.js(pick % "ACK")
     page.js("document.querySelector('[data-show=all]').click()")
     assert all(row.startswith("ACK-") for row in page.js(ROWS))
     page.js("document.querySelector('[data-level=should]').click()")
@@ -209,3 +213,56 @@ def test_without_script_a_permalink_still_opens_its_side(page: Any) -> None:
         assert page.js("document.querySelector('.bar').checkVisibility()") is False
     finally:
         page.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+SHEET = "Math.ceil(document.querySelector('#sheet table').getBoundingClientRect().bottom + scrollY)"
+CUT = """[...document.querySelectorAll('#sheet *, .wrongs *')]
+    .filter(one => one.checkVisibility() && !one.closest('pre')).filter(one => {
+        const box = one.getBoundingClientRect();
+        return box.right > innerWidth || box.left < 0; })
+    .map(one => one.outerHTML.slice(0, 80))"""
+MUTE = """[...document.querySelectorAll('#sheet .tally')]
+    .filter(one => !one.checkVisibility() || !one.innerText.trim()).length"""
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int) -> None:
+    """With the trust figures, which take room as well."""
+    path = tmp_path / "index.html"
+    path.write_text(render_many([results] * brokers, trust={"mutants": 9, "killed": 9, "field_bugs": 9,
+                                                           "field_bugs_found": 9}), encoding="utf-8")
+    chrome.open(f"file://{path}", width=1440, height=1000)
+    assert chrome.js(SHEET) <= 1000
+    assert chrome.js("document.querySelectorAll('#sheet tbody tr').length") == len(rules.FAMILIES)
+
+
+@pytest.mark.parametrize("brokers", [1, 3, 12])
+@pytest.mark.parametrize("width", [390, 800])
+def test_counts_and_words_stand_in_every_cell_and_nothing_is_cut(
+    results: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int, width: int,
+) -> None:
+    path = tmp_path / "index.html"
+    path.write_text(render_many([results] * brokers), encoding="utf-8")
+    chrome.open(f"file://{path}", width=width, height=900)
+    assert chrome.js(CUT) == []
+    assert chrome.js("document.querySelectorAll('#sheet .tally').length") == brokers * len(rules.FAMILIES)
+    assert chrome.js(MUTE) == 0
+
+
+HALVES = """[...document.querySelectorAll('.band')].flatMap(band => {
+    const rows = new Map();
+    for (const panel of band.children) {
+        const box = panel.getBoundingClientRect();
+        rows.set(box.top, Math.max(rows.get(box.top) ?? 0, box.right));
+    }
+    return [...rows.values()].filter(right => right < band.getBoundingClientRect().right - 1); })"""
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_no_row_of_panels_has_an_empty_half(results: dict[str, Any], before: dict[str, Any], tmp_path: Path,
+                                            chrome: Any, brokers: int) -> None:
+    path = tmp_path / "index.html"
+    path.write_text(render_many([results] * brokers, before=[before] * brokers), encoding="utf-8")
+    chrome.open(f"file://{path}")
+    assert chrome.js("document.querySelectorAll('.band > .panel').length") > 4
+    assert chrome.js(HALVES) == []

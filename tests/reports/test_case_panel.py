@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +33,8 @@ def shown(**given: Any) -> Case:
 
 def test_the_state_stands_beside_its_step_in_the_picture_and_in_the_list() -> None:
     view = case_view(json.loads(json.dumps(document(shown())["rules"][0]["cases"][0])), "b")
-    assert "c1.1 unacked 1<title>c1.1 unacked 1</title>" in view.ladder
-    assert "waiting, unacked" in view.ladder
+    assert re.search(r'class="box unacked" [^>]*/><text class="in" [^>]*>1</text><title>c1.1 unacked 1<', view.ladder)
+    assert "unacked, unconfirmed" in view.ladder
     assert [step.state for step in view.steps] == ["", "c1.1 unacked 1"]
     assert "then c1.1 unacked 1" in html.render(document(shown()))
 
@@ -41,11 +42,11 @@ def test_the_state_stands_beside_its_step_in_the_picture_and_in_the_list() -> No
 def test_a_picture_without_states_has_no_column_for_them() -> None:
     rungs = [Rung("1", "c1", ">", "basic.ack 1", "plain")]
     narrow = ladder(rungs, "n", "about")
-    wide = ladder([replace(rungs[0], state="1 in q " + "x" * 60)], "n", "about")
-    assert "waiting, unacked" not in narrow
+    wide = ladder([replace(rungs[0], state="what nobody can read back " + "x" * 60)], "n", "about")
+    assert "unacked, unconfirmed" not in narrow
     widths = [int(str(picture).split('viewBox="0 0 ')[1].split()[0]) for picture in (narrow, wide)]
     assert widths[1] - widths[0] == STATE
-    assert "…<title>1 in q xxx" in wide
+    assert "…<title>what nobody can read back xxx" in wide
 
 
 def test_a_state_is_escaped() -> None:

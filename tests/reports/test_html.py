@@ -178,7 +178,7 @@ def test_a_run_of_like_frames_is_one_step_with_its_first_and_last_octets(
         for n, raw in enumerate(acks)
     ]
     tree = parse(render(results))
-    assert tree.text.count("basic.ack 34..90, 57 frames") == 2, "in the picture and in the list"
+    assert tree.text.count("basic.ack 34..90, 57 frames") == 3, "in the picture, in the list, and beside what is wrong"
     assert "delivery-tag 34" in tree.text
     assert "delivery-tag 90" in tree.text
     assert "delivery-tag 50" not in tree.text
@@ -336,5 +336,6 @@ def test_the_style_sheet_names_only_what_exists(
     used |= {name for _, found in many.elements for name in str(found.get("class") or "").split()}
     by_script = {"js", "dim", "here", "gone", "copy"}
     elsewhere = {"harness", "beyond", "wrong", "note", "bad", "no", "ok", "ref", "said"}
+    elsewhere |= {"box", "in", "unacked", "unconfirmed", "long"}
     elsewhere |= {f"l{place}" for place in range(LINES)}
     assert styled - used - by_script - elsewhere == set()

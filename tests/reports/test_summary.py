@@ -9,7 +9,8 @@ import pytest
 
 from conformance import rules
 from reports.exports import markdown
-from reports.summary import exchange, fenced, text
+from reports.folding import exchange
+from reports.summary import fenced, text
 
 
 def test_the_verdict_comes_first(results: dict[str, Any], clean_results: dict[str, Any]) -> None:
