@@ -192,8 +192,8 @@ def examined(options: argparse.Namespace, workers: str | None, *more: str, hunts
     else:
         print(summary(outcome.results, color=colored(sys.stdout), width=width(), verbose=options.verbose), end="")
     for path in outcome.written:
-        if path.name == "index.html":
-            print(f"report: {path}", file=sys.stderr)
+        if path.suffix == ".html":
+            print(f"{'report' if path.stem == 'index' else path.stem}: {path}", file=sys.stderr)
     return outcome.code
 
 
@@ -283,6 +283,8 @@ def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "report", report, "make the report of results again, or one page of several")
     added.add_argument("paths", nargs="+", type=Path, metavar="PATH",
                        help="results.json, several of them, or history.json; or their directories")
+    added.add_argument("--history", type=local, metavar="DIR", help="of one run: what --history DIR of runs has kept; "
+                       "this one is added")
     added.add_argument("--out", type=local, help="directory for the report (default: where the results are; of "
                                                  "several: report)")
 
@@ -290,7 +292,7 @@ def _report(verbs: argparse._SubParsersAction[Parser]) -> None:
 def report(options: argparse.Namespace) -> int:
     from conformance.front.pages import made
 
-    print(made(options.paths, options.out))
+    print(made(options.paths, options.out, options.history))
     return GATE_OPEN
 
 

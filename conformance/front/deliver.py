@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.front import cases
+from conformance.front import cases, earlier
 from conformance.results import SCHEMA, Results, to_json
 from reports import exports, html
 
@@ -24,14 +24,19 @@ SUMMARY_ROOM = 900_000
 """Octets of a job's summary page; the service refuses more than a mebibyte."""
 
 
-def deliver(results: Results, directory: Path) -> list[Path]:
-    """Write the report; tells what was written."""
+def deliver(results: Results, directory: Path | None, kept: Path | None = None) -> list[Path]:
+    """Write the report, and what is kept of this run beside others; tells what was written."""
     text = to_json(results)
+    written = _report(results, text, directory, earlier.read(kept) if kept else ()) if directory else []
+    return [*written, *(earlier.keep(json.loads(text), kept) if kept else ())]
+
+
+def _report(results: Results, text: str, directory: Path, runs: Sequence[Mapping[str, Any]]) -> list[Path]:
     document = json.loads(text)
     before = previous(directory / "results.json", results.run)
     shutil.rmtree(directory / exports.ALLURE, ignore_errors=True)
     files: dict[str, str | bytes] = {
-        "results.json": text, "index.html": html.render(document, trusted(), before), **exports.files(document),
+        "results.json": text, "index.html": html.render(document, trusted(), before, runs), **exports.files(document),
     }
     files.update(cases.files(results))
     written = [_written(directory / name, content) for name, content in files.items()]

@@ -250,10 +250,10 @@ class Door:
         elif session.exitstatus == pytest.ExitCode.INTERRUPTED and code in (0, 1):
             code = INTERRUPTED
         session.exitstatus = code or int(self._others_failed)
-        if self.options.report is not None:
+        if self.options.report is not None or self.options.history is not None:
             from conformance.front.deliver import deliver
 
-            self.written = deliver(self.results, self.options.report)
+            self.written = deliver(self.results, self.options.report, self.options.history)
         if self._allure:
             from conformance.front.allured import replace_checks
             from conformance.results import to_json

@@ -68,6 +68,7 @@ TABLE = (
     Option("again", "one round of a hunt, as a finding of it says", "ROUND", hunts=True),
     Option("recording", "write every wire event into this directory", "DIR"),
     Option("report", "html, json, junit, ctrf, allure, badge, markdown summary and cases into this directory", "DIR"),
+    Option("history", "keep this run there, without evidence; the report shows trend and flaky rules", "DIR"),
 )
 
 
@@ -96,6 +97,7 @@ class Options:
     again: str = ""
     recording: Path | None = None
     report: Path | None = None
+    history: Path | None = None
 
     @property
     def minutes(self) -> int:
@@ -130,6 +132,7 @@ class Options:
             time_limit=_number("time-limit", text["time-limit"], 1),
             hunt=_minutes("hunt", text["hunt"]), again=_round(text["again"]),
             recording=_directory("recording", text["recording"]), report=_directory("report", text["report"]),
+            history=_directory("history", text["history"]),
         )
 
 

@@ -20,8 +20,8 @@ from reports.html import history
 NAMES = ("results.json", "history.json")
 
 
-def made(paths: Sequence[Path], out: Path | None) -> Path:
-    """The page that was made. Raises Refused."""
+def made(paths: Sequence[Path], out: Path | None, kept: Path | None = None) -> Path:
+    """The page that was made; that of one run with its trend, where `kept` has earlier ones. Raises Refused."""
     found = [_inside(path) for path in paths]
     texts = [_text(path) for path in found]
     summaries = [place for place, text in enumerate(texts) if _is_history(text)]
@@ -31,14 +31,14 @@ def made(paths: Sequence[Path], out: Path | None) -> Path:
         raise Refused(WRONG_USE, f"{found[summaries[0]]} is a history: it has a page of its own. Name it alone.")
     every = [_results(path, text) for path, text in zip(found, texts, strict=True)]
     if len(found) == 1:
-        return _again(every[0], out or found[0].parent)
+        return _again(every[0], out or found[0].parent, kept)
     page = html.render_many([json.loads(text) for text in texts], trust=trusted())
     return _written((out or Path("report")) / "index.html", page)
 
 
-def _again(results: Results, out: Path) -> Path:
+def _again(results: Results, out: Path, kept: Path | None) -> Path:
     try:
-        return next(file for file in deliver(results, out) if file.name == "index.html")
+        return next(file for file in deliver(results, out, kept) if file.name == "index.html")
     except OSError as problem:
         raise Refused(WRONG_USE, f"{out}: {reason(problem)}.") from None
 

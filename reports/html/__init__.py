@@ -33,15 +33,17 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 def render(
     results: Mapping[str, Any], trust: Mapping[str, Any] | None = None, before: Mapping[str, Any] | None = None,
+    earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The page for the results of one run, and what has changed since the run `before`. Equal results give an equal
-    page."""
-    return render_many([results], trust=trust, before=[before])
+    """The page for the results of one run, what has changed since the run `before`, and how it went in `earlier` ones
+    (`reports.kept`). Equal results give an equal page."""
+    return render_many([results], trust=trust, before=[before], earlier=earlier)
 
 
 def render_many(
     results: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = (),
     trust: Mapping[str, Any] | None = None, before: Sequence[Mapping[str, Any] | None] = (),
+    earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page for these runs side by side, one or more. `compare` is what compare.json lists: where a real broker
     and the reference broker that imitates it differ; `trust` what trust.json says of the suite itself, if known;
@@ -53,7 +55,7 @@ def render_many(
     previous = [None if one is None else shown(visible(one)) for one in before]
     css, js = style(len(documents)), (FOLDER / "page.js").read_text("utf-8")
     return environment().get_template("page.html.j2").render(
-        page=page(documents, differences, previous), signs=SIGNS, css=Markup(css), js=Markup(js),
+        page=page(documents, differences, previous, visible(earlier)), signs=SIGNS, css=Markup(css), js=Markup(js),
         policy=policy(css, js), trust=visible(trust or {}),
     )
 

@@ -15,22 +15,13 @@ from markupsafe import Markup
 
 from reports.html import FOLDER, environment, policy, visible
 from reports.html.chart import chart, told
+from reports.html.trend import RuleLine
 from reports.html.words import SIGNS, Sign, count, severity, sign
 
 MOST_RUNS = 40
 """Columns of a broker's table; older runs are in the lake."""
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class RuleLine:
-    """One rule over the runs of one broker; None where a run does not know it."""
-
-    rule: str
-    signs: Sequence[Sign | None]
-    flips: int
-    flaky: bool
 
 
 @dataclass(frozen=True)
@@ -57,13 +48,13 @@ class Step:
     other: int
 
 
-def render(summary: Mapping[str, Any]) -> str:
-    """The page for the summary of a lake. Equal input gives an equal page."""
+def render(summary: Mapping[str, Any], *, lake: bool = True) -> str:
+    """The page for the summary of a lake, or of runs that were kept without one. Equal input gives an equal page."""
     shown = visible(summary)
     css = (FOLDER / "page.css").read_text("utf-8") + (FOLDER / "history.css").read_text("utf-8")
     brokers, steps = list(_brokers(shown)), list(_steps(shown))
     return environment().get_template("history.html.j2").render(
-        brokers=brokers, steps=steps, runs=shown["runs"], headline=_headline(shown["runs"], brokers, steps),
+        brokers=brokers, steps=steps, runs=shown["runs"], lake=lake, headline=_headline(shown["runs"], brokers, steps),
         signs=SIGNS, ms=told, css=Markup(css), policy=policy(css, ""),
     )
 

@@ -34,6 +34,7 @@
     failing: (row) => row.dataset.groups.split(" ").includes("failing"),
     known: (row) => row.dataset.groups.split(" ").some((group) => group === "failing" || group === "known"),
     differ: (row) => "differs" in row.dataset,
+    flaky: (row) => "flaky" in row.dataset,
     changed: (row) => "changed" in row.dataset,
   };
   const matches = (row) =>

@@ -19,8 +19,10 @@ from reports.html.exchange import CaseView
 from reports.html.offers import Offers, offers
 from reports.html.room import fitted
 from reports.html.runs import Run, columns, together, verdict
+from reports.html.trend import RuleLine, Trend, trend
 from reports.html.words import Share, Sign, fault, gravity, judged, severity, share, sign
 from reports.html.wrongs import Wrong, wrongs
+from reports.kept import Kept
 
 QUIET = ("absent", "planned", "beyond")
 """Signs of verdicts that say nothing of a broker."""
@@ -147,6 +149,8 @@ class Page:
     shares: Sequence[Share]
     compare: Sequence[Mapping[str, Any]]
     since: Sequence[Since] = ()
+    trend: Trend | None = None
+    """Earlier runs, where there is one broker and some of them are known."""
 
     @property
     def many(self) -> bool:
@@ -175,6 +179,10 @@ class Page:
     @property
     def judged(self) -> int:
         return sum(rule.judged for rule in self.rules)
+
+    def line(self, rule: str) -> RuleLine | None:
+        """The rule in earlier runs."""
+        return self.trend.lines.get(rule) if self.trend else None
 
     @property
     def differing(self) -> int:
@@ -274,17 +282,19 @@ class Page:
 
 def page(
     documents: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = (),
-    before: Sequence[Mapping[str, Any] | None] = (),
+    before: Sequence[Mapping[str, Any] | None] = (), earlier: Sequence[Kept] = (),
 ) -> Page:
-    """The view of these runs; `before` are those before them, one for each, None where there was none."""
+    """The view of these runs; `before` are those before them, one for each, None where there was none; `earlier` what
+    was kept of all earlier ones."""
     runs = columns(documents)
-    earlier = {id(document): one for document, one in zip(documents, before, strict=False) if one}
-    compared = [since(run, earlier[id(run.results)]) for run in runs if id(run.results) in earlier]
+    previous = {id(document): one for document, one in zip(documents, before, strict=False) if one}
+    compared = [since(run, previous[id(run.results)]) for run in runs if id(run.results) in previous]
     families = _families(runs, {(one.run.key, change.rule): change for one in compared for change in one.changes})
     sides = [side for family in families for rule in family.rules for side in rule.sides]
     for side, cases in zip(sides, fitted([(side.run, side.data) for side in sides], len(runs)), strict=True):
         side.cases.extend(cases)
-    return Page(runs, families, verdict(runs), _shares(runs), compare, compared)
+    found = trend(runs[0].results, earlier) if len(runs) == 1 else None
+    return Page(runs, families, verdict(runs), _shares(runs), compare, compared, found)
 
 
 def tally(sides: Iterable[Side]) -> list[tuple[Sign, int]]:

@@ -29,7 +29,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a broker whose tags start at 0: results, a case, a recording, and the job's summary page."""
     out = tmp_path_factory.mktemp("ran")
     done = cli("run", "--mutant", "tags.start-at-zero", "--rules", "TAG-001", "--depth", "smoke", "--report", out,
-               "--recording", out / "recording", GITHUB_STEP_SUMMARY=str(out / "page.md"))
+               "--recording", out / "recording", "--history", out / "history", GITHUB_STEP_SUMMARY=str(out / "page.md"))
     assert done.returncode == 1, done.stderr
     return out
 
@@ -53,6 +53,8 @@ def test_there_is_a_schema_of_everything() -> None:
 
 def test_a_real_run_follows_the_schemas(ran: Path) -> None:
     validate("results", json.loads((ran / "results.json").read_text("utf-8")))
+    (kept,) = (ran / "history").glob("*.json")
+    validate("kept", json.loads(kept.read_text("utf-8")))
     cases = list((ran / "cases").glob("TAG-001-*.json"))
     assert cases
     for case in cases:

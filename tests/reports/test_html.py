@@ -336,6 +336,7 @@ def test_the_style_sheet_names_only_what_exists(
     used |= {name for _, found in many.elements for name in str(found.get("class") or "").split()}
     by_script = {"js", "dim", "here", "gone", "copy"}
     elsewhere = {"harness", "beyond", "wrong", "note", "bad", "no", "ok", "ref", "said"}
-    elsewhere |= {"box", "in", "unacked", "unconfirmed", "long"}
+    elsewhere |= {"box", "in", "unacked", "unconfirmed", "long", "trend", "strip", "beside",
+                  "pass", "stop", "bar-broken", "bar-deviates", "bar-doubt", "bar-harness"}
     elsewhere |= {f"l{place}" for place in range(LINES)}
     assert styled - used - by_script - elsewhere == set()
