@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
     for add in (_run, _hunt, _doctor, _list, _explain, _replay, _baseline, _diff, _broker, _report, _schema, _trace,
-                _mutants, _clients, _demo):
+                _mutants, _clients, _demo, _watch):
         add(verbs)
     return top
 
@@ -130,6 +130,9 @@ def _verb(verbs: argparse._SubParsersAction[Parser], name: str, verb: Verb, abou
 def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "run", run, "run the suite on a broker, and tell whether the gate is open")
     _examines(added)
+    added.add_argument("other", nargs="?", metavar="URL", help="with --preset: the broker after the upgrade")
+    added.add_argument("--preset", choices=("rabbitmq-upgrade",), help="rabbitmq-upgrade URL URL: examine both, and "
+                       "tell what changes for your applications, into --report DIR (default: upgrade)")
 
 
 def _examines(added: Parser, *, hunts: bool = False) -> None:
@@ -151,7 +154,34 @@ def _examines(added: Parser, *, hunts: bool = False) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.preset:
+        return upgraded(options)
+    if options.other:
+        raise Refused(WRONG_USE, "One run examines one broker. Two are compared by --preset rabbitmq-upgrade URL URL.")
     return examined(options, _workers(options.workers))
+
+
+def upgraded(options: argparse.Namespace) -> int:
+    """Both sides of an upgrade."""
+    from conformance.front.places import writable
+    from conformance.front.upgrade import OUT, Wishes, upgrade
+
+    if not (options.url and options.other) or options.broker_url or options.mutant or options.recording:
+        raise Refused(WRONG_USE, f"--preset {options.preset} takes two URLs: the broker before, and the one after.")
+    if options.broker_admin or options.consumer_timeout:
+        raise Refused(WRONG_USE, "Each broker has its own: give it behind its URL, as in URL,admin=URL or "
+                                 "URL,consumer-timeout=MS.")
+    own = ("report", "recording", "hunt", "again", "mutant", "broker-admin", "consumer-timeout")
+    said = {option: getattr(options, option.name.replace("-", "_"), None) for option in TABLE
+            if not option.many and option.name not in own}
+    Options.checked(lambda name: next((value for option, value in said.items() if option.name == name), None), {})
+    words = [word for option, value in said.items() if value
+             for word in ([f"--{option.name}"] if option.flag else [f"--{option.name}", str(value)])]
+    words += ["-n", options.workers] if _workers(options.workers) else []
+    out = writable("report", options.report or OUT)
+    code = upgrade(Wishes((options.url, options.other), out, words, options.format, colored(sys.stdout)))
+    print(f"report: {out / 'index.html'}", file=sys.stderr)
+    return code
 
 
 def _hunt(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -246,6 +276,9 @@ def listing(options: argparse.Namespace) -> int:
 def _explain(verbs: argparse._SubParsersAction[Parser]) -> None:
     added = _verb(verbs, "explain", explaining, "explain one rule: source, openness, how real brokers behave")
     wide.completed(added.add_argument("rule", help="a rule id, e.g. ACK-010"))
+    added.add_argument("results", nargs="?", type=Path, metavar="RESULTS", help="draw how it was broken in this run: "
+                       "results.json, or its directory (default: how a broker that is wrong on purpose breaks it)")
+    added.add_argument("--no-exchange", action="store_true", help="draw no exchange, which takes a moment to be played")
     wide.printed(added, "text, or one JSON object")
 
 
@@ -256,8 +289,25 @@ def explaining(options: argparse.Namespace) -> int:
         rule = rules.get(options.rule)
     except rules.UnknownRule as unknown:
         raise Refused(WRONG_USE, f"{str(unknown)[:1].upper()}{str(unknown)[1:]}. See: amqp-conformance list.") from None
-    print(explain.explain_json(rule) if options.format == "json" else explain.explain(rule, width()), end="")
+    if options.format == "json":
+        print(explain.explain_json(rule), end="")
+        return GATE_OPEN
+    print(explain.explain(rule, width()), end="", flush=True)
+    if not options.no_exchange:
+        _draw(rule.id, options.results)
     return GATE_OPEN
+
+
+def _draw(rule: str, results: Path | None) -> None:
+    """How the rule is broken, where that can be shown."""
+    from conformance.front import example
+    from conformance.front.diff import results_in
+
+    found = example.seen(results_in(results), rule) if results else example.played(rule)
+    if found is not None:
+        print(f"\n{example.told(found, width(), color=colored(sys.stdout))}", end="")
+    elif results:
+        complain(f"{results} holds no exchange that breaks {rule}.")
 
 
 def _broker(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -355,6 +405,11 @@ def _clients(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def _demo(verbs: argparse._SubParsersAction[Parser]) -> None:
     wide.demo(_verb(verbs, "demo", wide.run_demo, "examine a broker that is wrong on purpose, and open its report"))
+
+
+def _watch(verbs: argparse._SubParsersAction[Parser]) -> None:
+    wide.watch(_verb(verbs, "watch", wide.run_watch_broker,
+                     "look at a broker every so many minutes, and keep a page about all rounds"))
 
 
 def _replay(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -7,6 +7,9 @@ was dropped is sent once more a moment later, until it arrives somewhere where i
 Whoever waits for a lock without end can sleep through a signal that comes just as the wait begins: so `results` wakes
 up now and then.
 
+A process that plays runs in others (`Ending`) hears the signal alone, and passes it on: whether it comes from a
+terminal or from `kill`, a run hears it once for each time.
+
 A worker hears only the first: from a terminal the interrupt reaches it and its controller alike, who passes it on.
 """
 
@@ -15,6 +18,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -22,7 +26,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from types import CodeType, FrameType
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 T = TypeVar("T")
 _A_MOMENT = 0.02
@@ -79,3 +83,49 @@ def once() -> Iterator[None]:
 
     signal.signal(signal.SIGINT, first)
     yield
+
+
+class Ending:
+    """Has it been told to end? Until then it waits, and plays runs as processes in sessions of their own."""
+
+    def __init__(self) -> None:
+        self._told = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def told(self) -> bool:
+        return self._told.is_set()
+
+    def pause(self, seconds: float) -> bool:
+        """Waits so long; true where it was told to end, before or meanwhile."""
+        return self._told.wait(seconds)
+
+    def run(self, command: Sequence[str], output: int | IO[bytes] | None = None,
+            errors: int | IO[bytes] | None = None) -> int:
+        """The exit code of a process. It has heard of whatever was told while it ran."""
+        with subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True) as child:
+            self._child = child
+            if self.told:
+                child.send_signal(signal.SIGINT)
+            try:
+                return child.wait()
+            finally:
+                self._child = None
+
+    def hear(self, number: int, _: FrameType | None) -> None:
+        """A signal."""
+        self._told.set()
+        if self._child is not None and self._child.poll() is None:
+            self._child.send_signal(number)
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[Ending]:
+    """Inside, Ctrl-C and being terminated are no exceptions: what is under way is told, and ends in order."""
+    made = Ending()
+    before = {number: signal.signal(number, made.hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield made
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

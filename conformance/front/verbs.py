@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance.front.options import DEPTHS
+from conformance.front.exits import WRONG_USE, Refused
+from conformance.front.options import DEPTHS, Options
 from conformance.front.places import local, writable
 
 FORMATS = ("text", "json", "markdown", "html")
+LIGHT = "TAG-*,MODE-*,ACK-*,RQ-00*,CNF-00*,QOS-00*"
+"""What most applications lean on: what `watch` looks at."""
+EVERY = 15.0
+"""Minutes."""
 CODES = "exit codes: 0 nothing differs, 1 something does, 2 a file or an option is wrong, 3 a broker is unreachable"
 
 
@@ -30,6 +35,39 @@ def run_diff(options: argparse.Namespace) -> int:
     from conformance.front.diff import run
 
     return run(options)
+
+
+def watch(added: argparse.ArgumentParser) -> None:
+    """The options of `watch`."""
+    added.epilog = ("exit codes: 130 interrupted, which is how it usually ends; with --rounds: 0 all gates were open, "
+                    "1 one was closed, 3 the broker was not there; 2 wrong use")
+    added.add_argument("url", help="amqp or amqps URL")
+    added.add_argument("--every", type=float, default=EVERY, metavar="MIN", help="minutes from one round's beginning "
+                       "to the next (default: %(default)g)")
+    added.add_argument("--rounds", type=int, default=0, metavar="N", help="end after so many (default: never)")
+    added.add_argument("--rules", default=LIGHT, metavar="GLOB", help="what is looked at (default: %(default)s)")
+    added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
+    added.add_argument("--out", type=local, default=Path("watch"), metavar="DIR", help="history page, rounds, report "
+                       "of the last one; may be used again (default: %(default)s)")
+    for name, metavar, about in (("broker-admin", "URL", "RabbitMQ-style management API"),
+                                 ("profile", "NAME|FILE", "what the broker is held to (default: detected)"),
+                                 ("deviations", "NAME|FILE", "known deviations (default: the profile's own)"),
+                                 ("seed", "N", "of what is generated, the same in each round (default: 0)")):
+        added.add_argument(f"--{name}", metavar=metavar, help=about)
+    printed(added, "a line for each round, as text or as JSON")
+
+
+def run_watch_broker(options: argparse.Namespace) -> int:
+    from conformance.front.watch import Wishes, watch
+
+    if not options.every >= 0 or options.rounds < 0:
+        raise Refused(WRONG_USE, "--every and --rounds take numbers of at least 0.")
+    said = {name: getattr(options, name.replace("-", "_")) for name in
+            ("depth", "broker-admin", "profile", "deviations", "seed")}
+    Options.checked(lambda name: [options.url] if name == "broker-url" else {**said, "rules": options.rules}.get(name))
+    words = [word for name, value in said.items() if value is not None for word in (f"--{name}", str(value))]
+    out = writable("out", options.out)
+    return watch(Wishes(options.url, out, options.every, options.rounds, options.rules, words, options.format))
 
 
 def baseline(added: argparse.ArgumentParser) -> None:

@@ -15,13 +15,13 @@ from reports.html import FOLDER, environment, policy, visible
 from reports.html.exchange import CaseView, case_view
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """The page for what `amqp-conformance diff --format json` prints."""
+def render(document: Mapping[str, Any], reports: Mapping[str, str] | None = None) -> str:
+    """The page for what `amqp-conformance diff --format json` prints; `reports`: where those of the two sides are."""
     shown = visible(document)
     css = "".join((FOLDER / name).read_text("utf-8") for name in ("page.css", "diff.css"))
     return environment().get_template("diff.html.j2").render(
         document=shown, sections=list(diff.sections(shown)), footing=diff.footing(shown), question=diff.question,
-        tied=diff.tied, view=_view, css=Markup(css), policy=policy(css, ""),
+        tied=diff.tied, view=_view, reports=reports or {}, css=Markup(css), policy=policy(css, ""),
     )
 
 

@@ -107,14 +107,26 @@ def _weight(frame: Cut) -> int:
 
 def case_view(case: Mapping[str, Any], key: str) -> CaseView:
     """The case as it is shown; `key` tells it from the same rule's case on another broker."""
-    steps = [step for step in case.get("steps", ()) if not str(step["text"]).startswith("scene")]
+    steps, failing = _told(case)
     anchor = f"case-{key}-{case['id']}"
-    failing = _failing(steps, case["at"])
     groups = folded(steps, failing)
     rungs = [_rung(group, anchor, any(step is steps[failing] for step in group)) for group in groups]
     picture = ladder(_drawn(case, rungs), anchor, _about(case, rungs)) if rungs else Markup("")
     shown = [_step(group, rung) for group, rung in zip(groups, rungs, strict=True)]
     return CaseView(anchor, case, picture, tuple(shown), sum(bool(step.get("interest")) for step in steps))
+
+
+def picture(case: Mapping[str, Any]) -> list[Rung]:
+    """The rows of the picture of a case, wherever it is drawn."""
+    steps, failing = _told(case)
+    rungs = [_rung(group, "", any(step is steps[failing] for step in group)) for group in folded(steps, failing)]
+    return _drawn(case, rungs)
+
+
+def _told(case: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], int]:
+    """The steps that are shown, and the place of the one that contradicts the rule."""
+    steps = [step for step in case.get("steps", ()) if not str(step["text"]).startswith("scene")]
+    return steps, _failing(steps, case["at"])
 
 
 def _drawn(case: Mapping[str, Any], rungs: Sequence[Rung]) -> list[Rung]:

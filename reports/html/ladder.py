@@ -30,7 +30,7 @@ LETTER, PAD, GAP, MORE = 6.7, 9, 4, 26
 """Points: a letter in a box, what is around it, what is between two, and room to say that there are more."""
 MOST_LINES = 3
 """Of what was required; all of it stands above the picture."""
-_LONG = re.compile(r"\b[\w-]+\.[\w.-]{14,}(?<=\d)|[\w.]*-{12,}")
+_LONG = re.compile(r"[\w.]*-{12,}|\b[\w-]+\.[\w.-]{14,}(?<=\d)")
 """Names as the suite gives them to queues: only their ends differ."""
 
 

@@ -51,8 +51,8 @@ class Trend:
         often = "in all of them" if opened == len(self.runs) else f"in {opened} of them"
         passed = f"of versions {', '.join(versions)}" if len(versions) > 1 else ""
         which = " ".join(filter(None, [count(len(self.runs), "run"), passed]))
-        return f"{which} since {self.runs[0]['started'][:10]}, the gate open {often}; a bar each, this run last: what is " \
-               "broken, known and in doubt."
+        since = f"{which} since {self.runs[0]['started'][:10]}, the gate open {often}"
+        return f"{since}; a bar each, this run last: what is broken, known and in doubt."
 
 
 def trend(results: Mapping[str, Any], earlier: Sequence[Kept]) -> Trend | None:
