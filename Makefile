@@ -94,9 +94,10 @@ repeat: setup  ## are verdicts repeatable? the suite RUNS=10 times on every real
 	@$(PY) -m tools.repeat --runs $(or $(RUNS),10) --depth $(DEPTH) $$($(PY) .ci/brokers.py pairs); code=$$?; \
 	$(PY) -m tools.repeat --page docs/steadiness.md; exit $$code
 
-screenshots: setup  ## pictures of the report (of make matrix, else of make conformance) into build/screenshots
+screenshots: setup  ## pictures of the report (of make matrix, else of make conformance) into build/screenshots; PAGES="A B" CASE=RULE: into docs/look
 	@.ci/apt.sh chromium=chromium
-	@$(PY) -m tools.screenshots
+	@$(PY) -m tools.screenshots $(if $(PAGES),--docs $(PAGES)) $(if $(CASE),--case $(CASE))
+	@[ -z "$(PAGES)" ] || $(PY) -m tools.terminal_picture --out docs/look/explain.webp --from "How a broker" -- explain RQ-001
 
 fuzz: setup  ## a million broken inputs for the reference broker, and a siege of it: build/fuzz.json; INPUTS=100000 for fewer
 	@$(PY) -m benchmarks.fuzz $(if $(INPUTS),--inputs $(INPUTS))

@@ -94,6 +94,10 @@ class Chrome:
         if scripted:
             self.settled()
 
+    def still(self) -> None:
+        """Nothing moves from here on."""
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+
     def settled(self) -> None:
         """Comes back after the page has been laid out and its pending events have run."""
         self.js("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
@@ -114,8 +118,9 @@ class Chrome:
         self.settled()
 
     def picture(self, path: Path, *, whole: bool = False) -> None:
-        """What is to be seen, or the whole page, as PNG."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+        """What is to be seen, or the whole page, as PNG, or as WebP where the name ends so."""
+        small = {"format": "webp", "quality": 60} if path.suffix == ".webp" else {}
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **small)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self) -> None:

@@ -28,13 +28,13 @@ from pathlib import Path
 from conformance.front.bare import excused, without_deviations
 from conformance.front.deliver import previous, trusted
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR
+from conformance.front.nodes import FORM, BadNode, Node
 from conformance.results import Gate, Results, from_json
 from conformance.verdicts import Verdict
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reports import html
 from tools.compare import Difference, compare
-from tools.nodes import FORM, BadNode, Node
 
 MUTANT = "mutant/broker"
 """Where its results are, apart from those of brokers that are as they should be."""

@@ -5,6 +5,9 @@ examined first, quickly, so that there is a case to be shown.
 
     light, dark   the page as it opens      phone   the same, 390 points wide
     case          the worst broken rule     print   the first sheets on paper (PNG), and print.pdf, all of them
+
+With `--docs` instead small ones, WIDTH-THEME.webp in docs/look: the page of one broker or of many as it opens on three
+widths, light and dark, and a case. `make screenshots PAGES="ONE.html MANY.html"` makes those of this repository anew.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import argparse
 import base64
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.front.exits import GATE_OPEN, HARNESS_ERROR
@@ -27,21 +31,29 @@ PAPER = (794, 1123)
 WORST = """(id => id ? '#' + id : '')((document.querySelector('.side.failing:has(.ladder)')
     ?? document.querySelector('.side:has(.ladder)'))?.id ?? '')"""
 """The first case that has a picture, of a failing rule if there is one."""
+SCREENS = ((1440, 900), (800, 1000), (390, 844))
+DOCS = Path("docs/look")
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make screenshots", description="pictures of the report")
-    parser.add_argument("page", nargs="?", type=Path, help="a report; default: that of make matrix, or conformance")
-    parser.add_argument("--out", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("pages", nargs="*", type=Path, help="reports; default: that of make matrix, or conformance")
+    parser.add_argument("--docs", action="store_true", help=f"small ones, into {DOCS}")
+    parser.add_argument("--case", metavar="RULE", help="with --docs: the rule whose case is shown")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
-    page = options.page or next((path for path in PAGES if path.exists()), None) or _made(options.out)
-    if page is None or not page.exists():
-        print(f"there is no report to be shown{f' at {page}' if page else ''}: make conformance", file=sys.stderr)
+    out = options.out or (DOCS if options.docs else Path("build/screenshots"))
+    out.mkdir(parents=True, exist_ok=True)
+    pages = options.pages or [next((path for path in PAGES if path.exists()), None) or _made(out)]
+    missing = [page for page in pages if page is None or not page.exists()]
+    if missing:
+        print(f"there is no report to be shown{f' at {missing[0]}' if missing[0] else ''}: make conformance",
+              file=sys.stderr)
         return HARNESS_ERROR
     try:
-        for path in taken(page.absolute(), options.out):
-            print(path)
+        for page in pages:
+            for path in small(page.absolute(), out, options.case) if options.docs else taken(page.absolute(), out):
+                print(path)
     except BrowserFailed as problem:
         print(f"no pictures: {problem}", file=sys.stderr)
         return HARNESS_ERROR
@@ -57,12 +69,41 @@ def _made(out: Path) -> Path | None:
 
 def taken(page: Path, out: Path) -> Sequence[Path]:
     """The pictures of this page."""
+    with browser() as chrome:
+        return [*_screens(chrome, f"file://{page}", out), *_paper(chrome, f"file://{page}", out)]
+
+
+def small(page: Path, out: Path, case: str | None) -> Sequence[Path]:
+    """The pictures of this page that go into the documentation."""
+    with browser() as chrome:
+        url = f"file://{page}"
+        chrome.open(url)
+        name = "many" if chrome.js("!!document.querySelector('.broad')") else "one"
+        shots = [(f"{name}-{width}-{theme}", f"?theme={theme}", width, height)
+                 for width, height in SCREENS for theme in ("light", "dark")]
+        if name == "one":
+            worst = f"#/{case}" if case else str(chrome.js(WORST))
+            shots += [("case-1440-light", f"?theme=light{worst}", 1440, 900),
+                      ("case-390-dark", f"?theme=dark{worst}", 390, 844)]
+        return [_shot(chrome, out / f"{name}.webp", url + where, width, height) for name, where, width, height in shots]
+
+
+@contextmanager
+def browser() -> Iterator[Chrome]:
+    """A browser in which nothing moves, for as long as this lasts."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         chrome = Chrome(Path(profile))
         try:
-            return [*_screens(chrome, f"file://{page}", out), *_paper(chrome, f"file://{page}", out)]
+            chrome.still()
+            yield chrome
         finally:
             chrome.close()
+
+
+def _shot(chrome: Chrome, path: Path, url: str, width: int, height: int, scale: int = 1) -> Path:
+    chrome.open(url, width=width, height=height, scale=scale)
+    chrome.picture(path)
+    return path
 
 
 def _screens(chrome: Chrome, url: str, out: Path) -> list[Path]:
@@ -72,12 +113,8 @@ def _screens(chrome: Chrome, url: str, out: Path) -> list[Path]:
         "light": ("?theme=light", 1440, 1500), "dark": ("?theme=dark", 1440, 1500),
         "case": (f"?theme=light{worst}", 1440, 1000), "phone": ("?theme=light", 390, 844),
     }
-    paths = []
-    for name, (where, width, height) in shots.items():
-        chrome.open(url + where, width=width, height=height, scale=2)
-        paths.append(out / f"{name}.png")
-        chrome.picture(paths[-1])
-    return paths
+    return [_shot(chrome, out / f"{name}.png", url + where, width, height, scale=2)
+            for name, (where, width, height) in shots.items()]
 
 
 def _paper(chrome: Chrome, url: str, out: Path) -> list[Path]:

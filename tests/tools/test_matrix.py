@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tools.nodes import BadNode, Node
 
 from conformance.front.bare import excused, without_deviations
 from conformance.profiles import NAMES, load
@@ -17,7 +18,6 @@ from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
 from tools.compare import EXPLAINED, compare
 from tools.matrix import BothGates, Twin, Wishes, imitate, main, spoken_by
-from tools.nodes import BadNode, Node
 
 Change = Callable[..., Results]
 

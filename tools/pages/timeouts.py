@@ -18,11 +18,11 @@ from conformance.around import Around
 from conformance.brokers import BrokerUnderTest
 from conformance.drivers.admin import Admin
 from conformance.events import TO_CLIENT
+from conformance.front.nodes import Node
 from conformance.model.timeouts import Levels
 from conformance.recorder import Recorder
 from conformance.stage import Stage
 from conformance.suite.precedence import combinations_of, possible, stage_rows
-from tools.nodes import Node
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "timeouts.md"
 Measured = Mapping[Levels, int]
