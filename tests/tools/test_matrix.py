@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tools.nodes import BadNode, Node
 
 from conformance.front.bare import excused, without_deviations
+from conformance.front.nodes import BadNode, Node
 from conformance.profiles import NAMES, load
 from conformance.results import Results
 from conformance.rules import CATALOGUE
