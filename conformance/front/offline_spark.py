@@ -20,8 +20,9 @@ from conformance.front.offline import LISTS, NUMBERS, Checked, Counts, First, Ki
 from conformance.front.slices import Cut, Wanted, sliced
 from conformance.ledger import Step
 from conformance.verdicts import Finding
+from reports import objects
 from reports.judging.world import Closed
-from reports.pipeline import check, ingest, shard
+from reports.pipeline import check, ingest
 from reports.pipeline.job import GOLD, SILVER, Job
 from reports.recording import Placed
 
@@ -37,18 +38,19 @@ def checked(job: Job, runs: Sequence[str], told: Told) -> list[Checked]:
     spoken = _spoken(job, runs)
     found = list(picked(_kinds(spoken)))
     cuts = cut(job, [wanted for wanted, _, _ in found])
-    return assembled({run: job.header(run) for run in runs}, _counts(spoken), found, cuts, told)
+    return assembled(job.headers(runs), _counts(spoken), found, cuts, told)
 
 
 def _spoken(job: Job, runs: Sequence[str]) -> DataFrame:
     """Gold with the scene and queue type of its histories, where they have one."""
     from pyspark.sql import functions as f
 
-    scene = job.table(SILVER, shard.DDL, runs).where("kind = 'scene'").groupBy("run", "history").agg(
+    silver = job.table(SILVER, runs, ("run", "history", "seq", "kind", "arguments"))
+    scene = silver.where("kind = 'scene'").groupBy("run", "history").agg(
         f.min_by(f.get_json_object("arguments", "$.name"), "seq").alias("scene"),
         f.min_by(f.get_json_object("arguments", "$.queue_type"), "seq").alias("queue_type"),
     )
-    gold = job.table(GOLD, check.DDL, runs)
+    gold = job.table(GOLD, runs)
     return gold.join(scene, ["run", "history"], "left").fillna("", ["scene", "queue_type"])
 
 
@@ -85,7 +87,8 @@ def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
     if not asked:
         return [Cut() for _ in wanted]
     files = _files(job, asked)
-    names = {run: str(job.header(run)["profile"]) for run in {one.run for one in asked.values()}}
+    headers = job.headers({one.run for one in asked.values()})
+    names = {run: str(header["profile"]) for run, header in headers.items()}
     upto = check.torn(job.shards(names)) if job.whole else {}
     tasks = [
         (str(number), json.dumps({"finding": asdict(one.finding), "run": one.run, "profile": names[one.run],
@@ -93,7 +96,7 @@ def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
                                   "upto": upto.get((one.run, one.finding.history))}))
         for number, one in asked.items() if number in files
     ]
-    rows = ingest.tasks(job.spark, tasks).mapInArrow(_cut, _DDL).collect() if tasks else []
+    rows = ingest.tasks(job.spark, tasks).mapInArrow(objects.carried(_cut), _DDL).collect() if tasks else []
     found = {int(row["place"]): _read(row) for row in rows}
     return [found.get(number, Cut()) for number in range(len(wanted))]
 
@@ -106,16 +109,12 @@ def _read(row: Mapping[str, str]) -> Cut:
 def _files(job: Job, asked: Mapping[int, Wanted]) -> dict[int, tuple[str, str]]:
     """The shard and the island in which each finding's event is."""
     runs = sorted({one.run for one in asked.values()})
-    silver = job.table(SILVER, shard.DDL, runs).select("run", "history", "seq", "island", "shard")
+    silver = job.table(SILVER, runs, ("run", "history", "seq", "island", "shard"))
     events = job.spark.createDataFrame(
         [(number, one.run, one.finding.history, one.finding.at) for number, one in asked.items()],
         "number BIGINT, run STRING, history STRING, seq BIGINT",
     )
-    entries = job.lake.entries(SILVER)
-    paths = {
-        (run, int(part.removeprefix("shard="))): str(job.lake.root / file.path)
-        for run in runs for file in entries[run].files for part in file.path.split("/") if part.startswith("shard=")
-    }
+    paths = {(file.run, int(file.part["shard"])): job.where(file) for file in job.lake.files(SILVER, runs)}
     return {
         row["number"]: (paths[row["run"], row["shard"]], row["island"])
         for row in events.join(silver, ["run", "history", "seq"]).collect()

@@ -1,7 +1,7 @@
 """`trace check` of what fits this process: read, judged and told without Spark, with the same verdicts and pages.
 
-The tables of the lake are written where pyarrow is installed. Where it is not, the history page is about the runs that
-were given, and that is said.
+The tables of the lake are written where deltalake is installed. Where it is not, the history page is about the runs
+that were given, and that is said.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reports.pipeline.inputs import Inputs
 if TYPE_CHECKING:
     from conformance.front.trace_check import Wishes
 
-NO_TABLES = "No tables: they need pip install 'amqp-conformance[spark]'. The history page is about these runs alone."
+NO_TABLES = "No tables: they need pip install 'amqp-conformance[lake]'. The history page is about these runs alone."
 
 
 def judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> tuple[list[Checked], dict[str, Any]]:
@@ -39,7 +39,7 @@ def judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> tuple[
     known = {one.results.run: excused(one.results) for one in results}
     rows = {run.name: tables.excused(run.table, known) for run in runs}
     stages("tables", 0, 0)
-    if find_spec("pyarrow") is None:
+    if find_spec("deltalake") is None or find_spec("pyarrow") is None:
         stages.note(NO_TABLES)
         return results, summary(runs, rows)
     from reports.alone import tables as lakes

@@ -5,7 +5,7 @@ At the end, and after an interrupt, histories that are still open are judged as 
 alone: whatever comes later is judged as if nobody had asked in between.
 
     OUT/verdicts.json    the verdict table, as of the end
-    OUT/judgements/      Parquet, a folder for each micro-batch: findings, coverage, what was missing
+    OUT/judgements/      a Delta table, a commit for each micro-batch: findings, coverage, what was missing
     OUT/checkpoint/      how far it is; with another version of this suite, begin another one
 """
 
@@ -27,6 +27,7 @@ from conformance import deviations, profiles
 from conformance.deviations import Deviation
 from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_USE, Refused
 from conformance.verdicts import Verdict
+from reports import objects
 from reports.html.words import count
 
 if TYPE_CHECKING:
@@ -111,13 +112,11 @@ def _interrupts() -> Iterator[threading.Event]:
 
 def _tell(stream: Stream, number: int) -> None:
     """What a batch brought, in a few lines."""
-    from pyarrow import parquet
-
     from reports.pipeline import check, follow
+    from reports.pipeline.columns import JUDGEMENTS
     from reports.pipeline.stream import RUN, UNREADABLE
 
-    columns = ["run", "history", "what", "rule", "times", "at", "observed"]
-    rows = parquet.read_table(str(stream.judgements / f"batch={number:08d}"), columns=columns).to_pylist()
+    rows = stream.lake.read(JUDGEMENTS.name, [str(number)]).to_pylist()
     if not rows:
         return
     of = Counter(row["what"] for row in rows)
@@ -144,9 +143,7 @@ def _sum_up(spark: SparkSession, stream: Stream) -> tuple[list[Row], int]:
 
     rows, left = summary(spark, stream, _known)
     text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
-    aside = stream.out / ".verdicts.json"
-    aside.write_text(text, "utf-8")
-    aside.replace(stream.out / "verdicts.json")
+    objects.write(objects.join(stream.out, "verdicts.json"), text)
     return rows, left
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance import __version__, profiles
 from conformance import events as ev
+from reports.objects import origin
 
 if TYPE_CHECKING:
     from reports.pipeline.inputs import Inputs
@@ -32,7 +33,7 @@ def about(inputs: Inputs, run: str, counted: Mapping[str, Any]) -> dict[str, Any
     header = inputs.headers[run]
     began = datetime.fromtimestamp(int(counted.get("began", 0)) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {**header, **counted, "started": header.get("started") or began,
-            "files": [str(path) for path in inputs.held[run]]}
+            "files": [origin(path) for path in inputs.held[run]]}
 
 
 def held_to(about: Mapping[str, Any], profile: str | None) -> dict[str, Any]:

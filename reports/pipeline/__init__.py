@@ -5,7 +5,10 @@
     shard     bronze -> silver                       by run, history and island, sorted: the one big shuffle
     blocks    events as columns in one row           what that shuffle moves, and the worker that writes shards
     places    rows that stay where they are          named in that shuffle, and read by who writes the shard
-    lake      tables on disk                         Parquet that is believed only where the manifest names it
+    columns   the tables of the lake                 every column, its type and what it means
+    files     rows -> Parquet, and back              what workers write, to be named in a commit
+    lake      Delta tables                           committed by one, on this machine or in an object store
+    steps     what is done                           known by what it was made of
     check     shards -> gold                         one task per shard, a Judge folded over Arrow batches, no shuffle
     timing    shards -> latencies                    histograms of confirms and deliveries, which add up exactly
     cross     shards -> shared queues                what several histories see of one queue, ordered by causality
@@ -20,7 +23,7 @@ Spark. The functions that others build upon keep their names and columns:
 
     ingest.events(spark, recording)                   -> columns of ingest.DDL
     blocks.read(spark, files)                         -> columns of blocks.DDL, the events packed
-    shard.silver(packed, shards, directory)           -> writes shards of columns shard.DDL, sorted
+    shard.silver(packed, shards, place)               -> writes shards of columns.SILVER, sorted
     check.check(events, profile_of_run)               -> columns of check.DDL, from events in any order
     check.gold(shards, profile_of_run)                -> the same, from silver: ingest.tasks(spark, [(run, path), ...])
     check.fold_one, check.rows_of                     one history without Spark

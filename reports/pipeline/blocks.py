@@ -8,12 +8,11 @@ order already are only named in a block (`places`), and read when their shard is
 
 A worker that gets the blocks of a shard in the order of their first events merges them and writes the shard itself. It
 holds what overlaps and nothing more: of events that came in order, about one block; of others no more than a BAND of
-seq. A file appears under its name when it is whole, and under the same name if the task is done twice.
+seq.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -24,8 +23,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from reports import objects
 from reports import parquet as recorded
+from reports.objects import Place
 from reports.pipeline import places
+from reports.pipeline.columns import SILVER
+from reports.pipeline.files import File, fresh
 from reports.pipeline.ingest import ARROW, BLOCK, WORDS, batches_of, tasks
 
 if TYPE_CHECKING:
@@ -36,8 +39,6 @@ _BLOCKS = pa.schema([
     *((name, pa.string()) for name in ("run", "history", "connection")),
     ("first", pa.int64()), ("octets", pa.int32()), ("packed", pa.binary()),
 ])
-WRITTEN = "run STRING, shard INT, events BIGINT"
-_WRITTEN = pa.schema([("run", pa.string()), ("shard", pa.int32()), ("events", pa.int64())])
 BAND = 16
 """Events that come in no order are packed by 2**BAND numbers of seq."""
 
@@ -50,7 +51,6 @@ _SOUGHT = ["kind", "seq", "time_ns"]
 _CODEC = "zstd"
 _ROWS, _OCTETS = 1 << 16, 24 << 20
 _PENDING, _RUN, _TAKEN = 1 << 14, 32, 1 << 13
-_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | frozenset(map(chr, range(32)))
 
 Row = tuple[str, str, str, int, int, bytes]
 """Run, history, connection, number of the first event, octets, packed."""
@@ -125,13 +125,17 @@ def events_of(blocks: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield unpacked(octets, size)
 
 
-def written(found: Iterable[pa.RecordBatch], directory: Path) -> Iterator[pa.RecordBatch]:
-    """Writes shards as DIRECTORY/run=RUN/shard=N/events.parquet, from blocks sorted by shard, history, island and
-    first event, and tells how many events each has."""
+def written(found: Iterable[pa.RecordBatch], root: Place) -> Iterator[pa.RecordBatch]:
+    """Writes shards as files of the table `silver` below `root`, from blocks sorted by shard, history, island and first
+    event, and tells of each."""
     blocks = (block for batch in found for block in _blocks(batch))
     for (run, shard), own in groupby(blocks, attrgetter("run", "shard")):
-        path = directory / f"run={escaped(run)}" / f"shard={shard}" / "events.parquet"
-        yield pa.RecordBatch.from_pylist([{"run": run, "shard": shard, "events": _write(path, own)}], schema=_WRITTEN)
+        part = {"run": run, "shard": str(shard)}
+        path = fresh(SILVER, part)
+        with objects.made(objects.join(root, path)) as file:
+            rows = _write(file, own)
+            size = file.stat().st_size
+        yield File(path, part, rows, size).row
 
 
 # -- to blocks
@@ -186,19 +190,13 @@ def _blocks(batch: pa.RecordBatch) -> Iterator[Block]:
 
 
 def _write(path: Path, blocks: Iterable[Block]) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(f".{secrets.token_hex(6)}")
     rows = 0
-    try:
-        with parquet.ParquetWriter(
-            aside, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=_SOUGHT, store_schema=False,
-        ) as writer:
-            for table in _groups_of(_sorted(blocks)):
-                writer.write_table(table)
-                rows += table.num_rows
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with parquet.ParquetWriter(
+        path, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=_SOUGHT, store_schema=False,
+    ) as writer:
+        for table in _groups_of(_sorted(blocks)):
+            writer.write_table(table)
+            rows += table.num_rows
     return rows
 
 
@@ -267,8 +265,3 @@ def _cut(waiting: list[pa.RecordBatch], first: int) -> tuple[list[pa.RecordBatch
         early.append(batch.slice(0, at))
         late.append(batch.slice(at))
     return [batch for batch in early if batch.num_rows], [batch for batch in late if batch.num_rows]
-
-
-def escaped(run: str) -> str:
-    """A run in a path, as Spark writes and reads it."""
-    return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in run)

@@ -26,8 +26,10 @@ from pyarrow import parquet
 from conformance import profiles
 from conformance.events import Event
 from conformance.profiles import Profile
+from reports import objects
 from reports.judging.gold import DOUBT, EXERCISED, FINDING, MET, REPORT, Row, fold_one, rows_of
 from reports.judging.world import NEVER, Closed, Torn
+from reports.pipeline.columns import GOLD
 from reports.pipeline.ingest import WORDS, to_events
 from reports.recording import BadRecording
 
@@ -39,14 +41,7 @@ __all__ = [
     "torn",
 ]
 
-_FIELDS: Mapping[str, tuple[str, pa.DataType]] = {
-    "run": ("STRING", pa.string()), "history": ("STRING", pa.string()), "what": ("STRING", pa.string()),
-    "rule": ("STRING", pa.string()), "times": ("BIGINT", pa.int64()), "at": ("BIGINT", pa.int64()),
-    "allowed": ("STRING", pa.string()), "observed": ("STRING", pa.string()), "certain": ("BOOLEAN", pa.bool_()),
-    "witness": ("ARRAY<BIGINT>", pa.list_(pa.int64())), "amid": ("ARRAY<STRING>", pa.list_(pa.string())),
-}
-DDL = ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items())
-ARROW = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
+DDL, ARROW = GOLD.ddl, GOLD.arrow
 
 _FULL = 2000
 _PLACE = "run", "history", "island"
@@ -80,12 +75,12 @@ def gold(shards: DataFrame, profile_of_run: Mapping[str, str], *, whole: bool = 
                 for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
                     yield from _packed(judged(read(path, run), profiles_by_run, worlds))
 
-    return shards.mapInArrow(fold, DDL)
+    return shards.mapInArrow(objects.carried(fold), DDL)
 
 
 def torn(shards: DataFrame) -> dict[Place, int]:
     """Run and history, and up to which seq nothing is missing in any of its shards."""
-    rows = shards.mapInArrow(_torn, "run STRING, history STRING, upto BIGINT").collect()
+    rows = shards.mapInArrow(objects.carried(_torn), "run STRING, history STRING, upto BIGINT").collect()
     found: dict[Place, int] = {}
     for run, history, upto in rows:
         found[run, history] = min(upto, found.get((run, history), NEVER))
@@ -105,14 +100,15 @@ def _torn(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def read(path: str, run: str, columns: Sequence[str] = Event._fields, rows: int = 4096) -> Iterator[pa.RecordBatch]:
-    """A shard in batches of these columns and `island`. The run stands in its path alone, as Spark lays out files.
+    """A shard in batches of these columns and `island`. The run does not stand in it.
 
     Page by page, in one thread, one row group after the other: a reader that is left to itself holds whole row groups,
     and never lets go of all of them, so that memory would grow with the file. Words stay in the dictionaries in which
     they are written, and are made once: what is compared and looked up all the time is then mostly the same object.
     """
     wanted = [name for name in (*columns, "island") if name != "run"]
-    with parquet.ParquetFile(path, buffer_size=1 << 16, read_dictionary=[*WORDS, "island"]) as file:
+    with objects.here(path) as local, \
+            parquet.ParquetFile(local, buffer_size=1 << 16, read_dictionary=[*WORDS, "island"]) as file:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False):
                 named = pa.DictionaryArray.from_arrays(np.zeros(batch.num_rows, np.int8), [run])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from conformance import events as ev
+from reports import objects
 from reports.judging.crossing import ACKED, AUTO, MANUAL, NEEDS_ALL, PUBLISHED, Fact, judged, told
 from reports.pipeline import check, ingest
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "ACKED", "AUTO", "DDL", "MANUAL", "NEEDS_ALL", "PUBLISHED", "Fact", "degraded", "facts", "findings", "judged",
-    "shared", "told",
+    "ACKED", "AUTO", "DDL", "MANUAL", "NEEDS_ALL", "PUBLISHED", "SEEN", "Fact", "degraded", "facts", "findings",
+    "judged", "shared", "told",
 ]
 
 DDL = ("run STRING, queue STRING, message STRING, what STRING, history STRING, line STRING, seq BIGINT, "
@@ -25,6 +26,9 @@ ARROW = pa.schema([
     *((name, pa.string()) for name in Fact._fields[:6]), ("seq", pa.int64()), ("marked", pa.bool_()),
     ("others", pa.bool_()),
 ])
+
+SEEN = ("run", "history", "channel", "kind", "method", "queue", "exchange", "routing_key")
+"""The columns of silver that tell who has to do with a queue."""
 
 
 def shared(silver: DataFrame) -> DataFrame:
@@ -50,7 +54,7 @@ def facts(shards: DataFrame) -> DataFrame:
                 found = list(told(event for batch in check.read(path, run) for event in ingest.to_events(batch)))
                 yield pa.RecordBatch.from_pylist([fact._asdict() for fact in found], schema=ARROW)
 
-    return shards.mapInArrow(fold, DDL)
+    return shards.mapInArrow(objects.carried(fold), DDL)
 
 
 def findings(facts: DataFrame, shared: DataFrame) -> DataFrame:

@@ -52,14 +52,15 @@ def events_of(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
     return tasks(spark, [("", str(file.resolve())) for file in files]).mapInArrow(_read, DDL)
 
 
-def tasks(spark: SparkSession, files: Sequence[tuple[str, str]]) -> DataFrame:
-    """run, path: one row and one task for each of these, in their order, so the largest had better be first."""
+def tasks(spark: SparkSession, files: Sequence[tuple[str, str]], number: int | None = None) -> DataFrame:
+    """run, path: one row for each of these, in their order, so the largest had better be first; one task for each, or
+    so many tasks."""
     from pyspark.sql import functions as f
 
     if not files:
         return spark.createDataFrame([], TASK)
     listed = f.from_json(f.lit(json.dumps(files)), "ARRAY<ARRAY<STRING>>")
-    one = spark.range(0, len(files), 1, len(files)).select(listed[f.col("id").cast("INT")].alias("one"))
+    one = spark.range(0, len(files), 1, number or len(files)).select(listed[f.col("id").cast("INT")].alias("one"))
     return one.select(f.col("one")[0].alias("run"), f.col("one")[1].alias("path"))
 
 

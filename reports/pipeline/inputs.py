@@ -23,7 +23,7 @@ from reports.capture.files import is_capture
 from reports.capture.rings import rings
 from reports.recording import BadRecording
 
-LAKE = "amqp-conformance/lake/1"
+LAKE = "amqp-conformance/lake/2"
 """How the tables are laid out."""
 
 RECORDING, CAPTURE = "recording", "capture"

@@ -1,9 +1,8 @@
 """The whole pipeline over a lake: bronze to silver, gold, verdicts, times, marts; each step only where it is missing.
 
-What was done is known by fingerprints: silver by the files that a run was read from; gold by the commit of its silver,
-the profile, and the code and rules that judge, so that an edited rule is judged again without any shuffle. Every step
-ends in one commit. A job that is killed has done some steps or not; the next one goes on from there, and whatever was
-written and never committed is swept away when it begins.
+What was done is known by what it was made of (`steps`), so that an edited rule is judged again without any shuffle.
+Workers write the large tables, silver and gold, and tell which files they wrote; the rest is small, and written here.
+Every step ends in one commit. A job that is killed has done some steps or not; the next one goes on from there.
 """
 
 from __future__ import annotations
@@ -13,27 +12,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyarrow import parquet
 from pyspark import StorageLevel
 
 from conformance import events as ev
 from conformance import profiles, rules
 from reports.capture.about import PORTS
-from reports.judging.runs import about, digest, held_to, judging, line
+from reports.judging.runs import about, held_to, line
 from reports.judging.tables import excused
 from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts
+from reports.pipeline.columns import TABLES
+from reports.pipeline.files import File, kept, scan, told
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
-from reports.pipeline.lake import WHOLE, Entry, Lake
+from reports.pipeline.lake import Lake
+from reports.pipeline.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
 from reports.pipeline.watch import Tell, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SILVER, GOLD, VERDICTS, TIMES = "silver", "gold", "verdicts", "times"
+__all__ = ["GOLD", "SILVER", "STAGES", "TIMES", "VERDICTS", "Job", "shards"]
+
 STAGES = ("reading", "judging", "timing", "tables")
 
 _LARGE, _SMALL = 256 << 20, 2 << 20
-_ROW_GROUP = 16 << 20
+_COUNTED = ("run", "history", "connection", "kind", "time_ns")
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,7 @@ class Job:
 
     def read(self, inputs: Inputs) -> list[str]:
         """Silver for all runs that are not there, or not from these files."""
-        known = self.lake.entries(SILVER)
-        missing = {
-            run: inputs.fingerprint(run) for run in inputs.headers
-            if run not in known or known[run].fingerprint != inputs.fingerprint(run)
-        }
+        missing = unread(self.lake, {run: made_of(inputs.fingerprint(run)) for run in inputs.headers})
         for kind, bronze in ((RECORDING, self._recorded), (CAPTURE, self._captured)):
             runs = {run: missing[run] for run in inputs.runs(kind) if run in missing}
             if runs:
@@ -75,12 +73,12 @@ class Job:
                     bronze(inputs, runs)
         return list(inputs.headers)
 
-    def _recorded(self, inputs: Inputs, runs: Mapping[str, str]) -> None:
+    def _recorded(self, inputs: Inputs, runs: Mapping[str, int]) -> None:
         """Silver of recordings, whose histories are whole as they are."""
         files = _files(inputs, runs)
         self._silver(_of(blocks.read(self.spark, files), runs), files, inputs, runs)
 
-    def _captured(self, inputs: Inputs, runs: Mapping[str, str]) -> None:
+    def _captured(self, inputs: Inputs, runs: Mapping[str, int]) -> None:
         """Silver of captures, which are decoded once and looked at twice: where the islands are, and what is there."""
         from reports.pipeline import sources
 
@@ -94,25 +92,21 @@ class Job:
 
     def judge(self, runs: Sequence[str]) -> None:
         """Gold and verdicts for those of these runs that were never judged like this."""
-        silver, gold = self.lake.entries(SILVER), self.lake.entries(GOLD)
-        profile_of = {run: self._profile(silver[run]) for run in runs}
-        how = [judging(), *(["whole"] if self.whole else [])]
-        prints = {run: digest(silver[run].commit, silver[run].fingerprint, profile_of[run], *how) for run in runs}
-        missing = [run for run in runs if run not in gold or gold[run].fingerprint != prints[run]]
+        headers = self.headers(runs)
+        made = judged_as(self.lake, headers, whole=self.whole)
+        missing = unmade(self.lake, VERDICTS, made)
         if not missing:
             return
         with watched(self.spark, "judging", self.tell):
-            held_to = {run: profile_of[run] for run in missing}
-            found = self._crossed(check.gold(self.shards(missing), held_to, whole=self.whole), missing)
-            entries = {run: Entry(run, prints[run], (), {"profile": profile_of[run]}) for run in missing}
-            self._write(GOLD, found, entries)
-            headers = {run: self.header(run) for run in missing}
-            rows = verdicts.table(self.table(GOLD, check.DDL, missing), headers)
-            self._write(VERDICTS, verdicts.frame(self.spark, rows).coalesce(1), entries)
+            held = {run: str(headers[run]["profile"]) for run in missing}
+            found = self._crossed(check.gold(self.shards(missing), held, whole=self.whole), list(missing))
+            self.lake.publish(GOLD, kept(found, self.lake.place(GOLD), TABLES[GOLD]), missing)
+            rows = verdicts.table(self.table(GOLD, missing), {run: headers[run] for run in missing})
+            self.lake.write(VERDICTS, verdicts.arrow(rows), missing)
 
     def _crossed(self, gold: DataFrame, runs: Sequence[str]) -> DataFrame:
         """Gold, with what several histories see of one queue, where there are such queues."""
-        shared = cross.shared(self.table(SILVER, shard.DDL, runs))
+        shared = cross.shared(self.table(SILVER, runs, cross.SEEN))
         if not shared.take(1):
             return gold
         found = cross.findings(cross.facts(self.shards(runs)), shared)
@@ -120,13 +114,11 @@ class Job:
 
     def time(self, runs: Sequence[str]) -> None:
         """Histograms of times for those of these runs that have none."""
-        silver, known = self.lake.entries(SILVER), self.lake.entries(TIMES)
-        prints = {run: digest(silver[run].commit, silver[run].fingerprint) for run in runs}
-        missing = [run for run in runs if run not in known or known[run].fingerprint != prints[run]]
+        silver = self.lake.made(SILVER)
+        missing = unmade(self.lake, TIMES, {run: silver(run) or 0 for run in runs})
         if missing:
             with watched(self.spark, "timing", self.tell):
-                found = timing.latencies(self.shards(missing)).coalesce(1)
-                self._write(TIMES, found, {run: Entry(run, prints[run], ()) for run in missing})
+                self.lake.write(TIMES, timing.latencies(self.shards(missing)).toArrow(), missing)
 
     def excuse(self, known: Mapping[str, Collection[str]]) -> None:
         """Run to the rules that are broken as it is known of its broker: they deviate, the others are broken."""
@@ -134,30 +126,25 @@ class Job:
         after = excused(before, known)
         changed = {now.run for was, now in zip(before, after, strict=True) if was != now}
         if changed:
-            entries = self.lake.entries(VERDICTS)
-            rows = verdicts.frame(self.spark, [row for row in after if row.run in changed]).coalesce(1)
-            self._write(VERDICTS, rows, {
-                run: Entry(run, entries[run].fingerprint, (), entries[run].about) for run in sorted(changed)
-            })
+            made = self.lake.made(VERDICTS)
+            rows = verdicts.arrow([row for row in after if row.run in changed])
+            self.lake.write(VERDICTS, rows, {run: made(run) or 0 for run in sorted(changed)})
 
     def tables(self) -> None:
         """The marts, over all runs of the lake."""
         with watched(self.spark, "tables", self.tell):
             for name, frame in self.marts().items():
-                aside = self.lake.aside()
-                frame.coalesce(1).sortWithinPartitions(*marts.ORDER[name]).write.parquet(str(aside))
-                self.lake.publish(name, aside, {WHOLE: Entry(WHOLE, "", ())})
+                self.lake.replace(name, frame.toArrow())
 
     def marts(self) -> dict[str, DataFrame]:
         """Every mart as a frame."""
-        table, runs = self.table(VERDICTS, verdicts.DDL), self.runs()
+        table, runs = self.table(VERDICTS), self.runs()
         history = marts.history(table, runs)
         known = [(row["run"], row["product"], row["version"], row["started"]) for row in self._about()]
         pairs = self.spark.createDataFrame(marts.pairs(known), marts.PAIRS)
         return {
             "matrix": marts.matrix(table), "history": history, "flakiness": marts.flakiness(history),
-            "latency": marts.latency(self.table(TIMES, timing.DDL), runs),
-            "regressions": marts.regressions(table, pairs),
+            "latency": marts.latency(self.table(TIMES), runs), "regressions": marts.regressions(table, pairs),
         }
 
     def runs(self) -> DataFrame:
@@ -167,60 +154,45 @@ class Job:
     def verdicts(self, runs: Sequence[str]) -> list[verdicts.Row]:
         """The verdict tables of these runs, in their order and in that of the catalogue."""
         place = {name: number for number, name in enumerate([*runs, *rules.CATALOGUE])}
-        rows = [verdicts.Row(**row.asDict()) for row in self.table(VERDICTS, verdicts.DDL, runs).collect()]
+        rows = [verdicts.Row(**row) for row in self.lake.read(VERDICTS, runs).to_pylist()]
         return sorted(rows, key=lambda row: (place[row.run], place[row.rule]))
 
     def summary(self) -> dict[str, Any]:
         """The runs and marts of the lake as one document, for pages."""
-        tables = {name: parquet.read_table(self.lake.paths(name)).to_pylist() for name in marts.ORDER}
+        tables = {name: self.lake.read(name).to_pylist() for name in marts.ORDER}
         return {"schema": "amqp-conformance/history/1", "runs": self._about(), **tables}
 
-    def header(self, run: str) -> dict[str, Any]:
-        """What is known of a run, with the profile that it is held to."""
-        return held_to(self.lake.entries(SILVER)[run].about, self.profile)
+    def headers(self, runs: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """What is known of these runs, with the profile that each is held to."""
+        known = abouts(self.lake)
+        return {run: held_to(known[run], self.profile) for run in runs}
 
     def shards(self, runs: Iterable[str]) -> DataFrame:
         """The shards of these runs as tasks, the largest first."""
-        silver = self.lake.entries(SILVER)
-        files = [(file.bytes, run, str(self.lake.root / file.path)) for run in runs for file in silver[run].files]
-        return ingest.tasks(self.spark, [(run, path) for _, run, path in sorted(files, reverse=True)])
+        files = sorted(self.lake.files(SILVER, list(runs)), key=lambda file: file.bytes, reverse=True)
+        return ingest.tasks(self.spark, [(file.run, self.where(file)) for file in files])
 
-    def table(self, name: str, ddl: str, runs: Sequence[str] | None = None) -> DataFrame:
-        """A table of the lake as the manifest has it, of all runs or some."""
-        entries = self.lake.entries(name)
-        files = [str(self.lake.root / file.path) for run, entry in entries.items() for file in entry.files
-                 if runs is None or run in runs]
-        if not files:
-            return self.spark.createDataFrame([], ddl)
-        return self.spark.read.schema(ddl).option("basePath", str(self.lake.root / name)).parquet(*files)
+    def where(self, file: File) -> str:
+        """The place of a shard, for a worker."""
+        return str(self.lake.place(SILVER, file))
+
+    def table(self, name: str, runs: Iterable[str] | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+        """A table of the lake, of all runs or some."""
+        files = self.lake.files(name, None if runs is None else list(runs))
+        return scan(self.spark, self.lake.place(name), TABLES[name], files, columns)
 
     def _silver(
-        self, packed: DataFrame, files: Sequence[Path], inputs: Inputs, runs: Mapping[str, str],
+        self, packed: DataFrame, files: Sequence[Path], inputs: Inputs, runs: Mapping[str, int],
         islands: DataFrame | None = None,
     ) -> None:
-        count = shards(sum(map(_size, files)), self._parallel())
-        aside = self.lake.aside()
-        aside.mkdir()
-        shard.silver(packed, count, aside, islands).collect()
-        counted = _counted(self.spark.read.schema(shard.DDL).parquet(str(aside)))
-        self.lake.publish(SILVER, aside, {
-            run: Entry(run, runs[run], (), about(inputs, run, counted.get(run, {}))) for run in runs
-        })
-
-    def _write(self, table: str, frame: DataFrame, runs: Mapping[str, Entry]) -> None:
-        self.lake.publish(table, self._aside(table, frame), runs)
-
-    def _aside(self, table: str, frame: DataFrame) -> Path:
-        aside = self.lake.aside()
-        frame.write.partitionBy("run") \
-            .option("parquet.block.size", str(_ROW_GROUP)).option("compression", "zstd").parquet(str(aside))
-        return aside
-
-    def _profile(self, entry: Entry) -> str:
-        return self.profile or profiles.spec(entry.about)
+        count, place = shards(sum(map(_size, files)), self._parallel()), self.lake.place(SILVER)
+        written = told(shard.silver(packed, count, place, islands).collect())
+        counted = _counted(scan(self.spark, place, TABLES[SILVER], written, _COUNTED))
+        self.lake.publish(SILVER, written, runs)
+        keep(self.lake, {run: about(inputs, run, counted.get(run, {})) for run in runs}, runs)
 
     def _about(self) -> list[dict[str, Any]]:
-        return [line(entry.run, entry.about, self._profile(entry)) for entry in self.lake.entries(SILVER).values()]
+        return [line(run, known, self.profile or profiles.spec(known)) for run, known in abouts(self.lake).items()]
 
     def _parallel(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 8)

@@ -1,162 +1,204 @@
-"""The lake: tables of Parquet files that are believed only where the manifest names them.
+"""The lake: Delta tables, written by whoever has rows and committed by one, on this machine or in an object store.
 
-    ROOT/TABLE/run=RUN/...      data: written aside, moved here, and then named by the manifest
-    ROOT/manifest/00000042.json commits, numbered without gaps and never changed
+    ROOT/TABLE/run=RUN/...      Parquet: written under new names, by workers or here
+    ROOT/TABLE/_delta_log/      commits, by deltalake: a file that must not be there yet, so it is there or it is not
 
-A commit names, for one table and some runs, all files that hold these runs. It comes into being in one step, by a
-link that fails where the number is taken, so two writers get two numbers and readers see all of it or nothing. The
-latest commit that names a run is the truth about that run: to write a run again replaces it, and a job that dies
-leaves files that nobody believes. `sweep` removes such files.
+A commit takes away what a table had of some runs, and names the files that hold them now. Readers see all of it or
+nothing; two jobs may write at once, and who comes second looks again. With its files a commit says what each run was
+*made* of, as a transaction of an application in the words of Delta: a job that was killed has done a step or not, and
+what was done is not done again. Files that no commit names are believed by nobody, and go a week later (`sweep`), when
+no job can still mean to commit them.
 
-Paths must be the same for all machines that work on the lake: a local disk, or a mounted one.
+Objects are sent there whole, and a commit is a conditional put: no Hadoop and no Java takes part.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-from pyarrow import parquet
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
 
-from reports.pipeline.inputs import LAKE as SCHEMA
+from reports import objects
+from reports.objects import Place
+from reports.pipeline.columns import TABLES, Table
+from reports.pipeline.files import File, batches, written
 from reports.pipeline.inputs import BadLake
 
-__all__ = ["SCHEMA", "WHOLE", "BadLake", "Entry", "File", "Lake"]
+__all__ = ["BadLake", "File", "Lake"]
 
-WHOLE = "*"
-"""Stands for the run in tables that are about all runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One Parquet file of a run; the path is relative to the lake."""
-
-    path: str
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What the manifest says of one run in one table. `fingerprint` tells what it was made of."""
-
-    run: str
-    fingerprint: str
-    files: tuple[File, ...]
-    about: Mapping[str, Any] = field(default_factory=dict)
-    commit: int = 0
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
+_TRIES, _AT_ONCE = 60, 8
+_PART = "partition."
+_LIMITS = {"connect_timeout": "5s", "timeout": "300s", "max_retries": "3"}
 
 
 class Lake:
-    """One lake. Made where there is none."""
+    """One lake. Tables are made where they are missed."""
 
-    def __init__(self, root: Path | str) -> None:
-        self.root = Path(root).resolve()
-        self._manifest = self.root / "manifest"
-        self._staging = self.root / ".staging"
-        self._manifest.mkdir(parents=True, exist_ok=True)
+    def __init__(self, root: Place) -> None:
+        self.root = root if objects.is_address(root) else Path(root).resolve()
+        if isinstance(self.root, Path) and (self.root / "manifest").is_dir():
+            raise BadLake(f"{self.root} was written by a version whose tables were not Delta tables: check the same "
+                          "recordings and captures again, into another directory")
 
-    def aside(self) -> Path:
-        """A new place to write to before anything is believed. It does not exist yet."""
-        self._staging.mkdir(exist_ok=True)
-        return self._staging / secrets.token_hex(8)
+    def place(self, table: str, file: File | None = None) -> Place:
+        """Where a table is, or a file of it."""
+        return objects.join(self.root, table, *([file.path] if file else []))
 
-    def publish(self, table: str, aside: Path, runs: Mapping[str, Entry]) -> None:
-        """Make what was written `aside`, in folders run=RUN, the truth about these runs. A run without a folder is
-        empty. The table of all runs has no such folders."""
-        found = self._moved(table, aside)
-        self._commit(table, {
-            run: Entry(run, entry.fingerprint, tuple(found.get(run, ())), entry.about) for run, entry in runs.items()
-        })
-        shutil.rmtree(aside, ignore_errors=True)
+    def files(self, table: str, runs: Collection[str] | None = None) -> list[File]:
+        """The files that are believed, of all runs or some (or of what else a table is laid apart by)."""
+        return _files(self._known(table), TABLES[table], runs)
 
-    def entries(self, table: str) -> dict[str, Entry]:
-        """The truth about every run of a table."""
-        latest: dict[str, Entry] = {}
-        for commit in self._commits():
-            if commit["table"] == table:
-                latest |= {run: _entry(run, said, commit["number"]) for run, said in commit["runs"].items()}
-        return latest
+    def made(self, table: str) -> Callable[[str], int | None]:
+        """What a run of this table was made of, if it is there."""
+        known = self._known(table)
+        return lambda run: known.transaction_version(run) if known else None
 
-    def paths(self, table: str) -> list[str]:
-        """The files of a table that are believed."""
-        return [str(self.root / file.path) for entry in self.entries(table).values() for file in entry.files]
+    def version(self, table: str) -> int:
+        """How many commits there were after the table was made."""
+        known = self._known(table)
+        return known.version() if known else 0
 
-    def sweep(self) -> int:
-        """Remove what no commit believes any more; how many files. Only while nobody else writes."""
-        shutil.rmtree(self._staging, ignore_errors=True)
-        tables = {commit["table"] for commit in self._commits()}
-        believed = {file.path for table in tables for entry in self.entries(table).values() for file in entry.files}
-        stale = [path for path in self.root.glob("*/**/*.parquet") if str(path.relative_to(self.root)) not in believed]
-        for path in stale:
-            path.unlink()
-        return len(stale)
+    # -- writing
 
-    def _moved(self, table: str, aside: Path) -> dict[str, list[File]]:
-        found: dict[str, list[File]] = {}
-        for path in sorted(aside.glob("**/*.parquet")):
-            inside = path.relative_to(aside)
-            target = self.root / table / inside.parent / f"{secrets.token_hex(6)}.parquet"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(path, target)
-            file = File(str(target.relative_to(self.root)), parquet.read_metadata(target).num_rows,
-                        target.stat().st_size)
-            found.setdefault(_run(inside), []).append(file)
+    def publish(self, table: str, files: Sequence[File], made: Mapping[str, int]) -> None:
+        """Makes these files the truth about the runs that are made of this. A run without a file is empty."""
+        self._commit(TABLES[table], lambda known: ([*_gone(_files(known, TABLES[table], made))], files), made)
+
+    def append(self, table: str, files: Sequence[File], application: str, number: int) -> bool:
+        """Adds these files as this step of an application, unless it was done; was it done now? Its first step begins
+        the table anew."""
+        done = False
+
+        def once(known: DeltaTable) -> tuple[list[RemoveAction], Sequence[File]] | None:
+            nonlocal done
+            last = known.transaction_version(application)
+            done = last is None or last < number
+            old = [] if number else _files(known, TABLES[table])
+            return ([*_gone(old)], files) if done else None
+
+        self._commit(TABLES[table], once, {application: number})
+        return done
+
+    def write(self, table: str, rows: pa.Table, made: Mapping[str, int]) -> None:
+        """Rows of these runs, written here."""
+        self.publish(table, self._here(TABLES[table], rows), made)
+
+    def change(self, table: str, change: Callable[[pa.Table], pa.Table], made: Mapping[str, int]) -> None:
+        """A table of all runs, as it is with this change; tried again where somebody else changed it meanwhile."""
+        def changed(known: DeltaTable) -> tuple[list[RemoveAction], list[File]]:
+            files = _files(known, TABLES[table])
+            return [*_gone(files)], self._here(TABLES[table], change(self._read(TABLES[table], files)))
+
+        self._commit(TABLES[table], changed, made)
+
+    def replace(self, table: str, rows: pa.Table) -> None:
+        """A table of all runs is these rows from now on."""
+        self.change(table, lambda _: rows, {})
+
+    def _here(self, table: Table, rows: pa.Table) -> list[File]:
+        told = rows.select(table.arrow.names).cast(table.arrow)
+        ordered = told.sort_by([(name, "ascending") for name in table.order]) if table.order else told
+        return list(written(ordered.to_batches(), self.place(table.name), table))
+
+    def _commit(
+        self, table: Table, plan: Callable[[DeltaTable], tuple[list[RemoveAction], Sequence[File]] | None],
+        made: Mapping[str, int],
+    ) -> None:
+        said = CommitProperties(app_transactions=[Transaction(name, number) for name, number in sorted(made.items())])
+        for _ in range(_TRIES):
+            known = self._known(table.name) or self._begun(table)
+            planned = plan(known)
+            if planned is None:
+                return
+            gone, files = planned
+            try:
+                known.create_write_transaction([*gone, *map(_added, files)], mode="append", schema=table.commented,
+                                               partition_by=list(table.parts), commit_properties=said)
+            except CommitFailedError:
+                continue
+            return
+        raise BadLake(f"{self.place(table.name)}: others wrote there {_TRIES} times while this was to be committed")
+
+    def _begun(self, table: Table) -> DeltaTable:
+        """A new table; somebody else's, if they were quicker."""
+        place = self.place(table.name)
+        if isinstance(place, Path):
+            place.mkdir(parents=True, exist_ok=True)
+        try:
+            DeltaTable.create(str(place), table.commented, mode="error", partition_by=list(table.parts),
+                              name=table.name, description=f"A row is {table.row}.", storage_options=_LIMITS,
+                              commit_properties=CommitProperties(max_commit_retries=0))
+        except DeltaError:
+            if (known := self._known(table.name)) is None:
+                raise
+            return known
+        found = self._known(table.name)
+        assert found is not None
         return found
 
-    def _commit(self, table: str, runs: Mapping[str, Entry]) -> None:
-        number = max((commit["number"] for commit in self._commits()), default=0) + 1
-        while not self._linked(number, {"schema": SCHEMA, "number": number, "table": table, "runs": {
-            run: {"fingerprint": entry.fingerprint, "about": entry.about, "files": [asdict(f) for f in entry.files]}
-            for run, entry in runs.items()
-        }}):
-            number += 1
-
-    def _linked(self, number: int, content: Mapping[str, Any]) -> bool:
-        """Did this commit come into being? Not where another one has the number."""
-        draft = self._manifest / f".{secrets.token_hex(8)}"
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(content, sort_keys=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+    def _known(self, table: str) -> DeltaTable | None:
+        """The table as it is now, if there is one."""
+        place = self.place(table)
+        if isinstance(place, Path) and not place.exists():
+            return None
         try:
-            os.link(draft, self._manifest / f"{number:08d}.json")
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink()
-        return True
+            known = DeltaTable(str(place), storage_options=_LIMITS)
+            names = [one.name for one in known.schema().fields]
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as problem:
+            raise BadLake(f"{place}: this table cannot be read: {objects.why(problem)}") from None
+        if sorted(names) != sorted(TABLES[table].arrow.names):
+            raise BadLake(f"{place}: its columns are those of another version. Use that, or another directory")
+        return known
 
-    def _commits(self) -> Iterator[dict[str, Any]]:
-        for path in sorted(self._manifest.glob("[0-9]*.json")):
-            try:
-                commit = json.loads(path.read_text("utf-8"))
-            except (OSError, ValueError) as problem:
-                raise BadLake(f"{path}: this commit cannot be read: {problem}") from None
-            if commit.get("schema") != SCHEMA:
-                raise BadLake(f"{path}: written as {commit.get('schema')!r}, and this version reads {SCHEMA!r}")
-            yield commit
+    # -- reading
+
+    def read(self, table: str, runs: Collection[str] | None = None) -> pa.Table:
+        """The rows of a table, of all runs or some."""
+        return self._read(TABLES[table], self.files(table, runs))
+
+    def _read(self, table: Table, files: Sequence[File]) -> pa.Table:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found = list(pool.map(lambda file: list(batches(self.place(table.name, file), table, file.part)), files))
+        return pa.Table.from_batches([batch for own in found for batch in own], table.arrow)
+
+    def sweep(self) -> None:
+        """Removes what no commit has named for a week, and what has been replaced for as long."""
+        for table in TABLES:
+            known = self._known(table)
+            if known is not None:
+                known.vacuum(dry_run=False, full=True)
 
 
-def _entry(run: str, said: Mapping[str, Any], number: int) -> Entry:
-    files = tuple(File(**file) for file in said["files"])
-    return Entry(run, said["fingerprint"], files, said["about"], number)
+def _files(known: DeltaTable | None, table: Table, among: Collection[str] | None = None) -> list[File]:
+    """The files of a table, or those of some runs, by path."""
+    if known is None:
+        return []
+    found = []
+    for one in pa.table(known.get_add_actions(flatten=True)).to_pylist():
+        part = {name.removeprefix(_PART): str(value) for name, value in one.items() if name.startswith(_PART)}
+        if among is None or part[table.parts[0]] in among:
+            found.append(File(unquote(one["path"]), part, one["num_records"], one["size_bytes"]))
+    return sorted(found, key=lambda file: file.path)
 
 
-def _run(inside: Path) -> str:
-    """The run of a path as Spark lays them out, in which special characters are escaped."""
-    for part in inside.parts:
-        if part.startswith("run="):
-            return unquote(part.removeprefix("run="))
-    return WHOLE
+def _gone(files: Iterable[File]) -> Iterator[RemoveAction]:
+    for file in files:
+        yield RemoveAction(file.path, True, _now(), file.bytes, dict(file.part))
+
+
+def _added(file: File) -> AddAction:
+    return AddAction(file.path, file.bytes, dict(file.part), _now(), True, json.dumps({"numRecords": file.rows}))
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

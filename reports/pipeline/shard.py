@@ -13,22 +13,22 @@ dead-letter policy). What comes in that way was published by nobody seen here, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from reports import objects
 from reports.judging.islands import HOST, MEETS, WHOLE, Link, apart, links
-from reports.pipeline import blocks
-from reports.pipeline.ingest import DDL as BRONZE
+from reports.objects import Place
+from reports.pipeline import blocks, files
 from reports.pipeline.ingest import to_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["DDL", "HOST", "MEETS", "WHOLE", "Link", "apart", "islands", "links", "silver"]
+__all__ = ["HOST", "MEETS", "WHOLE", "Link", "apart", "islands", "links", "silver"]
 
-DDL = f"{BRONZE}, island STRING, shard INT"
 ORDER = ("run", "shard", "history", "island", "first")
 _KEY = ("run", "history", "connection")
 _LINK = (*_KEY, "what", "name")
@@ -37,10 +37,10 @@ _ISLANDS = pa.schema([(name, pa.string()) for name in (*_KEY, "island")])
 
 
 
-def silver(packed: DataFrame, shards: int, directory: Path, islands: DataFrame | None = None) -> DataFrame:
-    """Writes blocks of events as shards (the result tells which, as blocks.WRITTEN, and its action does it): whole
-    islands together, in the order of history, island and seq. Without `islands`, the result of the function of that
-    name, each history is one; with it, blocks must be of one connection each."""
+def silver(packed: DataFrame, shards: int, root: Place, islands: DataFrame | None = None) -> DataFrame:
+    """Writes blocks of events as shards below `root` (the result tells which, as files.DDL, and its action does it):
+    whole islands together, in the order of history, island and seq. Without `islands`, the result of the function of
+    that name, each history is one; with it, blocks must be of one connection each."""
     from pyspark.sql import functions as f
 
     if islands is None:
@@ -50,11 +50,7 @@ def silver(packed: DataFrame, shards: int, directory: Path, islands: DataFrame |
     key = ["run", "history", "island"]
     spread = placed.repartition(shards, *key).withColumn("shard", f.pmod(f.hash(*key), f.lit(shards)))
     ordered = spread.select(*blocks.Block._fields).sortWithinPartitions(*ORDER)
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from blocks.written(batches, directory)
-
-    return ordered.mapInArrow(write, blocks.WRITTEN)
+    return ordered.mapInArrow(objects.carried(partial(blocks.written, root=root)), files.DDL)
 
 
 def islands(packed: DataFrame) -> DataFrame:

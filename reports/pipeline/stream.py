@@ -2,13 +2,13 @@
 
     files -> pieces     one task per file: the events of one history in it, packed, as one row
     pieces -> rows      by run and history, in transformWithState: `follow` judges what can be judged, the rest waits
-    rows -> OUT         one folder of Parquet per micro-batch, named by its number
+    rows -> OUT         the table `judgements` of a lake, a commit for each micro-batch
 
 A file must be complete when it appears under its name: write it aside and rename it. Names that begin with a dot or
 an underscore are passed over. What files were read, how far each history is (RocksDB) and what was written belongs to
 one micro-batch, which Spark's checkpoint remembers; a batch that was cut short is done again from the same files and
-the same states, and its folder is written again. So after a kill nothing is lost and nothing is there twice. A folder
-without `_SUCCESS` is not believed.
+the same states. Its commit carries the name of the checkpoint and the number of the batch, and is made once: so after a
+kill nothing is lost and nothing is there twice.
 
 Rows tell differences and add up to the judgement (`check.DDL`); besides, RUN carries the header of a run, UNREADABLE
 a file that is no recording, and `follow` tells what was missing and what came too late. `summary` closes what is
@@ -26,6 +26,7 @@ import marshal
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -42,7 +43,11 @@ from conformance.monitors.state import UnknownState
 from conformance.verdicts import Verdict
 from reports import recording
 from reports.capture.files import is_capture
+from reports.objects import Place
 from reports.pipeline import check, follow, ingest, verdicts
+from reports.pipeline.columns import JUDGEMENTS
+from reports.pipeline.files import kept, scan
+from reports.pipeline.lake import BadLake, Lake
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -72,31 +77,38 @@ _COLUMNS = tuple(check.ARROW.names)
 _REST: dict[str, Any] = dict.fromkeys(_COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stream:
     """What is watched, and where things are kept. `files`: at most so many are read in one micro-batch."""
 
     inbox: Path
-    out: Path
+    out: Place
     checkpoint: Path
     lateness: float = LATENESS
     files: int = 256
 
+    @cached_property
+    def lake(self) -> Lake:
+        return Lake(self.out)
+
     @property
-    def judgements(self) -> Path:
-        return self.out / "judgements"
+    def name(self) -> str:
+        """Of this checkpoint, as Spark drew it when it began."""
+        return str(json.loads((self.checkpoint / "metadata").read_text("utf-8"))["id"])
 
 
 def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], every: str | None = None) -> StreamingQuery:
     """Begins, or goes on where the checkpoint ends: until all that is there is judged, or for ever, looking `every`
     so often ("5 seconds"). `told` is called with the number of each batch that was written."""
-    stream.judgements.mkdir(parents=True, exist_ok=True)
+    _unlike_before(stream.out)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     spark.conf.set(_PARTITIONS, _states(spark))
 
     def keep(rows: DataFrame, number: int) -> None:
-        rows.write.mode("overwrite").parquet(str(stream.judgements / f"batch={number:08d}"))
+        numbered = rows.selectExpr(f"{number}L AS batch", "*")
+        files = kept(numbered, stream.lake.place(JUDGEMENTS.name), JUDGEMENTS)
+        stream.lake.append(JUDGEMENTS.name, files, stream.name, number)
         told(number)
 
     trigger = {"processingTime": every} if every else {"availableNow": True}
@@ -104,6 +116,13 @@ def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], ever
         rows(spark, stream).writeStream.foreachBatch(keep).outputMode("append").trigger(**trigger)
         .option("checkpointLocation", str(stream.checkpoint.resolve())).start()
     )
+
+
+def _unlike_before(out: Place) -> None:
+    """Raises BadLake where judgements are no Delta table yet."""
+    if isinstance(out, Path) and any((out / JUDGEMENTS.name).glob("batch=*/_SUCCESS")):
+        raise BadLake(f"{out / JUDGEMENTS.name} was written by a version whose judgements were no Delta table: watch "
+                      "into another directory, with another checkpoint; then everything is judged anew")
 
 
 def _states(spark: SparkSession) -> int:
@@ -271,10 +290,8 @@ def _row(said: follow.Row) -> SparkRow:
 
 def judged(spark: SparkSession, stream: Stream) -> DataFrame:
     """All rows of finished batches."""
-    folders = sorted(str(mark.parent) for mark in stream.judgements.glob("batch=*/_SUCCESS"))
-    if not folders:
-        return spark.createDataFrame([], check.DDL)
-    return spark.read.schema(check.DDL).parquet(*folders)
+    files = stream.lake.files(JUDGEMENTS.name)
+    return scan(spark, stream.lake.place(JUDGEMENTS.name), JUDGEMENTS, files, check.ARROW.names)
 
 
 def left_open(spark: SparkSession, stream: Stream) -> DataFrame:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from reports import objects
 from reports.pipeline.check import read
+from reports.pipeline.columns import TIMES
 from reports.stopwatch import FINENESS, Stopwatch, bucket, middle
 
 if TYPE_CHECKING:
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ARROW", "DDL", "FINENESS", "Row", "bucket", "latencies", "measured", "middle"]
 
-DDL = "run STRING, what STRING, bucket INT, n BIGINT"
-ARROW = pa.schema([("run", pa.string()), ("what", pa.string()), ("bucket", pa.int32()), ("n", pa.int64())])
+DDL, ARROW = TIMES.ddl, TIMES.arrow
 _PLACE = ("history", "island")
 
 
@@ -47,7 +48,7 @@ def latencies(shards: DataFrame) -> DataFrame:
             for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
                 yield from _batch(run, measured(_rows(path, run)))
 
-    return shards.mapInArrow(fold, DDL)
+    return shards.mapInArrow(objects.carried(fold), DDL)
 
 
 def measured(rows: Iterable[tuple[tuple[str, str], Row]]) -> Counter[tuple[str, int]]:

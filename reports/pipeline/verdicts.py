@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from conformance import profiles
 from reports.judging.tables import Counts, Offer, Row, differences, of_run, offer
 from reports.pipeline import check, ingest
+from reports.pipeline.columns import VERDICTS
 from reports.recording import Recording
 
 if TYPE_CHECKING:
@@ -17,11 +20,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
-    "DDL", "Counts", "Offer", "Row", "differences", "frame", "headers", "offer", "profile_names", "table", "verdicts",
+    "DDL", "Counts", "Offer", "Row", "arrow", "differences", "frame", "headers", "offer", "profile_names", "table",
+    "verdicts",
 ]
 
-DDL = ("run STRING, broker STRING, profile STRING, rule STRING, level STRING, verdict STRING, exercised BIGINT, "
-       "findings BIGINT, doubtful BIGINT, reason STRING")
+DDL = VERDICTS.ddl
 
 
 def verdicts(spark: SparkSession, recording_dir: Path | str) -> DataFrame:
@@ -43,6 +46,10 @@ def profile_names(recording: Recording) -> dict[str, str]:
 
 def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     return spark.createDataFrame([tuple(asdict(row).values()) for row in rows], DDL)
+
+
+def arrow(rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist([asdict(row) for row in rows], schema=VERDICTS.arrow)
 
 
 def table(outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]]) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -40,9 +41,9 @@ def through(events: Sequence[Event], size: int, directory: Path, apart: bool = F
     rows = [row for batch in told for row in batch.to_pylist()]
     found: list[Event] = []
     for row in rows:
-        path = directory / f"run={blocks.escaped(row['run'])}" / f"shard={row['shard']}" / "events.parquet"
-        own = [event for batch in check.read(str(path), row["run"]) for event in ingest.to_events(batch)]
-        assert len(own) == row["events"]
+        run = json.loads(row["part"])["run"]
+        own = [event for batch in check.read(str(directory / row["path"]), run) for event in ingest.to_events(batch)]
+        assert (len(own), (directory / row["path"]).stat().st_size) == (row["rows"], row["bytes"])
         found += own
     return found
 
@@ -105,7 +106,7 @@ def test_out_of_order_no_more_than_a_band_waits() -> None:
         assert seqs[0] >> blocks.BAND == seqs[-1] >> blocks.BAND
 
 
-def test_a_shard_appears_whole_or_not_at_all_and_once(tmp_path: Path, mixed: list[Event]) -> None:
+def test_a_shard_appears_whole_or_not_at_all_and_under_a_name_of_its_own(tmp_path: Path, mixed: list[Event]) -> None:
     rows = shuffled(blocks.packed(arrow(mixed, 100))).to_pylist()
     broken = pa.RecordBatch.from_pylist([*rows[:-1], {**rows[-1], "packed": b"torn"}], schema=PLACED)
     with pytest.raises((OSError, pa.ArrowException)):
@@ -113,5 +114,7 @@ def test_a_shard_appears_whole_or_not_at_all_and_once(tmp_path: Path, mixed: lis
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     for _ in range(2):
         list(blocks.written([pa.RecordBatch.from_pylist(rows, schema=PLACED)], tmp_path))
-    path, = (path for path in tmp_path.rglob("*") if path.is_file())
+    path, again = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert path.name != again.name
+    assert parquet.read_table(path).equals(parquet.read_table(again))
     assert parquet.read_metadata(path).num_rows == len(mixed)

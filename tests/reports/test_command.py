@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyarrow import parquet
 
 from conformance import profiles, rules
 from conformance.events import Event
@@ -120,14 +119,14 @@ def test_a_job_interrupted_and_begun_again_gives_one_result(
     (tmp_path / "results.json").write_text(json.dumps(live(judge(mixed, profiles.load("documented")))))
     if os.environ.get("CLUSTER_LONG"):
         words = [sys.executable, "-m", "reports.pipeline", str(recorded), "--out", str(out), "--master", "local[2]"]
-        killed, _ = ended_when(words, out, "lake/.staging/*/run=*/**/events.*")
-        assert (killed, lake.entries("verdicts")) == (-signal.SIGKILL, {})
+        killed, _ = ended_when(words, out, "lake/silver/run=*/**/*.parquet")
+        assert (killed, lake.files("verdicts")) == (-signal.SIGKILL, [])
     code, said = ended_when(
         [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(out), "--master",
-         "local[2]"], out, "lake/manifest/00000001.json", signal.SIGINT)
+         "local[2]"], out, "lake/runs/_delta_log/00000000000000000001.json", signal.SIGINT)
     told = " ".join(said.split())
     assert (code, "kept in" in told, "Traceback" in told, "WARN" in told) == (130, True, False, False), said
-    assert list(lake.entries("silver")) == ["r1"]
+    assert {file.run for file in lake.files("silver")} == {"r1"}
 
     words = [str(recorded), "--out", str(out), "--results", str(tmp_path / "results.json")]
     assert command.main(words) == 0
@@ -135,8 +134,8 @@ def test_a_job_interrupted_and_begun_again_gives_one_result(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rec", "results.json"]
     table = json.loads((out / "verdicts.json").read_text())
     assert [row["rule"] for row in table] == list(rules.CATALOGUE)
-    assert gist(parquet.read_table(lake.paths("gold")).to_pylist()) == folded(mixed)
-    written = parquet.read_table(lake.paths("verdicts")).to_pylist()
+    assert gist(lake.read("gold").to_pylist()) == folded(mixed)
+    written = lake.read("verdicts").to_pylist()
     assert {(row["rule"], row["verdict"]) for row in written} == {(row["rule"], row["verdict"]) for row in table}
     marts = json.loads((out / "history.json").read_text())
     assert {row["verdict"] for row in marts["matrix"]} == {row["verdict"] for row in table}
@@ -144,9 +143,7 @@ def test_a_job_interrupted_and_begun_again_gives_one_result(
     job = Job(spark, lake, lambda stage, done, known: None)
     rows = job.verdicts(job.judged(gather([recorded])))
     assert [(row.rule, row.verdict) for row in rows] == [(row["rule"], row["verdict"]) for row in table]
-    made = [json.loads(path.read_text())["table"] for path in sorted(lake.root.glob("manifest/[0-9]*"))]
-    assert [made.count(table) for table in ("silver", "gold", "verdicts", "times")] == [1, 1, 1, 1]
-    assert not list((lake.root / ".staging").glob("*"))
+    assert [lake.version(table) for table in ("silver", "runs", "gold", "verdicts", "times")] == [1, 1, 1, 1, 1]
 
 
 def test_a_difference_is_listed_and_ends_with_one(

@@ -1,10 +1,13 @@
-"""The lake: only what a commit names is believed, and a commit is there or not."""
+"""The lake: only what a commit names is believed, a commit is there or not, and many may write at once."""
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,116 +15,173 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
+from reports.pipeline.columns import PAGE, TABLES, page
+from reports.pipeline.files import written
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
-from reports.pipeline.lake import WHOLE, BadLake, Entry, Lake
+from reports.pipeline.lake import BadLake, Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
+ODD = "a.pcap [::1]:5672 /%41=é'\"#?{}~&+"
 
 
-def write(lake: Lake, table: str, run: str, rows: int, fingerprint: str = "f") -> None:
-    """What a job does: data aside, then the commit."""
-    lake.publish(table, laid(lake, run, rows), {run: Entry(run, fingerprint, ())})
+def rows(run: str, number: int) -> pa.Table:
+    said = [{"run": run, "what": "confirm", "bucket": bucket, "n": 1} for bucket in range(number)]
+    return pa.Table.from_pylist(said, schema=TABLES["times"].arrow)
 
 
-def laid(lake: Lake, run: str, rows: int) -> Path:
-    aside = lake.aside()
-    (aside / f"run={run}" / "shard=0").mkdir(parents=True)
-    parquet.write_table(pa.table({"n": list(range(rows))}), aside / f"run={run}" / "shard=0" / "part.parquet")
-    return aside
+def write(lake: Lake, run: str, number: int, made: int = 7) -> None:
+    """What a job does: files first, then the commit."""
+    lake.write("times", rows(run, number), {run: made})
+
+
+def counted(lake: Lake) -> dict[str, int]:
+    found = lake.read("times").group_by("run").aggregate([("n", "sum")]).to_pylist()
+    return {row["run"]: row["n_sum"] for row in found}
 
 
 def test_what_was_published_is_there_with_its_rows(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    write(lake, "silver", "r1", 3)
-    entry = Lake(tmp_path).entries("silver")["r1"]
-    assert (entry.rows, entry.fingerprint, entry.commit) == (3, "f", 1)
-    assert parquet.read_table(lake.paths("silver")[0]).num_rows == 3
-    assert lake.entries("gold") == {}
+    write(lake, "r1", 3)
+    assert (counted(Lake(tmp_path)), lake.made("times")("r1"), lake.version("times")) == ({"r1": 3}, 7, 1)
+    assert (lake.made("times")("r2"), lake.made("gold")("r1"), lake.files("gold")) == (None, None, [])
+    assert lake.read("gold").schema == TABLES["gold"].arrow
 
 
-def test_a_run_that_is_written_again_is_replaced_and_the_old_data_swept(tmp_path: Path) -> None:
+def test_a_run_that_is_written_again_is_replaced_and_the_old_data_goes_after_a_week(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    write(lake, "silver", "r1", 3)
-    write(lake, "silver", "r2", 1)
-    write(lake, "silver", "r1", 5)
-    assert {run: entry.rows for run, entry in lake.entries("silver").items()} == {"r1": 5, "r2": 1}
-    assert len(list(tmp_path.glob("silver/**/*.parquet"))) == 3
-    assert lake.sweep() == 1
-    assert [parquet.read_table(path).num_rows for path in lake.paths("silver")] == [5, 1]
-    assert lake.sweep() == 0
+    write(lake, "r1", 3)
+    write(lake, "r2", 1)
+    write(lake, "r1", 5)
+    assert counted(lake) == {"r1": 5, "r2": 1}
+    list(written(rows("r3", 1).to_batches(), lake.place("times"), TABLES["times"]))
+    data = list(tmp_path.glob("times/*/*.parquet"))
+    assert len(data) == 4
+    lake.sweep()
+    assert sorted(tmp_path.glob("times/*/*.parquet")) == sorted(data), "another job may mean to commit the newest"
+    for path in data:
+        os.utime(path, (time.time() - 8 * 86400,) * 2)
+    lake.sweep()
+    assert len(list(tmp_path.glob("times/*/*.parquet"))) == 3, "what was never committed has gone"
+    assert counted(lake) == {"r1": 5, "r2": 1}
 
 
 def test_a_run_without_a_row_is_known_and_empty(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    lake.publish("gold", laid(lake, "r1", 2), {"r1": Entry("r1", "f", ()), "r2": Entry("r2", "g", ())})
-    assert lake.entries("gold")["r2"].files == ()
-    assert lake.entries("gold")["r2"].fingerprint == "g"
+    lake.write("times", rows("r1", 2), {"r1": 1, "r2": 2})
+    lake.write("times", rows("r1", 0), {"r1": 3})
+    assert (lake.made("times")("r1"), lake.made("times")("r2"), lake.files("times")) == (3, 2, [])
 
 
-def test_a_run_is_known_by_its_whole_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", [ODD, "長" * 90, "a" * 300])
+def test_a_run_is_known_by_its_whole_name(tmp_path: Path, run: str) -> None:
     lake = Lake(tmp_path)
-    lake.publish("silver", laid(lake, "a.pcap 10.0.0.1%3A5672", 1), {"a.pcap 10.0.0.1:5672": Entry("", "f", ())})
-    assert lake.entries("silver")["a.pcap 10.0.0.1:5672"].rows == 1
+    write(lake, run, 1)
+    write(lake, run, 2)
+    write(lake, "other", 3)
+    assert counted(lake) == {run: 2, "other": 3}
+    assert counted(Lake(tmp_path)) == {run: 2, "other": 3}
 
 
-def test_tables_of_all_runs_have_no_run(tmp_path: Path) -> None:
+def test_jobs_that_write_at_once_are_all_kept_and_of_one_run_the_last(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda number: write(Lake(tmp_path), f"r{number % 8}", number + 1, number), range(16)))
     lake = Lake(tmp_path)
-    aside = lake.aside()
-    aside.mkdir()
-    parquet.write_table(pa.table({"n": [1]}), aside / "part.parquet")
-    lake.publish("matrix", aside, {WHOLE: Entry(WHOLE, "", ())})
-    assert lake.entries("matrix")[WHOLE].rows == 1
+    found = counted(lake)
+    assert set(found) == {f"r{number}" for number in range(8)}
+    assert {run: (lake.made("times")(run) or 0) + 1 for run in found} == found, "each run is of one writer"
+    assert lake.version("times") == 16
 
 
-def test_commits_of_many_writers_are_all_kept(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: write(Lake(tmp_path), "silver", f"r{number}", 1), range(24)))
-    assert set(Lake(tmp_path).entries("silver")) == {f"r{number}" for number in range(24)}
-    assert sorted(path.name for path in tmp_path.glob("manifest/[0-9]*")) == [f"{n:08d}.json" for n in range(1, 25)]
+def test_a_change_is_made_to_what_is_there(tmp_path: Path) -> None:
+    """Of a table of all runs nothing is lost where two change it at once."""
+    schema = TABLES["matrix"].arrow
+
+    def add(number: int) -> None:
+        row = dict.fromkeys(schema.names) | {"broker": "B", "rule": f"X-{number}"}
+        more = pa.Table.from_pylist([row], schema=schema)
+        Lake(tmp_path).change("matrix", lambda before: pa.concat_tables([before, more]), {})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(12)))
+    found = Lake(tmp_path).read("matrix").to_pylist()
+    assert sorted(row["rule"] for row in found) == sorted(f"X-{number}" for number in range(12))
 
 
-@pytest.mark.parametrize("text", ["{", '{"schema": "amqp-conformance/lake/9"}'])
-def test_a_commit_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+def test_a_step_of_a_stream_counts_once_and_its_first_begins_anew(tmp_path: Path) -> None:
+    lake, table = Lake(tmp_path), TABLES["judgements"]
+
+    def step(stream: str, batch: int) -> bool:
+        row = dict.fromkeys(table.arrow.names) | {"batch": batch, "run": stream, "what": "run", "times": 1}
+        told = pa.RecordBatch.from_pylist([row], schema=table.arrow)
+        return lake.append("judgements", list(written([told], lake.place("judgements"), table)), stream, batch)
+
+    assert [step("one", batch) for batch in (0, 1, 1, 0, 2)] == [True, True, False, False, True]
+    assert sorted(row["batch"] for row in lake.read("judgements").to_pylist()) == [0, 1, 2]
+    assert [row["run"] for row in lake.read("judgements", ["1"]).to_pylist()] == ["one"]
+    assert step("two", 0)
+    assert [(row["run"], row["batch"]) for row in lake.read("judgements").to_pylist()] == [("two", 0)]
+
+
+def test_a_lake_of_before_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "manifest").mkdir()
+    with pytest.raises(BadLake, match="not Delta tables: check the same recordings and captures again, into another"):
+        Lake(tmp_path)
+
+
+def test_a_table_that_is_torn_or_of_another_version_is_named(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    (tmp_path / "manifest" / "00000001.json").write_text(text)
-    with pytest.raises(BadLake, match=r"00000001\.json"):
-        lake.entries("silver")
+    write(lake, "r1", 1)
+    write(lake, "r2", 1)
+    log = tmp_path / "times" / "_delta_log"
+    first = log / f"{0:020}.json"
+    before = first.read_text("utf-8")
+    first.write_text(before.replace("bucket", "basket"), "utf-8")
+    with pytest.raises(BadLake, match="times: its columns are those of another version"):
+        lake.files("times")
+    first.write_text(before[:200], "utf-8")
+    with pytest.raises(BadLake, match="times: this table cannot be read"):
+        lake.files("times")
 
 
 DIES = """
-import os, sys, pathlib
+import os, sys
+from deltalake import DeltaTable
 from reports.pipeline import lake
-from tests.reports.test_lake import laid
+from tests.reports.test_lake import write
 at = lake.Lake(sys.argv[1])
-aside = laid(at, "r1", 7)
-step = sys.argv[2]
 def stop(*_, **__):
     print("here", flush=True)
     os.kill(os.getpid(), 9)
-if step == "before moving": lake.os.replace = stop
-if step == "before the commit": lake.os.link = stop
-at.publish("silver", aside, {"r1": lake.Entry("r1", "new", ())})
+if sys.argv[2] == "before the commit":
+    DeltaTable.create_write_transaction = stop
+else:
+    lake.written = stop
+write(at, "r1", 7, 99)
 """
 
 
-@pytest.mark.parametrize("step", ["before moving", "before the commit"])
+@pytest.mark.parametrize("step", ["before the files", "before the commit"])
 def test_a_job_that_is_killed_leaves_what_was_there_before(tmp_path: Path, step: str) -> None:
     lake = Lake(tmp_path)
-    write(lake, "silver", "r1", 3, "old")
+    write(lake, "r1", 3)
     died = subprocess.run([sys.executable, "-c", DIES, str(tmp_path), step], cwd=ROOT, capture_output=True, text=True,
                           check=False, timeout=240)
     assert (died.returncode, died.stdout) == (-signal.SIGKILL, "here\n"), died.stderr
-    assert (lake.entries("silver")["r1"].fingerprint, lake.entries("silver")["r1"].rows) == ("old", 3)
-    lake.sweep()
-    assert len(list(tmp_path.glob("**/*.parquet"))) == 1
-    write(lake, "silver", "r1", 7, "new")
-    assert lake.entries("silver")["r1"].rows == 7
+    assert len(list(tmp_path.glob("times/*/*.parquet"))) == 1 + (step == "before the commit")
+    assert (counted(lake), lake.made("times")("r1")) == ({"r1": 3}, 7)
+    write(lake, "r1", 7, 99)
+    assert (counted(lake), lake.made("times")("r1")) == ({"r1": 7}, 99)
+
+
+def test_the_page_is_that_of_the_columns() -> None:
+    assert PAGE.read_text("utf-8") == page(), "python -m reports.pipeline.columns"
+    for table in TABLES.values():
+        assert all(re.search(r"\S{3}[.?]$", table.comment(name)) for name in table.arrow.names)
 
 
 @pytest.mark.spark
@@ -131,13 +191,14 @@ def test_a_changed_profile_is_judged_again_without_reading_again(
     lake = Lake(tmp_path)
     job = Job(spark, lake, lambda stage, done, known: None)
     job.judge(job.read(gather([recorded])))
-    silver, gold = lake.entries("silver")["r1"], lake.entries("gold")["r1"]
+    assert (lake.version("silver"), lake.version("gold")) == (1, 1)
     for known, verdict in ((["TAG-001"], "deviates"), (["TAG-001"], "deviates"), ([], "broken")):
         job.excuse({"r1": known})
         assert {row.rule: row.verdict for row in job.verdicts(["r1"])}["TAG-001"] == verdict
+    assert lake.version("verdicts") == 3, "what is so already is not written"
+    job.judge(job.read(gather([recorded])))
+    assert lake.version("gold") == 1
     replace(job, profile="rabbitmq-4.3").judge(["r1"])
-    assert lake.entries("silver")["r1"].commit == silver.commit
-    judged = lake.entries("gold")["r1"].commit
-    assert judged > gold.commit
+    assert (lake.version("silver"), lake.version("gold")) == (1, 2)
     replace(job, profile="rabbitmq-4.3", whole=True).judge(["r1"])
-    assert lake.entries("gold")["r1"].commit > judged
+    assert (lake.version("silver"), lake.version("gold")) == (1, 3)

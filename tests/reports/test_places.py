@@ -40,9 +40,9 @@ def silver(files: Iterable[Path], directory: Path) -> list[Event]:
     rows.sort(key=lambda row: (row["history"], row["first"]))
     shuffled = pa.RecordBatch.from_pylist([{**row, "shard": 0, "island": ""} for row in rows], schema=PLACED)
     told, = (row for batch in blocks.written([shuffled], directory) for row in batch.to_pylist())
-    found = check.read(str(directory / "run=r" / "shard=0" / "events.parquet"), "r")
+    found = check.read(str(directory / told["path"]), "r")
     read = [event for batch in found for event in ingest.to_events(batch)]
-    assert len(read) == told["events"]
+    assert len(read) == told["rows"]
     return read
 
 

@@ -33,6 +33,8 @@ from reference_broker.mutants import MUTANTS
 from reports.capture import about
 from reports.capture.capture import Capture, NoTraffic
 from reports.judging.world import Closed, Torn
+from reports.pipeline.columns import TABLES
+from reports.pipeline.lake import Lake
 from tests.support import pcaps, perf, programs
 from tests.support.tracer import Tracer
 
@@ -329,7 +331,8 @@ def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def tables(out: Path) -> Counter[str]:
     """How often each table of the lake was written."""
-    return Counter(json.loads(path.read_text("utf-8"))["table"] for path in out.glob("lake/manifest/[0-9]*"))
+    lake = Lake(out / "lake")
+    return Counter({table: lake.version(table) for table in TABLES if lake.version(table)})
 
 
 def broken(run: dict[str, Any]) -> set[str]:
