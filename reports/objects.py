@@ -18,6 +18,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +30,7 @@ Place = Path | str
 COPIES = "AMQP_CONFORMANCE_OBJECTS"
 _ADDRESS = re.compile(r"(s3|gs|az)://([^/]+)(?:/(.*))?", re.DOTALL)
 _OURS = ("AWS_", "GOOGLE_", "AZURE_", COPIES)
-_LIMITS: Any = {"client_options": {"connect_timeout": "5s", "timeout": "300s"},
-                "retry_config": {"max_retries": 3, "retry_timeout": {"seconds": 20}}}
+_RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
 _CHUNK = 8 << 20
 
 T = TypeVar("T")
@@ -61,10 +61,13 @@ def join(root: Place, *names: str) -> Place:
     return "/".join((root, *names)) if isinstance(root, str) else root.joinpath(*names)
 
 
-def installed() -> None:
-    """Raises Unavailable where something is missing for addresses."""
-    if find_spec("obstore") is None:
-        raise Unavailable("addresses of object stores need obstore: pip install 'amqp-conformance[objects]'")
+def installed(*, tables: bool = False) -> None:
+    """Raises Unavailable where something is missing for addresses, and for tables there."""
+    needed = ["obstore", *(["deltalake", "pyarrow"] if tables else [])]
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        raise Unavailable(f"addresses of object stores need {' and '.join(missing)}: "
+                          "pip install 'amqp-conformance[objects]'")
 
 
 # -- taking
@@ -86,13 +89,22 @@ def here(where: Place) -> Iterator[Path]:
         yield path
 
 
-def fetched(address: str) -> list[Path]:
-    """Copies of the object of this address, or of all below it, until this process ends."""
+def fetched(address: str, wanted: Callable[[str, bytes], bool]) -> list[Path]:
+    """Copies of the object of this address, or of all below it that are `wanted` by what follows the address in their
+    names and by their first octets, until this process ends."""
     os.environ.setdefault(COPIES, _folder())
     found = listed(address)
     if not found:
         raise Unavailable(f"{address}: nothing is there")
-    return [_fetch(one) for one in found]
+    return [_fetch(one) for one in found
+            if one.address == address or wanted(one.address.removeprefix(address), _begin(one.address))]
+
+
+def _begin(address: str) -> bytes:
+    import obstore
+
+    scheme, bucket, key = _parts(address)
+    return bytes(_asked(address, lambda: obstore.get_range(_store(f"{scheme}://{bucket}"), key, start=0, length=16)))
 
 
 def _fetch(one: Found) -> Path:
@@ -208,10 +220,10 @@ def writable(address: str) -> None:
     """Raises Unavailable where nothing can be written below this address."""
     import obstore
 
-    probe = f"{address}/.amqp-conformance"
-    put(probe, b"")
-    scheme, bucket, key = _parts(probe)
-    _asked(address, lambda: obstore.delete(_store(f"{scheme}://{bucket}"), key))
+    scheme, bucket, key = _parts(f"{address}/.amqp-conformance")
+    store = _store(f"{scheme}://{bucket}")
+    _asked(address, lambda: obstore.put(store, key, b""))
+    _asked(address, lambda: obstore.delete(store, key))
 
 
 # -- who is asked, and how
@@ -237,7 +249,9 @@ def _store(root: str) -> Any:
     installed()
     from obstore.store import from_url
 
-    return _asked(root, lambda: from_url(root, **_LIMITS))
+    plain = any(os.environ.get(f"{name}ALLOW_HTTP", "").lower() == "true" for name in _OURS)
+    client: Any = {"connect_timeout": "5s", "timeout": "300s", "allow_http": plain}
+    return _asked(root, lambda: from_url(root, client_options=client, retry_config=_RETRIES))
 
 
 def _parts(address: str) -> tuple[str, str, str]:
@@ -260,6 +274,6 @@ def _asked(address: str, ask: Callable[[], T]) -> T:
 
 def why(problem: Exception) -> str:
     """The gist of what a store answered."""
-    text = " ".join(str(problem).split(" Debug source")[0].split())
+    text = " ".join(str(problem).split()).partition(" Debug source")[0]
     code = re.search(r"<Code>(\w+)</Code>", text)
     return code[1] if code else text[:200]

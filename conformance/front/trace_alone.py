@@ -15,6 +15,7 @@ from conformance.front.bare import excused
 from conformance.front.offline import Checked, Told
 from conformance.front.offline_alone import checked
 from conformance.front.stages import Stages
+from reports import objects
 from reports.alone.judged import Run
 from reports.alone.judged import judged as judge
 from reports.alone.marts import marts
@@ -45,7 +46,7 @@ def judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> tuple[
     from reports.alone import tables as lakes
     from reports.pipeline.lake import Lake
 
-    lake = Lake(wishes.out / "lake")
+    lake = Lake(objects.join(wishes.out, "lake"))
     lakes.write(lake, inputs, runs, whole=wishes.whole)
     lakes.excuse(lake, runs, rows)
     return results, lakes.summary(lake, wishes.profile)

@@ -35,6 +35,8 @@ from conformance.gate import Known
 from conformance.profiles import BadProfile
 from conformance.profiles import load as load_profile
 from conformance.verdicts import Verdict
+from reports import objects
+from reports.objects import Unavailable
 from reports.recording import BadRecording
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from reports.pipeline.inputs import Inputs
 
 STAGES = ("reading", "starting", "judging", "timing", "evidence", "tables", "pages")
-_OURS = re.compile(r"(?:BadRecording|BadCapture|NoTraffic|BadProfile): (.+)")
+_OURS = re.compile(r"(?:BadRecording|BadCapture|NoTraffic|BadProfile|Unavailable): (.+)")
 
 
 MUCH = 1 << 30
@@ -54,8 +56,8 @@ MUCH = 1 << 30
 class Wishes:
     """What the user asked for. `spark`: that it is judged there, however little it is."""
 
-    paths: tuple[Path, ...]
-    out: Path
+    paths: tuple[objects.Place, ...]
+    out: objects.Place
     master: str | None = None
     remote: str | None = None
     ports: tuple[int, ...] = ()
@@ -122,10 +124,10 @@ def _on_spark(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Jud
     from reports.pipeline.lake import Lake
     from reports.pipeline.watch import watched
 
-    log = wishes.out / "spark.log"
+    log = wishes.out / "spark.log" if isinstance(wishes.out, Path) else None
     master = wishes.master or "local[*]"
     with running(log, master=master, remote=wishes.remote, octets=inputs.octets) as spark:
-        job = Job(spark, Lake(wishes.out / "lake"), stages, wishes.profile, wishes.whole)
+        job = Job(spark, Lake(objects.join(wishes.out, "lake")), stages, wishes.profile, wishes.whole)
         runs = job.judged(inputs)
         with watched(spark, "evidence", stages):
             found = checked(job, runs, told)
@@ -154,8 +156,9 @@ def _kept(wishes: Wishes) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         again = shlex.join(wishes.words)
-        raise Refused(INTERRUPTED, f"Interrupted. Every step that was finished is kept in {wishes.out / 'lake'}, and "
-                                   f"the same words go on from there: {again}") from None
+        lake = objects.join(wishes.out, "lake")
+        raise Refused(INTERRUPTED, f"Interrupted. Every step that was finished is kept in {lake}, and the same words "
+                                   f"go on from there: {again}") from None
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -168,18 +171,18 @@ def _refusing() -> Iterator[None]:
 
     try:
         yield
-    except (BadRecording, BadLake, NotInstalled, Unreachable) as bad:
-        raise Refused(WRONG_USE, f"{str(bad).rstrip('.')}.") from None
+    except (BadRecording, BadLake, NotInstalled, Unreachable, Unavailable) as bad:
+        raise Refused(WRONG_USE, f"{objects.named(str(bad)).rstrip('.')}.") from None
     except Refused:
         raise
     except Exception as problem:
         told = _OURS.search(str(problem))
         if told is None:
             raise
-        raise Refused(WRONG_USE, f"{told[1].strip()}.") from None
+        raise Refused(WRONG_USE, f"{objects.named(told[1].strip())}.") from None
 
 
-def _pages(found: Sequence[Checked], summary: dict[str, Any], out: Path) -> list[Path]:
+def _pages(found: Sequence[Checked], summary: dict[str, Any], out: objects.Place) -> list[objects.Place]:
     from conformance.front.offline import document
     from reports import html
     from reports.html.captures import render as captures_page
@@ -201,10 +204,8 @@ def _pages(found: Sequence[Checked], summary: dict[str, Any], out: Path) -> list
     texts = {name: json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
              for name, content in {**files, "history.json": summary}.items()}
     for name, text in {**texts, **pages}.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return [out / name for name in pages]
+        objects.write(objects.join(out, name), text)
+    return [objects.join(out, name) for name in pages]
 
 
 def _case(

@@ -29,6 +29,7 @@ from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_U
 from conformance.verdicts import Verdict
 from reports import objects
 from reports.html.words import count
+from reports.objects import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ class Wishes:
     """What the user asked for."""
 
     inbox: Path
-    out: Path
+    out: Place
     checkpoint: Path | None = None
     once: bool = False
     lateness: float = 600.0
@@ -57,15 +58,20 @@ def watch(wishes: Wishes) -> int:
     """Watch, tell, and sum up; the exit code."""
     if not wishes.inbox.is_dir():
         raise Refused(WRONG_USE, f"{wishes.inbox} is no directory; give the one in which recordings appear.")
+    checkpoint = wishes.checkpoint or (wishes.out / "checkpoint" if isinstance(wishes.out, Path) else None)
+    if checkpoint is None:
+        raise Refused(WRONG_USE, f"--out {wishes.out} is an object store, and how far a watch has come is kept on this "
+                                 "machine: name a directory by --checkpoint.")
     from reports.pipeline.session import NotInstalled, session
 
     try:
         from reports.pipeline.stream import Stream
 
-        spark = session(wishes.out / "spark.log", master=wishes.master)
+        log = checkpoint.parent if isinstance(wishes.out, str) else wishes.out
+        spark = session(log / "spark.log", master=wishes.master)
     except (NotInstalled, ImportError) as missing:
         raise Refused(WRONG_USE, f"{missing}.") from None
-    stream = Stream(wishes.inbox, wishes.out, wishes.checkpoint or wishes.out / "checkpoint", wishes.lateness)
+    stream = Stream(wishes.inbox, wishes.out, checkpoint, wishes.lateness)
     try:
         interrupted = _follow(spark, stream, once=wishes.once)
         rows, left = _sum_up(spark, stream)
@@ -174,4 +180,4 @@ def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:
                 print(f"  {row.rule} is {row.verdict} ({row.level})")
     if left:
         print(f"{count(left, 'history', 'histories')} still open: the last events have not come yet.", file=sys.stderr)
-    print(f"verdicts: {wishes.out / 'verdicts.json'}", file=sys.stderr)
+    print(f"verdicts: {objects.join(wishes.out, 'verdicts.json')}", file=sys.stderr)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from conformance.front.elsewhere import anywhere, readable, usable
 from conformance.front.exits import WRONG_USE, Refused
 from conformance.front.options import DEPTHS, Options
 from conformance.front.places import local, writable
+from reports import objects
 
 FORMATS = ("text", "json", "markdown", "html")
 LIGHT = "TAG-*,MODE-*,ACK-*,RQ-00*,CNF-00*,QOS-00*"
@@ -117,14 +119,15 @@ def run_clients(options: argparse.Namespace) -> int:
 
 def trace_check(added: argparse.ArgumentParser) -> None:
     """The options of `trace check`."""
-    added.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="recordings and captures, or their folders")
+    added.add_argument("paths", nargs="+", type=objects.place, metavar="PATH",
+                       help="recordings and captures, or their folders; also s3://, gs:// and az://")
     where = added.add_mutually_exclusive_group()
     where.add_argument("--spark", action="store_true",
                        help="judge on Spark what fits this process as well (default: from a million events on)")
     where.add_argument("--master", help="where Spark runs: local[N] or spark://... (default: here)")
     where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
-    added.add_argument("--out", type=local, default=Path("checked"), metavar="DIR",
-                       help="lake and pages; may be used again (default: %(default)s)")
+    added.add_argument("--out", type=anywhere, default=Path("checked"), metavar="DIR",
+                       help="lake and pages; may be used again, and be s3://, gs:// or az:// (default: %(default)s)")
     added.add_argument("--port", type=int, action="append", default=[], metavar="N",
                        help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
     added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
@@ -136,11 +139,11 @@ def trace_check(added: argparse.ArgumentParser) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    writable("out", options.out)
+    inputs, out = readable(options.paths), usable("out", options.out)
     from conformance.front.trace_check import Wishes, check
 
     return check(Wishes(
-        tuple(options.paths), options.out, options.master, options.remote, tuple(options.port), options.profile,
+        inputs, out, options.master, options.remote, tuple(options.port), options.profile,
         options.deviations, options.format, tuple(options.words), options.whole, options.spark,
         options.verbose,
     ))
@@ -148,8 +151,9 @@ def run_check(options: argparse.Namespace) -> int:
 
 def trace_watch(added: argparse.ArgumentParser) -> None:
     """The options of `trace watch`."""
-    added.add_argument("inbox", type=Path, metavar="DIR", help="where closed files of recordings appear, by rename")
-    added.add_argument("--out", type=local, default=Path("watched"), metavar="DIR", help="default: %(default)s")
+    added.add_argument("inbox", type=local, metavar="DIR", help="where closed files of recordings appear, by rename")
+    added.add_argument("--out", type=anywhere, default=Path("watched"), metavar="DIR",
+                       help="also s3://, gs:// and az://, with --checkpoint here (default: %(default)s)")
     added.add_argument("--checkpoint", type=local, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
     added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
     added.add_argument("--lateness", type=float, default=600.0, metavar="SECONDS",
@@ -159,11 +163,11 @@ def trace_watch(added: argparse.ArgumentParser) -> None:
 
 
 def run_watch(options: argparse.Namespace) -> int:
-    writable("out", options.out)
+    out = usable("out", options.out)
     from conformance.front.trace_watch import Wishes, watch
 
     return watch(Wishes(
-        options.inbox, options.out, options.checkpoint, options.once, options.lateness, options.master, options.format,
+        options.inbox, out, options.checkpoint, options.once, options.lateness, options.master, options.format,
     ))
 
 

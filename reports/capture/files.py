@@ -30,6 +30,11 @@ _GZIP = b"\x1f\x8b"
 _SECTION, _INTERFACE, _OLD, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 
 
+def may_be(begin: bytes) -> bool:
+    """Could a file be a capture that begins with these octets?"""
+    return begin[:4] in _PCAP or begin[:4] == _PCAPNG or begin[:2] == _GZIP
+
+
 class BadCapture(BadRecording):
     """This is no capture that we can read; the message says what it is instead, and what to do."""
 

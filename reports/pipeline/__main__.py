@@ -15,6 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reports import objects
+from reports.objects import Place, Unavailable
 from reports.pipeline.inputs import Inputs, gather
 from reports.pipeline.lake import BadLake, Lake
 from reports.pipeline.session import NotInstalled, running
@@ -32,21 +34,22 @@ def main(arguments: list[str] | None = None) -> int:
         found = gather(options.path)
         results = _results(options.results)
         started = time.monotonic()
-        with running(options.out / "spark.log", master=options.master, octets=found.octets) as spark:
+        log = options.out / "spark.log" if isinstance(options.out, Path) else None
+        with running(log, master=options.master, octets=found.octets) as spark:
             rows = _judge(spark, found, options.out)
-    except (BadRecording, BadLake, NotInstalled) as problem:
+    except (BadRecording, BadLake, NotInstalled, Unavailable) as problem:
         print(f"pipeline: {problem}", file=sys.stderr)
         return 2
     for torn in found.torn:
         print(f"pipeline: {torn} is torn, the run was cut short there; the line was skipped", file=sys.stderr)
-    print(f"{options.out / 'verdicts.json'}: {len(rows)} verdicts in {time.monotonic() - started:.1f} s")
+    print(f"{objects.join(options.out, 'verdicts.json')}: {len(rows)} verdicts in {time.monotonic() - started:.1f} s")
     return 0 if results is None else compare(rows, results)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m reports.pipeline", description="judge recordings on Spark")
-    parser.add_argument("path", type=Path, nargs="+", help="recordings and captures: directories or files")
-    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
+    parser.add_argument("path", type=objects.place, nargs="+", help="recordings and captures: directories or files")
+    parser.add_argument("--out", type=objects.place, required=True, help="where the tables go")
     parser.add_argument("--results", type=Path, help="results.json of the live run, to compare with")
     parser.add_argument("--master", default="local[*]", help="the Spark master; default: all cores of this machine")
     return parser.parse_args(arguments)
@@ -62,14 +65,14 @@ def _results(path: Path | None) -> dict[str, Any] | None:
     return results
 
 
-def _judge(spark: SparkSession, found: Inputs, out: Path) -> list[Row]:
+def _judge(spark: SparkSession, found: Inputs, out: Place) -> list[Row]:
     """Everything from the files to the tables in `out`."""
     from reports.pipeline.job import Job
 
-    job = Job(spark, Lake(out / "lake"), tell=lambda stage, done, known: None)
+    job = Job(spark, Lake(objects.join(out, "lake")), tell=lambda stage, done, known: None)
     rows = job.verdicts(job.run(found))
-    (out / "verdicts.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")
-    (out / "history.json").write_text(json.dumps(job.summary(), indent=1) + "\n", "utf-8")
+    objects.write(objects.join(out, "verdicts.json"), json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    objects.write(objects.join(out, "history.json"), json.dumps(job.summary(), indent=1) + "\n")
     return rows
 
 

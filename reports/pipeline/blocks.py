@@ -77,24 +77,26 @@ class Block(NamedTuple):
 
 def read(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
     """The events of files of recordings as blocks, packed where they were read."""
-    return tasks(spark, [("", str(file.resolve())) for file in files]).mapInArrow(_read, DDL)
+    listed = [("", objects.origin(file.resolve())) for file in files]
+    return tasks(spark, listed).mapInArrow(objects.carried(_read), DDL)
 
 
 def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for path in batch.column("path").to_pylist():
-            yield from of_file(Path(path))
+            with objects.here(path) as file:
+                yield from of_file(file, stays=not objects.is_address(path))
 
 
-def of_file(file: Path) -> Iterator[pa.RecordBatch]:
-    """The blocks of one file of a recording."""
+def of_file(file: Path, *, stays: bool = True) -> Iterator[pa.RecordBatch]:
+    """The blocks of one file of a recording. `stays`: other workers find it at the same place."""
     if file.suffix != ".parquet":
         yield from packed(batches_of(file))
         return
     recorded.headers(file)
     with parquet.ParquetFile(file, pre_buffer=False) as source:
         for group in range(source.num_row_groups):
-            if known := places.named(file, group):
+            if stays and (known := places.named(file, group)):
                 yield _rows((run, history, "", first, 0, place) for run, history, first, place in known)
             else:
                 yield from packed(places.batches(source, group, BLOCK))

@@ -74,6 +74,7 @@ def fresh(table: Table, part: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
+    """A name that is too long for a folder is cut there; the log has all of it."""
     text = quote(value, safe="")
     if len(text) <= _LONGEST:
         return text

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports import recording
+from reports import objects, recording
 from reports.capture.about import PORTS
 from reports.capture.about import headers as capture_headers
 from reports.capture.capture import Capture
-from reports.capture.files import is_capture
+from reports.capture.files import is_capture, may_be
 from reports.capture.rings import rings
+from reports.objects import Place
 from reports.recording import BadRecording
 
 LAKE = "amqp-conformance/lake/2"
@@ -28,6 +29,7 @@ LAKE = "amqp-conformance/lake/2"
 
 RECORDING, CAPTURE = "recording", "capture"
 MARK = b'{"schema":'
+_PLAIN = (MARK, b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1")
 
 
 class BadLake(Exception):
@@ -55,12 +57,12 @@ class Inputs:
         return fingerprint(self.held[run], self.headers[run]["kind"], *self.ports)
 
 
-def gather(paths: Sequence[Path], ports: Collection[int] = ()) -> Inputs:
-    """All recordings and captures among these files and directories. Raises BadRecording."""
+def gather(paths: Sequence[Place], ports: Collection[int] = ()) -> Inputs:
+    """All recordings and captures among these files, directories and addresses. Raises BadRecording, Unavailable."""
     recordings: list[Path] = []
     captures: list[Path] = []
     for path in paths:
-        found = list(_sorted(path))
+        found = list(_sorted(path) if isinstance(path, Path) else _fetched(path))
         if not found:
             raise BadRecording(f"{path}: no recording and no capture here (looked for {_WANTED})")
         for file, kind in found:
@@ -89,12 +91,23 @@ def _sorted(path: Path) -> Iterator[tuple[Path, str]]:
             yield file.resolve(), kind
 
 
+def _fetched(address: str) -> Iterator[tuple[Path, str]]:
+    """The same of what lies in an object store, by copies."""
+    for copy in objects.fetched(address, _may_be_input):
+        if kind := kind_of(copy):
+            yield copy, kind
+
+
+def _may_be_input(name: str, begin: bytes) -> bool:
+    return "lake" not in name.split("/") and (begin.startswith(_PLAIN) or may_be(begin))
+
+
 def kind_of(file: Path) -> str | None:
     """Recording, capture, or neither. What is packed or Parquet is a recording by its name, many things being that."""
     with file.open("rb") as stream:
         start = stream.read(16)
-    plain = start.startswith((MARK, b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"))
-    if plain and file.name.endswith((*recording.SUFFIXES, ".parquet")) and (start.startswith(MARK) or _ours(file)):
+    plain = start.startswith(_PLAIN) and file.name.endswith((*recording.SUFFIXES, ".parquet"))
+    if plain and (start.startswith(MARK) or _ours(file)):
         return RECORDING
     return CAPTURE if is_capture(file) else None
 
@@ -139,5 +152,5 @@ def fingerprint(files: Iterable[Path], *also: object) -> str:
     said = [LAKE, *also]
     for file in sorted(files):
         known = file.stat()
-        said += [str(file), known.st_size, known.st_mtime_ns]
+        said += [objects.origin(file), known.st_size, known.st_mtime_ns]
     return hashlib.blake2b(json.dumps(said, default=str).encode(), digest_size=12).hexdigest()

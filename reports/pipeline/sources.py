@@ -15,7 +15,7 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from conformance.events import Labels
+from reports import objects
 from reports.capture.about import PORTS
 from reports.capture.capture import Capture
 from reports.capture.columns import batch
@@ -58,19 +59,23 @@ def captures(spark: SparkSession, files: Sequence[Path], ports: Collection[int] 
 
 
 def blocks_of(spark: SparkSession, files: Sequence[Path], ports: Collection[int] = PORTS) -> DataFrame:
-    """The same events as blocks, each of one connection. What needs no ties is packed where it was decoded."""
+    """The same events as blocks, each of one connection. What needs no ties is packed where it was decoded; a ring in
+    an object store needs none, since one task reads all of it."""
     known = rings(Path(file).resolve() for file in files)
-    if any(len(ring) > 1 for ring in known.values()):
+    places = {name: [objects.origin(file) for file in ring] for name, ring in known.items()}
+    if any(len(ring) > 1 and not any(map(objects.is_address, ring)) for ring in places.values()):
         return captures(spark, files, ports).mapInArrow(_packed, blocks.DDL)
     wanted = frozenset(ports)
 
     def read(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for task in tasks:
-            for name, file in zip(*(column.to_pylist() for column in task.columns), strict=True):
-                yield from _packed(_decoded(_Part(name, file, None), wanted))
+            for name, ring in zip(*(column.to_pylist() for column in task.columns), strict=True):
+                with ExitStack() as held:
+                    found = [held.enter_context(objects.here(place)) for place in json.loads(ring)]
+                    yield from _packed(_decoded(name, found, wanted))
 
-    listed = [(name, str(file)) for name, ring in known.items() for file in ring]
-    return ingest.tasks(spark, listed).mapInArrow(read, blocks.DDL)
+    listed = [(name, json.dumps(ring)) for name, ring in places.items()]
+    return ingest.tasks(spark, listed).mapInArrow(objects.carried(read), blocks.DDL)
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -144,12 +149,15 @@ class CaptureReader(DataSourceReader):  # type: ignore[misc]
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield from _decoded(partition.value, self.ports)
+        part = partition.value
+        yield from _decoded(part.name, [part.file], self.ports, part.place)
 
 
-def _decoded(part: _Part, ports: Collection[int]) -> Iterator[pa.RecordBatch]:
+def _decoded(
+    name: str, files: Sequence[Path | str], ports: Collection[int], place: tuple[int, int] | None = None,
+) -> Iterator[pa.RecordBatch]:
     with _few_collections():
-        for block in Capture([part.file], ports=ports, name=part.name, part=part.place).blocks():
+        for block in Capture(files, ports=ports, name=name, part=place).blocks():
             yield batch(block)
 
 

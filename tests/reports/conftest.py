@@ -7,6 +7,7 @@ deviation, a rule that was tested too little, one in doubt, one not offered, one
 from __future__ import annotations
 
 import copy
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,6 +24,7 @@ from conformance.verdicts import verdict_table
 from reports import recording
 from reports.pipeline import verdicts
 from reports.pipeline.session import session
+from tests.support import s3 as s3_servers
 from tests.support.simulated import Wire, histories
 from tools.chrome import Chrome, found
 
@@ -303,6 +305,20 @@ def table_of(mixed: list[Event]) -> dict[str, str]:
         name: (rule.needed, offered.includes(rule)) for name, rule in judged.items()
     })
     return {name: (table[name] if rule.judged else rule.status) for name, rule in judged.items()}
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[dict[str, str]]:
+    with s3_servers.serving() as said:
+        yield said
+
+
+@pytest.fixture
+def s3(s3_server: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address below which nothing is yet, of a server that the environment tells of."""
+    for name, value in s3_server.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{s3_servers.BUCKET}/{secrets.token_hex(6)}"
 
 
 @pytest.fixture(scope="session")
