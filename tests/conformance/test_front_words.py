@@ -24,7 +24,7 @@ from reference_broker.mutants import MUTANTS
 from tests.support.runs import results, rule
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("pytest", "hypothesis", "pyspark", "pyarrow", "jinja2")
+HEAVY = ("pytest", "hypothesis", "pyspark", "pyarrow", "deltalake", "obstore", "jinja2")
 LIGHTLY = f"""
 import sys
 from conformance.cli import main
@@ -38,7 +38,8 @@ sys.exit(code)
     (("run", "--depth", "foo"), "--depth foo is not known; use one of smoke, ci, deep."),
     (("run", "--report", "s3://bucket/out"), "--report s3://bucket/out is no place on this machine: name a directory"),
     (("run", "--mutant", "nope"), "no mutant is called 'nope'; did you mean "),
-    (("trace", "check", "x", "--out", "s3://bucket/out"), "s3://bucket/out is no place on this machine"),
+    (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is no place on this machine"),
+    (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is no place on this machine"),
     (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be made"),
 ])
 def test_a_slip_is_one_sentence_and_nothing_heavy_is_imported(words: tuple[str, ...], told: str) -> None:

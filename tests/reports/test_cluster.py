@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from conformance.events import Event
-from reports import recording
+from reports import objects, recording
 from reports.pipeline import cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -65,17 +65,23 @@ from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
 from reports.pipeline.lake import Lake
 from reports.pipeline.session import session
-job = Job(session(remote=sys.argv[3]), Lake(Path(sys.argv[2])), lambda stage, done, known: None)
-for row in job.verdicts(job.judged(gather([Path(sys.argv[1])]))):
+job = Job(session(remote=sys.argv[3]), Lake(sys.argv[2]), lambda stage, done, known: None)
+for row in job.verdicts(job.judged(gather([sys.argv[1]]))):
     print(row.rule, row.verdict)
 """
 
 
 @pytest.mark.skipif(LONG, reason="the longer test has it")
-def test_through_connect_on_a_cluster(recorded: Path, tmp_path: Path, table_of: dict[str, str]) -> None:
+def test_through_connect_on_a_cluster(
+    recorded: Path, tmp_path: Path, table_of: dict[str, str], request: pytest.FixtureRequest,
+) -> None:
+    """Inputs and lake in an object store, of which the cluster knows only what the job tells its workers."""
     with cluster.standalone(tmp_path / "cluster") as master, cluster.connect(tmp_path / "connect", master) as server:
+        s3: str = request.getfixturevalue("s3")
+        for file in recorded.iterdir():
+            objects.put(f"{s3}/in/{file.name}", file)
         ran = subprocess.run(
-            [sys.executable, "-c", JUDGES, str(recorded), str(tmp_path / "lake"), server], cwd=ROOT,
+            [sys.executable, "-c", JUDGES, f"{s3}/in", f"{s3}/lake", server], cwd=ROOT,
             capture_output=True, text=True, timeout=600, check=False,
         )
     assert ran.returncode == 0, ran.stderr

@@ -140,6 +140,29 @@ def test_a_capture_in_a_store_is_judged_into_a_store_without_spark(
     assert f"{s3}/in/day 1/a.pcap" in run["about"]
 
 
+def test_a_worker_elsewhere_takes_a_copy_of_its_own(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on this machine reads that of the job, which tells what is new by the time of the object."""
+    address = f"{s3}/in/a.bin"
+    objects.put(address, b"some octets")
+    copy, = objects.fetched(f"{s3}/in", lambda name, begin: (name, begin) == ("/a.bin", b"some octets"))
+    assert (objects.origin(copy), objects.named(f"{copy} is torn")) == (address, f"{address} is torn")
+    with objects.here(address) as path:
+        assert path == copy
+    monkeypatch.delenv(objects.COPIES)
+    with objects.here(address) as path:
+        assert (path.name, path.read_bytes()) == ("a.bin", b"some octets")
+        assert path != copy
+    assert not path.exists()
+
+
+def test_what_the_environment_says_is_carried_to_workers(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects.put(f"{s3}/a", b"")
+    there = objects.carried(lambda names: (os.environ[name] for name in names))
+    said = os.environ["AWS_ENDPOINT_URL"]
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    assert list(there(["AWS_ENDPOINT_URL"])) == [said]
+
+
 @pytest.mark.parametrize(("paths", "said"), [
     (["{s3}/none"], "{s3}/none: nothing is there."),
     (["s3://nobucket/x"], "s3://nobucket/x cannot be used: NoSuchBucket."),
