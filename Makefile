@@ -111,6 +111,7 @@ crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and s
 
 docs: setup  ## the documentation as a site that needs no network, build/docs; pages made from data are made anew
 	@$(PY) -m tools.pages.rules
+	@$(PY) -m tools.pages.lake
 	@$(PY) -m tools.pages.compatibility $(wildcard build/matrix)
 	@$(PY) -m tools.pages.site
 

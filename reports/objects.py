@@ -30,8 +30,12 @@ Place = Path | str
 COPIES = "AMQP_CONFORMANCE_OBJECTS"
 _ADDRESS = re.compile(r"(s3|gs|az)://([^/]+)(?:/(.*))?", re.DOTALL)
 _OURS = ("AWS_", "GOOGLE_", "AZURE_", COPIES)
+_ASKED_FOR_US = ("169.254.169.254", "metadata.google.internal")
+"""Machines of clouds that tell who we are, where nothing else does."""
 _RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
 _CHUNK = 8 << 20
+_MET: set[str] = set()
+"""Addresses that this process has to do with. Without any, nothing is carried anywhere."""
 
 T = TypeVar("T")
 
@@ -58,7 +62,10 @@ def place(text: str) -> Place:
 
 
 def join(root: Place, *names: str) -> Place:
-    return "/".join((root, *names)) if isinstance(root, str) else root.joinpath(*names)
+    if isinstance(root, str):
+        _MET.add(root)
+        return "/".join((root, *names))
+    return root.joinpath(*names)
 
 
 def installed(*, tables: bool = False) -> None:
@@ -231,7 +238,7 @@ def writable(address: str) -> None:
 
 def carried(function: Callable[[Any], Iterator[T]]) -> Callable[[Any], Iterator[T]]:
     """The function, for a worker elsewhere: it finds there what our environment says of object stores."""
-    said = {name: value for name, value in os.environ.items() if name.startswith(_OURS)} if _store_used() else {}
+    said = {name: value for name, value in os.environ.items() if name.startswith(_OURS)} if _MET else {}
 
     def there(given: Any) -> Iterator[T]:
         os.environ.update(said)
@@ -240,13 +247,10 @@ def carried(function: Callable[[Any], Iterator[T]]) -> Callable[[Any], Iterator[
     return there
 
 
-def _store_used() -> bool:
-    return _store.cache_info().currsize > 0
-
-
 @cache
 def _store(root: str) -> Any:
     installed()
+    _MET.add(root)
     from obstore.store import from_url
 
     plain = any(os.environ.get(f"{name}ALLOW_HTTP", "").lower() == "true" for name in _OURS)
@@ -275,5 +279,7 @@ def _asked(address: str, ask: Callable[[], T]) -> T:
 def why(problem: Exception) -> str:
     """The gist of what a store answered."""
     text = " ".join(str(problem).split()).partition(" Debug source")[0]
+    if any(machine in text for machine in _ASKED_FOR_US):
+        return "nobody says who we are; the environment should (AWS_..., GOOGLE_... or AZURE_...)"
     code = re.search(r"<Code>(\w+)</Code>", text)
     return code[1] if code else text[:200]

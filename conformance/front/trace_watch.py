@@ -62,9 +62,10 @@ def watch(wishes: Wishes) -> int:
     if checkpoint is None:
         raise Refused(WRONG_USE, f"--out {wishes.out} is an object store, and how far a watch has come is kept on this "
                                  "machine: name a directory by --checkpoint.")
-    from reports.pipeline.session import NotInstalled, session
+    from reports.pipeline.session import NotInstalled, installed, session
 
     try:
+        installed()
         from reports.pipeline.stream import Stream
 
         log = checkpoint.parent if isinstance(wishes.out, str) else wishes.out

@@ -57,7 +57,7 @@ class NotInstalled(Exception):
 
 def installed() -> None:
     """Raises NotInstalled where a package is missing that Spark needs here."""
-    missing = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
+    missing = [name for name in ("pyspark", "deltalake", "pyarrow", "pandas") if find_spec(name) is None]
     if missing:
         raise NotInstalled(f"judging on Spark needs {' and '.join(missing)}: pip install 'amqp-conformance[spark]'")
 

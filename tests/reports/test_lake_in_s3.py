@@ -156,10 +156,14 @@ def test_a_worker_elsewhere_takes_a_copy_of_its_own(s3: str, monkeypatch: pytest
 
 
 def test_what_the_environment_says_is_carried_to_workers(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    objects.put(f"{s3}/a", b"")
+    """As soon as there is a lake in a store, even if nothing was sent or taken yet."""
+    monkeypatch.setattr(objects, "_MET", set())
+    told = objects.carried(lambda names: (os.environ.get(name, "") for name in names))
+    Lake(s3).place("gold")
     there = objects.carried(lambda names: (os.environ[name] for name in names))
     said = os.environ["AWS_ENDPOINT_URL"]
     monkeypatch.delenv("AWS_ENDPOINT_URL")
+    assert list(told(["AWS_ENDPOINT_URL"])) == [""]
     assert list(there(["AWS_ENDPOINT_URL"])) == [said]
 
 
@@ -179,6 +183,13 @@ def test_what_cannot_be_used_is_said_in_a_sentence(
     out = [] if "--out" in paths else ["--out", str(tmp_path / "out")]
     assert cli.main(["trace", "check", *(path.format(s3=s3, here=capture) for path in paths), *out]) == 2
     assert said.format(s3=s3) in " ".join(capsys.readouterr().err.split())
+
+
+def test_who_says_not_who_he_is_is_told_so() -> None:
+    problem = OSError("Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 6 ms - denied")
+    assert objects.why(problem).startswith("nobody says who we are; the environment should")
+    assert objects.why(OSError("x <Error><Code>AccessDenied</Code></Error>\n\nDebug source:\n...")) == "AccessDenied"
+    assert objects.why(OSError("two\n lines\n\nDebug source:\nmore")) == "two lines"
 
 
 @pytest.mark.parametrize("words", [["s3://bucket/a.pcap"], ["a.pcap", "--out", "s3://bucket/out"]])

@@ -41,10 +41,11 @@ WATCHER = """
 import sys
 from pathlib import Path
 from reports.pipeline import stream
+from reports.objects import place
 from reports.pipeline.session import session
 spark = session(sys.argv[3] + "/spark.log", master="local[2]", settings={"spark.sql.shuffle.partitions": "2"},
                 octets=1)
-watched = stream.Stream(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), files=3)
+watched = stream.Stream(Path(sys.argv[1]), place(sys.argv[2]), Path(sys.argv[3]), files=3)
 stream.start(spark, watched, print).awaitTermination()
 """
 
@@ -90,14 +91,15 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 def test_killed_and_begun_again_with_shuffled_late_and_unreadable_files(
-    spark: SparkSession, tmp_path: Path, mixed: list[Event],
+    spark: SparkSession, tmp_path: Path, mixed: list[Event], s3: str,
 ) -> None:
-    """Killed after its first micro-batch at the earliest, while a part is still missing that then comes late."""
-    watched = Stream(tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint", files=3)
+    """Killed after its first micro-batch at the earliest, while a part is still missing that then comes late. Its
+    judgements are in an object store."""
+    watched = Stream(tmp_path / "in", s3, tmp_path / "checkpoint", files=3)
     *early, late = slices(mixed, 8)
     for number, events in enumerate(early[:4]):
         appear(watched.inbox, number, events)
-    with watching(tmp_path) as first:
+    with watching(watched) as first:
         begun(watched, first, batches=1)
         time.sleep(random.uniform(0, 1.5))
         os.killpg(first.pid, signal.SIGKILL)
@@ -142,11 +144,11 @@ def goes_on_without_the_last_part(spark: SparkSession, watched: Stream, whole: S
     assert "inconclusive" in {row.verdict for row in rows}
 
 
-def watching(folder: Path) -> subprocess.Popen[bytes]:
+def watching(watched: Stream) -> subprocess.Popen[bytes]:
     """A watcher in a process group of its own, with its Java and its workers."""
-    with (folder / "watcher.log").open("ab") as log:
+    with (watched.inbox.parent / "watcher.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-c", WATCHER, *(str(folder / name) for name in ("in", "out", "checkpoint"))],
+            [sys.executable, "-c", WATCHER, *map(str, (watched.inbox, watched.out, watched.checkpoint))],
             stdout=log, stderr=log, start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
