@@ -1,20 +1,18 @@
 """The tables of the lake, column by column: the one place that says what there is, of which type, and what it means.
 
 Everything else is made of it: what Spark and Arrow call the columns, the comments that a Delta table carries for
-others, and the page (`python -m reports.pipeline.columns`, docs/lake-tables.md). The columns of an event and what they
-mean are those of recordings (`schemas/recording.json`). `parts`: the columns by which files are laid apart; they stand
-in the paths and in the log of a table, and not in its files.
+others, and docs/lake-tables.md. The columns of an event and what they mean are those of recordings
+(`schemas/recording.json`). `parts`: the columns by which files are laid apart; they stand in the paths and in the log
+of a table, and not in its files.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -22,7 +20,6 @@ from reports.pipeline.ingest import ARROW as EVENTS
 
 __all__ = ["GOLD", "JUDGEMENTS", "MARTS", "RUNS", "SILVER", "TABLES", "TIMES", "VERDICTS", "Table"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "lake-tables.md"
 _TYPES: Mapping[str, pa.DataType] = {
     "STRING": pa.string(), "INT": pa.int32(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64(),
     "BINARY": pa.binary(), "DECIMAL(20,0)": pa.decimal128(20, 0), "ARRAY<STRING>": pa.list_(pa.string()),
@@ -60,7 +57,11 @@ class Table:
         return self.ddl_of(self.arrow.names)
 
     def ddl_of(self, columns: Iterable[str]) -> str:
-        return ", ".join(f"{name} {_WORDS[self.arrow.field(name).type]}" for name in columns)
+        return ", ".join(f"{name} {self.kind(name)}" for name in columns)
+
+    def kind(self, column: str) -> str:
+        """The type, as SQL says it."""
+        return _WORDS[self.arrow.field(column).type]
 
     def comment(self, column: str) -> str:
         return self.said[column].split(" ", 1)[1]
@@ -158,27 +159,3 @@ JUDGEMENTS = Table("judgements", "what a micro-batch of a watched directory adds
 TABLES: Mapping[str, Table] = {
     table.name: table for table in (RUNS, SILVER, GOLD, VERDICTS, TIMES, *MARTS.values(), JUDGEMENTS)
 }
-
-
-def page() -> str:
-    """The page about the tables."""
-    lines = ["# The tables of the lake", "",
-             "Written by `python -m reports.pipeline.columns`. How to read them: "
-             "[query-the-lake.md](query-the-lake.md). A Delta table tells the same as comments of its columns. "
-             "`judgements` is written by `trace watch`, the others by `trace check`.", ""]
-    for table in TABLES.values():
-        parts = f" Laid apart by {' and '.join(table.parts)}." if table.parts else ""
-        lines += [f"## {table.name}", "", f"A row is {table.row}.{parts}", "", "| column | type | what |"]
-        lines += ["|---|---|---|"]
-        lines += [f"| `{one.name}` | {_WORDS[one.type]} | {table.comment(one.name)} |" for one in table.arrow]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def main() -> int:
-    PAGE.write_text(page(), "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

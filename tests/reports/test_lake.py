@@ -19,11 +19,12 @@ import pytest
 
 from reports import objects
 from reports.objects import Place
-from reports.pipeline.columns import PAGE, TABLES, page
+from reports.pipeline.columns import TABLES
 from reports.pipeline.files import written
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
 from reports.pipeline.lake import BadLake, Lake
+from tools.pages.lake import PAGE, page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -197,7 +198,7 @@ def data(root: Place) -> list[str]:
 
 
 def test_the_page_is_that_of_the_columns() -> None:
-    assert PAGE.read_text("utf-8") == page(), "python -m reports.pipeline.columns"
+    assert PAGE.read_text("utf-8") == page(), "python -m tools.pages.lake"
     for table in TABLES.values():
         assert all(re.search(r".{8,}[.?]$", table.comment(name)) for name in table.arrow.names)
 
