@@ -18,6 +18,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -123,9 +124,14 @@ class Lake:
                 known.create_write_transaction([*gone, *map(_added, files)], mode="append", schema=table.commented,
                                                partition_by=list(table.parts), commit_properties=said)
             except CommitFailedError:
-                continue
+                if not self._arrived(table, files):
+                    continue
             return
         raise BadLake(f"{self.place(table.name)}: others wrote there {_TRIES} times while this was to be committed")
+
+    def _arrived(self, table: Table, files: Sequence[File]) -> bool:
+        """Are these files committed, though the answer was that they are not? Their names are nobody else's."""
+        return bool(files) and {file.path for file in files} <= {file.path for file in self.files(table.name)}
 
     def _begun(self, table: Table) -> DeltaTable:
         """A new table; somebody else's, if they were quicker."""
@@ -176,7 +182,8 @@ class Lake:
         for table in TABLES:
             known = self._known(table)
             if known is not None:
-                known.vacuum(dry_run=False, full=True)
+                with suppress(CommitFailedError):
+                    known.vacuum(dry_run=False, full=True)
 
 
 def _files(known: DeltaTable | None, table: Table, among: Collection[str] | None = None) -> list[File]:

@@ -11,11 +11,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from reports import objects
 from reports.objects import Place
@@ -107,6 +109,22 @@ def test_jobs_that_write_at_once_are_all_kept_and_of_one_run_the_last(root: Plac
     assert set(found) == {f"r{number}" for number in range(5)}
     assert {run: (lake.made("times")(run) or 0) + 1 for run in found} == found, "each run is of one writer"
     assert lake.version("times") == 10
+
+
+def test_a_commit_whose_answer_is_lost_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, answers = DeltaTable.create_write_transaction, iter([False, True, False])
+
+    def lost(self: DeltaTable, *given: Any, **named: Any) -> None:
+        if next(answers):
+            raise CommitFailedError("somebody else was quicker")
+        commit(self, *given, **named)
+        raise CommitFailedError("no answer")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", lost)
+    lake = Lake(tmp_path)
+    for number in (3, 4):
+        write(lake, "r1", number)
+    assert (counted(lake), lake.version("times"), list(answers)) == ({"r1": 4}, 2, [])
 
 
 def test_a_change_is_made_to_what_is_there(tmp_path: Path) -> None:
