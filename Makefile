@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clean
+.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -128,5 +128,11 @@ clients: setup  ## docs/clients.md: what client libraries show of each rule, on 
 	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md \
 	$(if $(URL),$(if $(ADMIN),--broker-admin "$(ADMIN)"),--broker-admin "$$($(PY) .ci/brokers.py nodes rmq43 | sed 's/.*,admin=\([^,]*\).*/\1/')")
 
+clients-suites: setup  ## docs/client-suites.md: client libraries' own test suites, beside URL=amqp://... ADMIN=http://... (default: RabbitMQ 3.10 from Debian); PIKA=a checkout of pika
+	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq310
+	@$(PY) -m tools.suites --rabbitmq "$(or $(URL),$$($(PY) .ci/brokers.py url rmq310))" \
+	$(if $(URL),$(if $(ADMIN),--admin "$(ADMIN)"),--admin "$$($(PY) .ci/brokers.py nodes rmq310 | sed 's/.*,admin=\([^,]*\).*/\1/')") \
+	$(if $(PIKA),--source pika="$(PIKA)")
+
 clean:  ## remove what was built (keeps .venv and the brokers)
-	rm -rf build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json build/native build/fuzz.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build/lib build/bdist.* build/packages build/suites build/conformance build/bench.json build/bench-pipeline build/bench-pipeline*.json build/native build/fuzz.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
