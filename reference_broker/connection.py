@@ -171,6 +171,7 @@ class Connection(Intake):
     def closed_by_peer(self, method: m.ConnectionClose) -> None:
         self.end_channels()
         self.send(m.ConnectionCloseOk(0))
+        self.parted = True
         self.finish()
 
     def answer_close(self, method: m.ConnectionClose) -> None:

@@ -42,8 +42,8 @@ class Intake(Outbox):
     """The incoming side of one connection."""
 
     __slots__ = (
-        "assemblies", "blocked", "broken", "channels", "finished", "gathering", "heard_at", "last_size", "parts",
-        "phase", "reader", "restricted", "thirsty", "waiting",
+        "assemblies", "blocked", "broken", "channels", "finished", "gathering", "heard_at", "last_size", "parted",
+        "parts", "phase", "reader", "restricted", "thirsty", "waiting",
     )
 
     READER: type[codec.FrameReader] = codec.ContentReader
@@ -54,6 +54,8 @@ class Intake(Outbox):
         self.parts = broker.parts
         self.phase = Phase.GREETING
         self.finished = False
+        self.parted = False
+        """Did the peer itself close it? Then the peer hangs up."""
         self.reader = self.READER(broker.limits.first_frame_max)
         self.channels: dict[int, Channel] = {}
         self.assemblies: dict[int, Assembly] = {}

@@ -43,6 +43,8 @@ STALL = 15.0
 """Seconds in which a peer has to take at least something of what waits for it."""
 LINGER, LINGERS = 1.0, 10
 """Seconds in which a peer whose connection is over has to say nothing more, and how often they may begin again."""
+PARTING = 30.0
+"""Seconds that a peer which closed its connection has to hang up, after close-ok, before the broker does."""
 PATIENCE = 10.0
 """Seconds that a peer has to answer connection.close."""
 

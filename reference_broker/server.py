@@ -10,7 +10,8 @@ as well: who has agreed to heartbeats cannot send them faster. Whatever is told 
 behind what clients have handed over before (`take_in`).
 
 A connection that is over is closed for writing, and read until the peer is quiet: to close it with something unread
-would take from the peer what it has not read itself, the close-ok first of all.
+would take from the peer what it has not read itself, the close-ok first of all. Where the peer asked for the end, it is
+the one to hang up; clients take a connection that ends beside close-ok for a failure.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from codec.errors import ReplyCode
 from reference_broker.broker import Broker
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
-from reference_broker.limits import LINGER, LINGERS, STALL, UNREAD
+from reference_broker.limits import LINGER, LINGERS, PARTING, STALL, UNREAD
 from reference_broker.origin import Origin
 from reference_broker.tls import Secure, certificate
 
@@ -153,12 +154,16 @@ class Peer(asyncio.Protocol):
 
     def depart(self) -> None:
         """Close the transport, once, when the peer has taken what was said to it, and has nothing more to say."""
+        assert self.connection is not None
         assert self.transport is not None
         if not self.departed:
             self.departed = True
             self.watch()
             if not self.reading:
                 self.transport.resume_reading()
+            if self.connection.parted:
+                self.linger_timer = self.server.loop.call_later(PARTING, self.transport.close)
+                return
             if self.transport.can_write_eof():
                 with suppress(OSError):  # the peer may have gone
                     self.transport.write_eof()
