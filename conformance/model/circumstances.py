@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from conformance.events import END, TO_BROKER, Event
+from conformance.events import END, KILLED, TO_BROKER, Event
 from conformance.model import topology
 from conformance.model.channels import CANCELLING, CLOSED, Channel
 from conformance.model.facts import Fact, Overdue
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PLACES = 4096
 """So many places are remembered."""
 EVERYWHERE = ""
+YOUNG = 2_000_000_000
+"""Nanoseconds: so young is a queue that was declared right before. Measured: half a second is, a second is not."""
 
 
 class Circumstances:
@@ -43,12 +45,8 @@ class Circumstances:
 
     def note(self, model: Model, event: Event) -> None:
         """The event may complete some; the model has not read it yet."""
-        handler = _HANDLERS.get(event.method or event.kind)
-        connection = model.connections.get(event.connection) if handler is not None else None
-        if handler is None or connection is None:
-            return
         arisen: set[str] = set()
-        for place, name in handler(model, connection, event):
+        for place, name in _completed(model, event):
             self._at.setdefault(place, set()).add(name)
             arisen.add(name)
         for name in arisen:
@@ -125,6 +123,21 @@ def _life(channel: Channel) -> str:
 
 
 # -- what completes them
+
+
+def _completed(model: Model, event: Event) -> Found:
+    if event.kind == KILLED:
+        yield from _killed(model, event)
+    handler = _HANDLERS.get(event.method or event.kind)
+    connection = model.connections.get(event.connection) if handler is not None else None
+    if handler is not None and connection is not None:
+        yield from handler(model, connection, event)
+
+
+def _killed(model: Model, event: Event) -> Found:
+    for queue in model.queues.values():
+        if queue.declared and event.time_ns - queue.declared_ns < YOUNG:
+            yield f"queue {queue.name}", "killed-young"
 
 
 def _opened(model: Model, connection: Connection, event: Event) -> Found:

@@ -27,22 +27,23 @@ GET = "basic.get"
 
 def killed(model: Model, event: Event) -> None:
     """Everything up to here may be lost, but for what was promised."""
+    promised = {queue.name: [copy for copy in queue.absent() if _promised(copy)]
+                for queue in model.queues.values() if queue.durable}
     for connection in model.connections.values():
         if not connection.ended:
             closing.lose_connection(connection, event.seq, CAUSE)
     model.exchanges.clear()
     for queue in model.queues.values():
         if queue.durable:
-            _recover(queue, event.seq)
+            _recover(queue, promised[queue.name], event.seq)
         else:
             queue.forget()
 
 
-def _recover(queue: Queue, at: int) -> None:
-    queue.opaque = True
-    promised = [copy for copy in queue.fresh.values() if _promised(copy)]
+def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
+    queue.opaque, kept = True, set(promised)
     for copy in queue.copies.values():
-        if copy not in promised:
+        if copy not in kept:
             queue.unsettle(copy, shaky=True)
     for copy in promised:
         copy.survives = at

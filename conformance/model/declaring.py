@@ -44,7 +44,7 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
         elif queue.lossy:
             target.overflow()
     queue.declaration = Change(channel, event.seq)
-    queue.durable = event.has("durable")
+    queue.durable, queue.declared_ns = event.has("durable"), event.time_ns
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
     if present is not None and any(present.kind != "classic" or _lingers(taker) for taker in present.takers):

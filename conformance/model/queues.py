@@ -65,6 +65,8 @@ class Queue:
     order: str
     declared: int = 0
     durable: bool = False
+    declared_ns: int = 0
+    """The time of its declaration."""
     deleted: int = 0
     purged: int = 0
     purging: int = 0

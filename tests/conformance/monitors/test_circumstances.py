@@ -53,6 +53,7 @@ ARISES = {
     "unopened-work": "@open 1 \n 2 > purge q",
     "mandatory-to-the-full": ROOM + "1 > publish q m2 mandatory",
     "queue-deleted-under-consumer": "@queue q \n @consume 1 q c1 \n 90 > delete q",
+    "killed-young": "@queue q \n - wait 1 \n - killed",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -86,6 +87,7 @@ MISSES = {
     "unopened-work": "@open 1 \n 2 > get q \n 1 > purge q",
     "mandatory-to-the-full": ROOM + "1 > publish q m2 \n @queue p \n @stock p n1 \n 1 > publish p n2 mandatory",
     "queue-deleted-under-consumer": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p",
+    "killed-young": "@queue q \n - wait 3 \n - killed",
 }
 
 

@@ -201,6 +201,14 @@ def test_what_nobody_promised_may_be_gone_after_a_crash(play, once: str, now: st
     assert play(KEPT.replace(once, now) + "- deadline drain q").broken == []
 
 
+@pytest.mark.parametrize("profile", ["documented", "rabbitmq-3.8", "rabbitmq-4.3", "lavinmq-2.9"])
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_what_was_promised_is_missed_on_every_broker(play, profile: str, kind: str) -> None:
+    """CNF-013: also where a lost connection may take along what it published last."""
+    book = play(KEPT.replace("q durable", f"q {kind} durable") + "- deadline drain q", profile)
+    assert book.broken == ["CNF-013"]
+
+
 @pytest.mark.parametrize("came", ["m1 q redelivered", "m2 q", "m3 q"])
 def test_what_a_crash_leaves_comes_in_any_order(play, came: str) -> None:
     """CNF-013: also what was never confirmed, what nobody knows of, and marked as it likes."""
