@@ -135,6 +135,8 @@ class Channel:
     ghosts: frozenset[str] = frozenset()
     """The consumers of those lives."""
     last_tag: int = 0
+    skipped: set[int] = field(default_factory=set)
+    """Tags that were left out so far, up to a number of them."""
     last_was_get: bool = False
     fetched: bool = False
     """It has used basic.get."""

@@ -231,6 +231,8 @@ def _consumed(model: Model, connection: Connection, event: Event) -> Found:
         yield f"connection {connection.name}", "tag-used-again-here"
     if tag in channel.consumers:
         yield from _on(channel, "tag-taken")
+    elif channel.consumers:
+        yield _life(channel), "channel-shared"
 
 
 def _selected(model: Model, connection: Connection, event: Event) -> Found:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Facts = Iterator[Fact]
 REPLIES = "amq.rabbitmq.reply-to"
 
+SKIPPED = 64
+"""So many tags at most are remembered of those that were left out at once."""
 OWNERS = 8
 """So many channels that have taken something are told apart; judges want to know whether they are several."""
 
@@ -140,7 +142,11 @@ def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
     if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
         races.lift(channel)
     if tag > channel.last_tag:
+        if tag > channel.last_tag + 1:
+            channel.skipped.update(range(max(channel.last_tag + 1, tag - SKIPPED), tag))
         channel.last_tag = tag
+    else:
+        channel.skipped.discard(tag)
 
 
 def _namesake(model: Model, consumer: Consumer, event: Event) -> Queue | None:

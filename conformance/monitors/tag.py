@@ -29,6 +29,9 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
                        f"{fact.event.method} with tag {fact.tag}", channel.opened)
 
 
+LEFT_OUT = ", which had been left out"
+
+
 @judges(Numbered, "TAG-002", "TAG-003", "TAG-004", "TAG-005")
 def rising_tags(fact: Numbered, notes: Notes) -> None:
     """Never 0; always higher than all before, over consumers and gets alike; without gaps, which is seen where one may
@@ -46,7 +49,7 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
     if tag <= last:
         for rule in ("TAG-003", *mixed):
             notes.find(rule, fact.event, f"a tag above {last}, the highest on the channel so far",
-                       f"{fact.event.method} with tag {tag}")
+                       f"{fact.event.method} with tag {tag}" + LEFT_OUT * (tag in fact.channel.skipped))
         return
     notes.exercise("TAG-003", *mixed)
     if tag == last + 1:

@@ -36,6 +36,7 @@ NAMES: Mapping[str, str] = {
     "unopened-work": "a close, a publish, a settlement or a method about a queue is sent on a channel that is not open",
     "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects, and has been sent its fill",
     "queue-deleted-under-consumer": "a client has deleted a queue that has a consumer",
+    "channel-shared": "a second consumer is started on a channel",
     "killed-young": "the broker is killed when the queue is not two seconds old",
 }
 

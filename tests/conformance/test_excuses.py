@@ -41,7 +41,8 @@ IMITATE = {
     "timeouts.whole-consumer", "expiry.shown-again", "expiry.revived-for-a-moment",
     "settle.nack-zero-on-empty-refused", "settle.zero-on-empty-crashes", "errors.consumer-tag-reusable",
     "prefetch.running-consumers-follow", "slots.recovered-get-frees", "routes.returned-when-full",
-    "cancel.notifies-everybody", "cancel.any-true-value", "cancel.capability-outside", "cancel.second-replaces-first",
+    "tags.frames-overtake", "cancel.notifies-everybody",
+    "cancel.any-true-value", "cancel.capability-outside", "cancel.second-replaces-first",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 

@@ -54,6 +54,7 @@ ARISES = {
     "mandatory-to-the-full": ROOM + "1 > publish q m2 mandatory",
     "queue-deleted-under-consumer": "@queue q \n @consume 1 q c1 \n 90 > delete q",
     "killed-young": "@queue q \n - wait 1 \n - killed",
+    "channel-shared": "@queue q \n @consume 1 q c1 \n 1 > consume q c2",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -88,6 +89,7 @@ MISSES = {
     "mandatory-to-the-full": ROOM + "1 > publish q m2 \n @queue p \n @stock p n1 \n 1 > publish p n2 mandatory",
     "queue-deleted-under-consumer": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p",
     "killed-young": "@queue q \n - wait 3 \n - killed",
+    "channel-shared": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c2",
 }
 
 
