@@ -59,7 +59,7 @@ class Scene:
                 Target.parse(broker.url), profiles.load(profile), Recorder("test", "reference"), self.name,
                 self.rules, queue_type or self.queue_types[0], deadline,
             )
-            stage.around = Around(Admin(broker.admin_url), broker.leap)
+            stage.around = Around(Admin(broker.admin_url), broker.leap, broker.crash)
             try:
                 with contextlib.suppress(SceneOver):
                     self.play(stage, **case)

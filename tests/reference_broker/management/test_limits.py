@@ -11,6 +11,9 @@ from pika.exceptions import ChannelClosedByBroker, ConnectionClosedByBroker, Pro
 
 from reference_broker import ReferenceBroker
 
+LATE = 20
+"""RabbitMQ counts a user's channels a moment after it has opened them: one of so many more is refused."""
+
 
 def reasons(both: Any, path: str, *values: object) -> list[Any]:
     return [both.do("PUT", path, {"value": value})[1]["reason"] for value in values]
@@ -38,7 +41,7 @@ def test_a_virtual_host_takes_so_many_connections_and_queues(both: Any) -> None:
     assert both.do("GET", "/api/vhost-limits/{v}") == (200, [])
 
 
-def test_a_user_opens_so_many_connections_and_channels(both: Any) -> None:
+def test_a_user_opens_so_many_connections_and_channels(both: Any, request: pytest.FixtureRequest) -> None:
     if both.do("GET", "/api/user-limits")[0] == 404:
         pytest.skip("this RabbitMQ knows no limits of users")
     both.do("PUT", "/api/user-limits/{u}/max-connections", {"value": 1})
@@ -52,7 +55,8 @@ def test_a_user_opens_so_many_connections_and_channels(both: Any) -> None:
     connection.channel()
     connection.channel()
     with pytest.raises(ConnectionClosedByBroker, match=r"530.*has reached the maximum allowed user limit"):
-        connection.channel()
+        for _ in range(1 if "ours" in request.node.name else LATE):
+            connection.channel()
     for limit in limits:
         assert both.do("DELETE", f"/api/user-limits/{{u}}/{limit}") == (204, None)
     assert both.do("GET", "/api/user-limits/{u}") == (200, [])
