@@ -147,6 +147,13 @@ def elapse(stage: Stage, seconds: float) -> None:
         stage.recorder.shift(round(seconds * SECOND))
 
 
+def wait(stage: Stage, seconds: float) -> None:
+    """Lets so much time pass, on any clock."""
+    until = stage.recorder.now() + round(seconds * SECOND)
+    elapse(stage, seconds)
+    stage.settles(lambda: stage.recorder.now() >= until, seconds)
+
+
 def _next(stage: Stage) -> int:
     """When the next deadline is over; far away without one."""
     return next(iter(stage.judge.clocks()), 1 << 63)

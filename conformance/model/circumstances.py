@@ -77,6 +77,8 @@ def _places(fact: Any) -> Iterator[str]:
         yield _out(fact.delivery)
     for channel in channels:
         yield _life(channel)
+    for copy in _copies(fact):
+        yield _kill(copy.survives, copy.queue)
     for queue in _queues(fact):
         if queue is not None:
             yield f"queue {queue.name}"
@@ -99,13 +101,23 @@ def _queues(fact: Any) -> Iterator[Queue | None]:
 
 def _channels(fact: Any) -> Iterator[Channel | None]:
     """Those that had to do with the messages of a fact before."""
-    copies: list[Copy] = list(getattr(fact, "copies", ()))
-    if isinstance(copy := getattr(fact, "copy", None), Copy):
-        copies.append(copy)
-    for one in copies[:5]:
+    for one in _copies(fact):
         yield one.publisher
         for known in (one.holder, one.settlement):
             yield known.channel if known is not None else None
+
+
+def _copies(fact: Any) -> list[Copy]:
+    """The messages of a fact; a few of them, where there are many."""
+    copies: list[Copy] = list(getattr(fact, "copies", ()))
+    if isinstance(copy := getattr(fact, "copy", None), Copy):
+        copies.append(copy)
+    return copies[:5]
+
+
+def _kill(seq: int, queue: Queue) -> str:
+    """A queue as one kill found it: at the next it may be old."""
+    return f"queue {queue.name} at kill {seq}"
 
 
 def _out(delivery: Delivery) -> str:
@@ -137,7 +149,7 @@ def _completed(model: Model, event: Event) -> Found:
 def _killed(model: Model, event: Event) -> Found:
     for queue in model.queues.values():
         if queue.declared and event.time_ns - queue.declared_ns < YOUNG:
-            yield f"queue {queue.name}", "killed-young"
+            yield _kill(event.seq, queue), "killed-young"
 
 
 def _opened(model: Model, connection: Connection, event: Event) -> Found:

@@ -46,7 +46,8 @@ def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
         if copy not in kept:
             queue.unsettle(copy, shaky=True)
     for copy in promised:
-        copy.survives = at
+        if copy.id not in queue.missed:
+            copy.survives = at
         queue.miss(copy)
     queue.swept(0, at)
 

@@ -76,7 +76,7 @@ class Copy:
     """The client settled a delivery of it that had timed out before."""
     publication: Publication | None = None
     survives: int = 0
-    """When the broker was killed after it had promised to keep it."""
+    """When the broker was killed, for the first time since it promised to keep the message or last showed it."""
 
     def count(self, entry: str, settlement: Settlement | None) -> None:
         """It is returned once more."""

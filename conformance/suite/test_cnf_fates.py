@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+from conformance.around import wait
 from conformance.channel import Channel
 from conformance.stage import Stage
 from conformance.suite.marks import rule
@@ -18,6 +19,8 @@ from conformance.suite.props import confirming, filled, large, reopen
 
 STREAM = 200
 """So many publishes are under way when the broker is killed."""
+OLD = 3.0
+"""Seconds after which a queue is no longer young (see `killed_young.py` among the findings)."""
 RECOVERS = 20.0
 """Seconds in which a queue has to give something out, when the broker answers again."""
 
@@ -196,11 +199,15 @@ def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
 
 
 @rule("CNF-013", last=True)
-def test_what_was_confirmed_survives_a_crash(stage: Stage) -> None:
-    """Persistent messages stream in; when a few are confirmed, and when half are, the broker is killed."""
+@pytest.mark.parametrize("old", [False, True])
+def test_what_was_confirmed_survives_a_crash(stage: Stage, old: bool) -> None:
+    """Persistent messages stream in; when a few are confirmed, and when half are, the broker is killed. The queue was
+    declared right before, or has been there for a while."""
     if stage.around.kill is None:
         return
     queue = stage.queue()
+    if old:
+        wait(stage, OLD)
     for few in (STREAM // 20, STREAM // 2):
         channel = stage.channel(connection=stage.living())
         channel.confirm()

@@ -9,28 +9,22 @@ consumer after each step. The user is removed in the end.
 
 from __future__ import annotations
 
-import base64
-import json
 import sys
-import urllib.request
 import uuid
 from urllib.parse import quote, urlsplit
 
 import wire
+from management import ask
 
 UPDATE_SECRET, UPDATE_SECRET_OK = (10, 70), (10, 71)
 NAMES = {wire.DELIVER: "basic.deliver", wire.CANCEL: "basic.cancel", UPDATE_SECRET_OK: "update-secret-ok"}
 
 
-def ask(admin: str, verb: str, path: str, content: object = None) -> None:
-    """One request to the management API."""
-    parts = urlsplit(admin)
-    body = None if content is None else json.dumps(content).encode()
-    request = urllib.request.Request(f"http://{parts.hostname}:{parts.port}{path}", data=body, method=verb)
-    login = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
-    request.add_header("Authorization", f"Basic {login}")
-    request.add_header("Content-Type", "application/json")
-    urllib.request.urlopen(request, timeout=10).close()
+def change(admin: str, verb: str, path: str, content: object = None) -> None:
+    """What must be done, for without it nothing is shown."""
+    status, says = ask(admin, verb, path, content)
+    if status >= 300:
+        sys.exit(f"{verb} {path} is refused: {status} {says}")
 
 
 def heard(connection: wire.Connection) -> str:
@@ -50,9 +44,9 @@ def main() -> None:
         keeper, name = wire.Connection(url), f"finding-{uuid.uuid4().hex[:12]}"
         print(keeper.broker)
         rights = f"/api/permissions/{quote('/', safe='')}/{name}"
-        ask(admin, "PUT", f"/api/users/{name}", {"password": "first", "tags": ""})
+        change(admin, "PUT", f"/api/users/{name}", {"password": "first", "tags": ""})
         try:
-            ask(admin, "PUT", rights, {"configure": "", "write": "", "read": ".*"})
+            change(admin, "PUT", rights, {"configure": "", "write": "", "read": ".*"})
             keeper.open(1)
             keeper.declare(1, name, "classic")
             parts = urlsplit(url)
@@ -60,7 +54,7 @@ def main() -> None:
             reader.open(1)
             reader.send(wire.consume(1, name, no_ack=True))
             reader.wait(wire.CONSUME_OK)
-            ask(admin, "PUT", rights, {"configure": "", "write": "", "read": "^$"})
+            change(admin, "PUT", rights, {"configure": "", "write": "", "read": "^$"})
             keeper.send(wire.publish(1, name, "1"))
             print(f"  after the right was withdrawn: {heard(reader)}")
             secret = (5).to_bytes(4, "big") + b"first"
@@ -70,7 +64,7 @@ def main() -> None:
             print(f"  after another publish: {heard(reader)}")
             reader.end()
         finally:
-            ask(admin, "DELETE", f"/api/users/{name}")
+            change(admin, "DELETE", f"/api/users/{name}")
             keeper.delete(1, name)
             keeper.end()
 

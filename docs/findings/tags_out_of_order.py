@@ -8,18 +8,11 @@ deliveries whose tag is below one that came before, and methods that cut another
 
 from __future__ import annotations
 
-import struct
 import uuid
 
 import wire
 
 ROUNDS, EACH = 60, 60
-
-
-def tag_of(found: wire.Frame) -> int:
-    """The delivery tag; of basic.deliver it stands behind the consumer tag."""
-    at = 1 + found[2][0] if found[1] == wire.DELIVER else 0
-    return int(struct.unpack_from(">Q", found[2], at)[0])
 
 
 def examine(url: str) -> None:
@@ -39,7 +32,7 @@ def examine(url: str) -> None:
         while (found := client.read(0.03)) is not None:
             if found[1] in (wire.DELIVER, wire.GET_OK):
                 cut, due = cut + (due > 0), 2
-                late, highest = late + (tag_of(found) < highest), max(highest, tag_of(found))
+                late, highest = late + (wire.delivery_tag(found) < highest), max(highest, wire.delivery_tag(found))
             elif found[1] == wire.CONTENT:
                 due -= 1
     client.send(wire.cancel(1), wire.close(0))

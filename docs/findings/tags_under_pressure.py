@@ -9,7 +9,6 @@ is below one that came before.
 
 from __future__ import annotations
 
-import struct
 import time
 import uuid
 
@@ -18,11 +17,6 @@ import wire
 ROUNDS, EACH, LARGE, EVERY = 8, 1000, 32769, 4
 STOPS = 50
 """After so many messages the publisher waits a moment, so that consumers are served meanwhile."""
-
-
-def tag_of(found: wire.Frame) -> int:
-    """The delivery tag: it stands behind the consumer tag."""
-    return int(struct.unpack_from(">Q", found[2], 1 + found[2][0])[0])
 
 
 def examine(url: str) -> tuple[int, int]:
@@ -43,7 +37,8 @@ def examine(url: str) -> tuple[int, int]:
     came = late = highest = 0
     while came < 2 * EACH and (found := client.read()) is not None:
         if found[1] == wire.DELIVER:
-            came, late, highest = came + 1, late + (tag_of(found) < highest), max(highest, tag_of(found))
+            tag = wire.delivery_tag(found)
+            came, late, highest = came + 1, late + (tag < highest), max(highest, tag)
     for queue in queues:
         client.delete(1, queue)
     client.end()

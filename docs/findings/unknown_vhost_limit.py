@@ -8,28 +8,11 @@ stored, deletes the virtual host, and asks whether it is gone. Prints each answe
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
-import urllib.error
-import urllib.request
 import uuid
-from urllib.parse import urlsplit
 
-
-def ask(admin: str, verb: str, path: str, content: object = None) -> tuple[int, str]:
-    """One request to the management API: the status and the beginning of what it says."""
-    parts = urlsplit(admin)
-    body = None if content is None else json.dumps(content).encode()
-    request = urllib.request.Request(f"http://{parts.hostname}:{parts.port}{path}", data=body, method=verb)
-    login = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
-    request.add_header("Authorization", f"Basic {login}")
-    request.add_header("Content-Type", "application/json")
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+from management import ask
 
 
 def main() -> None:

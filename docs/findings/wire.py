@@ -109,6 +109,12 @@ def closing(found: Frame) -> str:
     return f"{scope}.close {reason(found[2])}, {struct.unpack('>HH', found[2][-4:])}"
 
 
+def delivery_tag(found: Frame) -> int:
+    """That of a delivery or of a get-ok; in basic.deliver it stands behind the consumer tag."""
+    at = 1 + found[2][0] if found[1] == DELIVER else 0
+    return int(struct.unpack_from(">Q", found[2], at)[0])
+
+
 _CAPABILITIES = short("consumer_cancel_notify") + b"t\x01"
 _ENTRY = short("capabilities") + b"F" + struct.pack(">I", len(_CAPABILITIES)) + _CAPABILITIES
 NOTIFY = struct.pack(">I", len(_ENTRY)) + _ENTRY

@@ -135,3 +135,20 @@ def test_what_is_borne_out_later_stands_in_the_circumstances_of_its_own_time(pla
     certain = play(starved + "@drain q m2").judge.judgement.findings[-1]
     assert (doubtful.rule, doubtful.certain) == (certain.rule, not certain.certain) == ("QOS-015", False)
     assert named(certain.where) == named(doubtful.where) == ["channel-limit-after-gets"]
+
+
+def test_a_queue_that_was_young_at_one_kill_is_not_so_at_the_next(play: Any) -> None:
+    """What is lost at the second is excused where nobody saw it between the two: it may have gone at the first."""
+    kept = "@queue q durable \n @confirming 1 \n 1 > publish q m1 persistent \n 1 < ack 1 \n"
+    opened = "d:2 > open \n d:2 < open-ok \n d:2 > get q \n"
+    seen = opened + "d:2 < get-ok 1 m1 q persistent \n d:2 > nack 1 requeue \n d:2 > close \n d:2 < close-ok \n"
+
+    def where(*steps: str) -> list[str]:
+        asked = opened.replace("d:", "e:") + "- deadline replies"
+        (found,) = play("".join((kept, *steps, asked))).judge.judgement.findings
+        assert found.rule == "CNF-013"
+        return named(found.where)
+
+    kill, wait = " - killed \n", " - wait 3 \n"
+    assert where(kill) == where(kill, wait, kill) == ["killed-young"]
+    assert where(wait, kill) == where(kill, seen, wait, kill) == []
