@@ -214,6 +214,16 @@ class Ledger:
         """Checks that were not played, each with the reason."""
         return {f"{entry.scene}[{entry.queue_type}]": entry.unplayed for entry in self.entries if entry.unplayed}
 
+    def unreached(self) -> dict[str, str]:
+        """Rules of whose own checks none was played, for lack of time or of a broker, each with the reason."""
+        own: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            for rule in entry.rules:
+                own.setdefault(rule, []).append(entry)
+        reasons = {rule: next((entry.unplayed for entry in entries if entry.unplayed), "")
+                   for rule, entries in own.items() if not any(entry.histories for entry in entries)}
+        return {rule: reason for rule, reason in reasons.items() if reason}
+
     def targets(self) -> set[str] | None:
         """The rules that the checks were written for; None when one of them may exercise any."""
         found: set[str] = set()

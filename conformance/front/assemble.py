@@ -127,6 +127,7 @@ class _Scope:
         self._frame, self._broker, self._queue_types, self._choices = frame, broker, queue_types, choices
         self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
+        self._unreached = ledger.unreached()
         self._witnesses = _weighed(ledger.witnesses(), frame.known)
         self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
         self._targets = ledger.targets() if frame.complete else None
@@ -163,6 +164,8 @@ class _Scope:
         )
         if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
             return Verdict.DEVIATES, None
+        if verdict is Verdict.HELD and rule.id in self._unreached:
+            return Verdict.UNDER_TESTED, f"none of its own checks was played: {self._unreached[rule.id]}"
         if verdict is Verdict.HELD and self._frame.known.race(rule.id, self._queue_types):
             return Verdict.UNSEEN, UNSEEN
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:

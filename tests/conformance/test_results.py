@@ -166,6 +166,17 @@ def test_a_known_race_that_was_not_met_is_no_reason_to_say_that_a_rule_holds() -
         assert rule_of(build(rarely, replace(FRAME, known=known)), "ACK-002").verdict == "under-tested"
 
 
+def test_a_rule_whose_own_checks_were_not_played_is_not_held_by_what_others_saw() -> None:
+    other = entry("machine", rules=(), exercised={"ACK-002": 5})
+    cut = entry("own", histories=0, events=0, unplayed="the time limit of the run was over")
+    refused = entry("refused", histories=0, events=0)
+    unreached = rule_of(build(ledger(other, cut, refused), FRAME), "ACK-002")
+    assert unreached.verdict == "under-tested"
+    assert unreached.reason == "none of its own checks was played: the time limit of the run was over"
+    for entries in ((other,), (other, refused), (other, cut, entry("another"))):
+        assert rule_of(build(ledger(*entries), FRAME), "ACK-002").verdict == "held"
+
+
 def test_a_machine_makes_every_judged_rule_part_of_the_run() -> None:
     seen = verdicts(build(ledger(entry("machine", rules=(), exercised={"ACK-001": 5})), FRAME))
     assert seen["ACK-001"] == "held"
