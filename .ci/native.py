@@ -17,9 +17,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance import profiles
-from conformance.events import Event
-from conformance.monitors import Judge, state
+from conformance.catalogue import profiles
+from conformance.history.events import Event
+from conformance.oracle.monitors import Judge, state
 from reports.judging.compiled import BUILDS, PACKAGE, PROVEN, ROOMS, ROOT, digest, load
 from reports.pipeline.check import rows_of
 from tests.support import mutilation, traces
@@ -104,7 +104,7 @@ def final(node: ast.stmt) -> list[ast.stmt]:
 def rewritten(text: str) -> str:
     """A module of model or monitors as it is compiled."""
     for room in ROOMS:
-        text = text.replace(f"conformance.{room}", f"{PACKAGE}.{room}")
+        text = text.replace(f"conformance.oracle.{room}", f"{PACKAGE}.{room}")
     tree, known = ast.parse(text), dict[str, list[Field]]()
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and any("dataclass(slots" in ast.unparse(one) for one in node.decorator_list):
@@ -123,7 +123,7 @@ def copied(build: Path) -> list[str]:
     (package / "__init__.py").touch()
     for room in ROOMS:
         (package / room).mkdir()
-        for path in sorted((ROOT / "conformance" / room).glob("*.py")):
+        for path in sorted((ROOT / "conformance" / "oracle" / room).glob("*.py")):
             if path.name != LEFT_OUT:
                 (package / room / path.name).write_text(rewritten(path.read_text("utf-8")), "utf-8")
     return [str(path.relative_to(build)) for path in sorted(package.glob("*/*.py"))]

@@ -16,8 +16,8 @@ from itertools import count
 import codec
 from codec import methods as m
 from codec import values
-from conformance import events as ev
-from conformance.events import Event, EventBuilder, Labels
+from conformance.history import events as ev
+from conformance.history.events import Event, EventBuilder, Labels
 from reference_broker.broker import Broker
 
 RUN, BROKER = "traffic", "amqp-conformance reference"

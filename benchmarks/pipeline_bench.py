@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks import large, relational, stages, traffic
 from benchmarks.stages import Row
-from conformance.monitors import Judge
+from conformance.oracle.monitors import Judge
 from reports.judging import compiled
 from reports.pipeline.session import session
 

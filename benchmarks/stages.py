@@ -24,9 +24,9 @@ import codec
 from benchmarks import packets, traffic
 from benchmarks.application import perform
 from benchmarks.processes import Watch, cpu
-from conformance import profiles
-from conformance.events import METHOD, PROTOCOL, TO_BROKER, Event
-from reports import recording
+from conformance.catalogue import profiles
+from conformance.history import recording
+from conformance.history.events import METHOD, PROTOCOL, TO_BROKER, Event
 from reports.parquet import KEY
 from reports.pipeline import blocks, check, ingest, shard, sources
 from reports.pipeline import stream as streaming

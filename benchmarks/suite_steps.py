@@ -16,15 +16,15 @@ from statistics import median
 from time import process_time
 
 from benchmarks.codec_bench import RESULTS, Result, merge
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines import search
-from conformance.machines.cancellation import CANCELLATION
-from conformance.machines.confirms import CONFIRMS
-from conformance.machines.prefetch import PREFETCH
-from conformance.machines.requeueing import REQUEUEING
-from conformance.machines.settlement import SETTLEMENT
-from conformance.recorder import Recorder
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import search
+from conformance.drive.machines.cancellation import CANCELLATION
+from conformance.drive.machines.confirms import CONFIRMS
+from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.requeueing import REQUEUEING
+from conformance.drive.machines.settlement import SETTLEMENT
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 MACHINES = (SETTLEMENT, REQUEUEING, PREFETCH, CONFIRMS, CANCELLATION)

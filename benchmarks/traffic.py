@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from benchmarks.application import BROKER, ROUND, RUN, perform
-from conformance.events import TO_CLIENT, Event
+from conformance.history.events import TO_CLIENT, Event
 from reports.pipeline.ingest import ARROW
 
 PROFILE = "documented"

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from conformance.front.door import ATTEMPT, NAME, Door, door_of
-from conformance.front.options import TABLE
+from conformance.session.door import ATTEMPT, NAME, Door, door_of
+from conformance.session.options import TABLE
 
 if TYPE_CHECKING:
-    from conformance.front.campaign import Campaign
-    from conformance.front.fixture import EmbeddedBroker
-    from conformance.stage import Stage
+    from conformance.drive.stage import Stage
+    from conformance.fixture import EmbeddedBroker
+    from conformance.session.campaign import Campaign
 
 MARKERS = (
     "rule(*ids, queue_types, depth): the rules that a check of the AMQP conformance suite was written for",
@@ -68,8 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def campaign(request: pytest.FixtureRequest) -> Campaign:
     """A machine of the suite, brought to the broker of this run."""
-    from conformance.front.campaign import Campaign
-    from conformance.front.checks import attempt
+    from conformance.session.campaign import Campaign
+    from conformance.session.checks import attempt
 
     return Campaign(attempt(request.node, door_of(request.config), request.param))
 
@@ -77,8 +77,8 @@ def campaign(request: pytest.FixtureRequest) -> Campaign:
 @pytest.fixture
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """A history in the making, on private queues that are gone afterwards, whatever happens."""
-    from conformance.front.checks import attempt
-    from conformance.stage import Stage
+    from conformance.drive.stage import Stage
+    from conformance.session.checks import attempt
 
     made = attempt(request.node, door_of(request.config), request.param)
     opened = made.opened
@@ -98,7 +98,7 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
     if made is None:
         return (yield)
     from conformance.drive.watchdog import Overdue, alarm
-    from conformance.front.checks import account, perform
+    from conformance.session.checks import account, perform
 
     failure: BaseException | None = None
     guard = made.opened.guard
@@ -135,7 +135,7 @@ def reference_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]
 
     `@pytest.mark.reference_broker(dialect="rabbitmq-4.3")` makes another one of it.
     """
-    from conformance.front.fixture import EmbeddedBroker
+    from conformance.fixture import EmbeddedBroker
 
     marks = reversed(list(request.node.iter_markers("reference_broker")))
     with EmbeddedBroker(**{name: value for mark in marks for name, value in mark.kwargs.items()}) as broker:
@@ -145,7 +145,7 @@ def reference_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]
 @pytest.fixture(scope="session")
 def session_reference_broker() -> Iterator[EmbeddedBroker]:
     """The same, one for all tests of the session (of a worker, with pytest-xdist)."""
-    from conformance.front.fixture import EmbeddedBroker
+    from conformance.fixture import EmbeddedBroker
 
     with EmbeddedBroker() as broker:
         yield broker

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.evidence.words import count
 from reports import diff
 from reports.html import visible
-from reports.html.words import count
 from reports.summary import fenced, text
 
 Doc = Mapping[str, Any]

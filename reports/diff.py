@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.folding import exchange
+from conformance.evidence.folding import exchange
+from conformance.evidence.words import count
 from reports.html import visible
-from reports.html.words import count
 from reports.summary import fenced, text
 
 Doc = Mapping[str, Any]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.evidence.words import shown
 from reports.alone import marts
-from reports.html.words import shown
 from reports.judging.trends import PERCENTILES, pairs
 
 SCHEMA = "amqp-conformance/kept/1"

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from conformance.events import Event
-from reports import recording
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.history.recording import BadRecording
 from reports.pipeline import ingest
-from reports.recording import BadRecording
 
 KEY = b"amqp-conformance"
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reports.folding import exchange
+from conformance.evidence.folding import exchange
+from conformance.evidence.words import LEVELS, SIGNS, count, duration, fault, gravity, headline, share, shown, sign
 from reports.html import visible
-from reports.html.words import LEVELS, SIGNS, count, duration, fault, gravity, headline, share, shown, sign
 
 _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
 

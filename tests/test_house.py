@@ -18,45 +18,39 @@ ROOT = Path(__file__).resolve().parent.parent
 OURS = ("codec", "conformance", "reference_broker", "reports", "tools", "tests", "benchmarks")
 SHIPPED = ("codec", "conformance", "reference_broker", "reports")
 
-DATA = ("conformance.rules", "conformance.profiles", "conformance.deviations")
-PURE = ("codec", "conformance.events", "conformance.verdicts", "conformance.model", "conformance.monitors", *DATA)
-STAGE = ("conformance.stage", "conformance.waiting", "conformance.ending", "conformance.belongings",
-         "conformance.channel", "conformance.around")
-DRIVING = (*PURE, "conformance.recorder", "conformance.drivers", "conformance.drive", *STAGE)
-
+CATALOGUE, HISTORY, ORACLE = "conformance.catalogue", "conformance.history", "conformance.oracle"
+DRIVE, EVIDENCE, OUTCOME = "conformance.drive", "conformance.evidence", "conformance.outcome"
+PURE = ("codec", CATALOGUE, HISTORY, ORACLE)
+EXAM = (*PURE, DRIVE, EVIDENCE, OUTCOME, "conformance.session")
 VERSION = "conformance.__version__"
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "codec": (),
     "reference_broker": ("codec",),
     "conformance": (),
-    "conformance.rules": (),
-    "conformance.profiles": ("conformance.rules",),
-    "conformance.deviations": ("conformance.rules",),
-    "conformance.explain": DATA,
-    "conformance.events": ("codec",),
-    "conformance.verdicts": (),
-    "conformance.model": ("codec", "conformance.events", "conformance.rules", "conformance.profiles"),
-    "conformance.monitors": PURE,
-    "conformance.evidence": PURE,
-    "conformance.ledger": PURE,
-    "conformance.gate": (*PURE, "conformance.results", "conformance.ledger"),
-    "conformance.results": (*PURE, "conformance.ledger", "conformance.evidence", VERSION),
-    "conformance.recorder": ("conformance.events", "codec"),
-    "conformance.drivers": ("codec", "conformance.events", "conformance.recorder"),
-    "conformance.drive": (*PURE, "conformance.recorder", "conformance.drivers"),
-    "conformance.session": (*DRIVING, "conformance.ledger"),
-    **dict.fromkeys(STAGE, DRIVING),
-    "conformance.machines": (*DRIVING, "conformance.evidence"),
-    "conformance.brokers": ("reference_broker!", "conformance.drivers", "conformance.drive", "conformance.profiles"),
-    "conformance.suite": (*DRIVING, "conformance.machines", "conformance.brokers", "conformance.evidence"),
-    "reports": ("codec", "conformance.events", "conformance.rules", "conformance.profiles", "conformance.verdicts",
-                "conformance.monitors", "conformance.evidence.emit", VERSION),
-    # the front door puts the rooms together, so it may know them all
+    CATALOGUE: (),
+    HISTORY: ("codec",),
+    ORACLE: ("codec", HISTORY, CATALOGUE),
+    EVIDENCE: PURE,
+    DRIVE: PURE,
+    f"{DRIVE}.machines": (*PURE, DRIVE, EVIDENCE),
+    f"{DRIVE}.scenes": (*PURE, DRIVE, EVIDENCE),
+    # what a run found, and how it is told; the deeds and waits that it names are those of the drive
+    OUTCOME: (*PURE, EVIDENCE, f"{DRIVE}.deeds", f"{DRIVE}.patience", VERSION),
+    "conformance.session": (*EXAM, "conformance.campaigns", "reference_broker", VERSION),
+    "conformance.campaigns": (*EXAM, "reference_broker"),
+    "conformance.clients": EXAM,
+    "conformance.diff": (*EXAM, "conformance.campaigns", "reference_broker", "reports"),
+    "conformance.trace": (*EXAM, "reports", VERSION),
+    # where users come in: these put the rooms together, so they may know them all
     "conformance.cli": SHIPPED,
     "conformance.plugin": SHIPPED,
-    "conformance.front": SHIPPED,
-    "conformance.terminal": SHIPPED,
+    "conformance.fixture": ("codec", "reference_broker", HISTORY),
+    # what a run leaves behind is written by whoever renders it
+    **dict.fromkeys(
+        (f"{OUTCOME}.deliver", f"{OUTCOME}.earlier", f"{OUTCOME}.allured"), (*PURE, OUTCOME, EVIDENCE, "reports"),
+    ),
+    "reports": ("codec", CATALOGUE, HISTORY, ORACLE, EVIDENCE, VERSION),
     # campaigns on the suite itself, outside of the wheel: they may know anything, and but for tests nobody knows them
     "tools": OURS,
     "tests": OURS,
@@ -64,15 +58,15 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 
 # where users come in: verbs, plugin, checks, brokers, jobs on Spark; and what runs in a process of its own
-DOORS = ("conformance.cli", "conformance.plugin", "conformance.suite", "conformance.machines", "codec",
-         "reference_broker", "reports.pipeline.__main__", "reports.pipeline.cluster", "conformance.drivers.clients",
+DOORS = ("conformance.cli", "conformance.plugin", f"{DRIVE}.scenes", f"{DRIVE}.machines", "codec",
+         "reference_broker", "reports.pipeline.__main__", "reports.pipeline.cluster", "conformance.clients.libraries",
          "conformance.evidence.scripts")
 
 # shells: the only files that may touch the clock, chance, threads or the operating system
 SHELLS = {
     "reference_broker": {"__init__", "__main__", "server", "embedded", "control", "disk", "committer", "keeper"},
-    "conformance.model": set(),
-    "conformance.monitors": set(),
+    "conformance.oracle.model": set(),
+    "conformance.oracle.monitors": set(),
     "codec": set(),
 }
 WORLD = {"asyncio", "time", "random", "os", "socket", "threading", "select", "selectors", "secrets", "subprocess"}

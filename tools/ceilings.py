@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance import deviations
-from conformance.gate import chance, often
-from conformance.profiles import load
-from conformance.results import Results, from_json
+from conformance.catalogue import deviations
+from conformance.catalogue.profiles import load
+from conformance.outcome.gate import chance, often
+from conformance.outcome.results import Results, from_json
 
 DOUBT = 0.01
 FOLDER = Path(deviations.__file__).parent

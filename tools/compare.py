@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conformance.results import Results, RuleResult
+from conformance.outcome.results import Results, RuleResult
 
 UNCLEAR = ("planned", "not-judgeable")
 """Verdicts that say something of this suite, not of a broker."""

@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conformance.front.deliver import PREVIOUS, previous
-from conformance.front.exits import HARNESS_ERROR
+from conformance.outcome.deliver import PREVIOUS, previous
+from conformance.session.exits import HARNESS_ERROR
 from reports.html import history
 
 JUDGED = (0, 1)

@@ -25,12 +25,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from conformance.front.bare import excused, without_deviations
-from conformance.front.deliver import previous, trusted
-from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR
-from conformance.front.nodes import FORM, BadNode, Node
-from conformance.results import Gate, Results, from_json
-from conformance.verdicts import Verdict
+from conformance.diff.nodes import FORM, BadNode, Node
+from conformance.oracle.verdicts import Verdict
+from conformance.outcome.bare import excused, without_deviations
+from conformance.outcome.deliver import previous, trusted
+from conformance.outcome.results import Gate, Results, from_json
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reports import html

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 import codec
 from codec import methods as m
-from conformance.drivers.proxy import Proxy
-from conformance.drivers.target import Target
-from conformance.events import TO_BROKER, TO_CLIENT
+from conformance.drive.drivers.proxy import Proxy
+from conformance.drive.drivers.target import Target
+from conformance.history.events import TO_BROKER, TO_CLIENT
 
 HEADER = 8
 

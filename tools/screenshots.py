@@ -20,12 +20,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.front.exits import GATE_OPEN, HARNESS_ERROR
+from conformance.session.exits import GATE_OPEN, HARNESS_ERROR
 from tools.chrome import BrowserFailed, Chrome
 from tools.main_job import JUDGED, python
 from tools.matrix import SHOWN
 
-PAGES = (Path("build/matrix/index.html"), Path("build/conformance/index.html"))
+PAGES = (Path("build/matrix/index.html"), Path("build/conformance/index/html"))
 PAPER = (794, 1123)
 """A4 in points of a screen; pages about many brokers are printed across."""
 WORST = """(id => id ? '#' + id : '')((document.querySelector('.side.failing:has(.ladder)')

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance import __version__, rules
+from conformance import __version__
+from conformance.catalogue import rules
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = """# Are verdicts repeatable?

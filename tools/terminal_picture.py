@@ -3,7 +3,7 @@
     python -m tools.terminal_picture --out docs/look/explain.webp -- explain RQ-001
 
 The command runs in a terminal of its own, so it prints what people see; of its escape codes those are known that
-`conformance.terminal` writes.
+`conformance.outcome.terminal` writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.front.exits import GATE_OPEN, HARNESS_ERROR
+from conformance.session.exits import GATE_OPEN, HARNESS_ERROR
 from tools.chrome import BrowserFailed
 from tools.screenshots import browser
 

@@ -23,11 +23,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.drivers.errors import Unreachable
-from conformance.front import legal
-from conformance.front.detection import FOLDER, Campaign
-from conformance.front.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE
-from conformance.front.mutants import keep, sound, survived
+from conformance.campaigns import legal
+from conformance.campaigns.detection import FOLDER, Campaign
+from conformance.cli.mutants import keep, sound, survived
+from conformance.drive.drivers.errors import Unreachable
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE
 from reference_broker.mutants import MUTANTS
 from tools import wire_mutants
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from conformance import brokers
-from conformance.front.hunt import control, hunt
-from conformance.front.plays import Bench, plays
-from conformance.front.session import patient
+from conformance.campaigns.hunt import control, hunt
+from conformance.session import brokers
+from conformance.session.plays import Bench, plays
+from conformance.session.session import patient
 from tools.rewriting import MUTANTS, RewritingProxy, WireMutant
 
 HONEST = WireMutant("wire.honest", "rewrites nothing", (), lambda piece, memory: [piece])

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from math import comb
 
 from codec import Method
-from conformance import events
-from conformance.events import TO_BROKER, Event
+from conformance.history import events
+from conformance.history.events import TO_BROKER, Event
 
 SURE, CHANCE = 3, 1e-4
 """The least number of breakdowns after a deadly deed, and the chance below which they are none."""

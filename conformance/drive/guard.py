@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from conformance.drive.deeds import Deeds
+from conformance.drive.drivers.sweep import sweep
+from conformance.drive.drivers.target import Target
 from conformance.drive.patience import Patience
 from conformance.drive.pulse import Pulse
 from conformance.drive.vhosts import Vhosts
-from conformance.drivers.sweep import sweep
-from conformance.drivers.target import Target
 
 HASTE = 1.0
 """Seconds for cleaning up where somebody waits."""

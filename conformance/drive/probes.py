@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 import codec
 from codec import methods as m
 from codec import values
-from conformance.drivers.errors import ConnectionLost, Unreachable
-from conformance.drivers.raw import Item, RawConnection
-from conformance.drivers.sweep import sweep, unrecorded
-from conformance.drivers.target import Target
-from conformance.events import Event
-from conformance.profiles import Profile
-from conformance.rules.features import FEATURES, OPTIONAL
+from conformance.catalogue.profiles import Profile
+from conformance.catalogue.rules.features import FEATURES, OPTIONAL
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.raw import Item, RawConnection
+from conformance.drive.drivers.sweep import sweep, unrecorded
+from conformance.drive.drivers.target import Target
+from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
 LAWFUL = frozenset({403, 404, 405, 406, 502, 503, 530, 540})

@@ -17,10 +17,10 @@ import time
 from dataclasses import dataclass, field, replace
 
 from codec import methods as m
-from conformance.drivers.errors import ConnectionLost, Unreachable
-from conformance.drivers.raw import RawConnection
-from conformance.drivers.sweep import hasty, unrecorded
-from conformance.drivers.target import Target
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.sweep import hasty, unrecorded
+from conformance.drive.drivers.target import Target
 
 STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")
 CONNECTS = 5.0

@@ -12,8 +12,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from conformance.drive.drivers.admin import Admin, AdminRefused
 from conformance.drive.pulse import Pulse
-from conformance.drivers.admin import Admin, AdminRefused
 
 PREFIX = "amqpconf."
 SPARE = "--restart COMMAND, or another vhost by --spare-vhosts or --broker-admin,"

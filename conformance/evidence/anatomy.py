@@ -16,8 +16,8 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from conformance import events as ev
-from conformance.events import TO_BROKER, TO_CLIENT, Event
+from conformance.history import events as ev
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 
 Unit = frozenset[int]
 Life = tuple[str, int, int]

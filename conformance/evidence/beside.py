@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from conformance.events import DEADLINE, Event
-from conformance.monitors import Judge
-from conformance.profiles import Profile
+from conformance.catalogue.profiles import Profile
+from conformance.history.events import DEADLINE, Event
+from conformance.oracle.monitors import Judge
 
 MOST = 6
 """Messages, deliveries or publishes that are named; of more than these it is told how many there are."""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from codec.errors import ReplyCode
-from conformance import events as ev
-from conformance.events import Event
+from conformance.history import events as ev
+from conformance.history.events import Event
 
 _ARROWS = {ev.TO_BROKER: "→ ", ev.TO_CLIENT: " ←", ev.LOCAL: " ·"}
 _SETTLES = frozenset({"basic.ack", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async"})

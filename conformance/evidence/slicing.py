@@ -17,13 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from conformance import events as ev
-from conformance.events import Event
+from conformance.catalogue.profiles import Profile
 from conformance.evidence.anatomy import Anatomy, Unit
 from conformance.evidence.narrative import handshake
-from conformance.monitors import Judge
-from conformance.profiles import Profile
-from conformance.verdicts import Finding
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.oracle.monitors import Judge
+from conformance.oracle.verdicts import Finding
 
 BUDGET = 30_000
 """How many events may be judged while slicing one finding. A count, not a time, so that slices are reproducible."""

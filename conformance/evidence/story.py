@@ -18,13 +18,13 @@ from typing import Any
 
 import codec
 from codec import values
-from conformance import events as ev
-from conformance.events import Event
+from conformance.catalogue.profiles import Profile
 from conformance.evidence.narrative import handshake
 from conformance.evidence.scripts.player import counts
-from conformance.model.owed import REPLY
-from conformance.monitors import Judge
-from conformance.profiles import Profile
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.oracle.model.owed import REPLY
+from conformance.oracle.monitors import Judge
 
 Row = dict[str, Any]
 PRIVATE = re.compile(r"amqpconf\.[\w.-]+")

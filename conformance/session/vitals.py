@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from conformance.drive.guard import Guard
 from conformance.drive.pulse import PAUSE, BadRestart
-from conformance.events import TO_BROKER, Event
-from conformance.ledger import Incident
-from conformance.session import incidents
+from conformance.history.events import TO_BROKER, Event
+from conformance.outcome import incidents
+from conformance.outcome.ledger import Incident
 
 RESTART = "--restart COMMAND"
 RECOVERS = 10.0

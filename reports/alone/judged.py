@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from conformance import events as ev
-from conformance import profiles
-from conformance.events import Event
-from conformance.profiles import Profile
+from conformance.catalogue import profiles
+from conformance.catalogue.profiles import Profile
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.history.stopwatch import Stopwatch
 from reports.alone.store import Histories, History
 from reports.judging import crossing, tables
 from reports.judging.crossing import NEEDS_ALL, Fact
@@ -19,7 +20,6 @@ from reports.judging.gold import DOUBT, FINDING, Row, fold_one, rows_of
 from reports.judging.runs import about, held_to
 from reports.judging.world import NEVER, Closed, Torn
 from reports.pipeline.inputs import Inputs
-from reports.stopwatch import Stopwatch
 
 _LOST = (ev.JOINED, ev.GAP, ev.CUT, ev.MALFORMED)
 

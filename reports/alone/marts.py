@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from conformance.verdicts import Verdict
+from conformance.history.stopwatch import middle
+from conformance.oracle.verdicts import Verdict
 from reports.judging.trends import BAD, CLEAR, ORDER, PERCENTILES, WORST, pairs
-from reports.stopwatch import middle
 
 Row = Mapping[str, Any]
 Rows = Iterable[Row]

@@ -13,14 +13,14 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from conformance.events import Event
-from reports import recording
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.history.recording import Placed
 from reports.capture.about import PORTS
 from reports.capture.capture import Capture
 from reports.capture.rings import rings
 from reports.judging.islands import apart, links
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
-from reports.recording import Placed
 
 MOST = 1_000_000
 """Events. A capture of 882,301 was held and judged in 1,420 MB."""

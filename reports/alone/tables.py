@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from conformance import profiles
+from conformance.catalogue import profiles
 from reports import objects
 from reports.alone.judged import Run
 from reports.alone.marts import marts

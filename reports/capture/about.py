@@ -13,7 +13,8 @@ from typing import Any
 
 import codec
 from codec import values
-from conformance import __version__, profiles
+from conformance import __version__
+from conformance.catalogue import profiles
 from reports.capture.files import CaptureFile
 from reports.capture.frames import MAGIC, START
 from reports.capture.links import LINKS, ends, place, segment

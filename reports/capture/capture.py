@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from conformance import events
-from conformance.events import EventBuilder, Labels
+from conformance.history import events
+from conformance.history.events import EventBuilder, Labels
 from reports.capture.about import PORTS, run_name
 from reports.capture.files import BadCapture, CaptureFile, InTime, Packet
 from reports.capture.frames import MAGIC

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from conformance.events import Event
+from conformance.history.events import Event
 from reports.capture.rows import HOLE, Block
 from reports.pipeline.ingest import ARROW, TAG
 

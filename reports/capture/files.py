@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, cast
 
-from reports.recording import BadRecording
+from conformance.history.recording import BadRecording
 
 CHUNK = 1 << 22
 MOST = 1 << 26  # octets of one packet or block; more is damage

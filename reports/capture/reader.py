@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 import codec
-from conformance.events import Event, EventBuilder, Labels, body_hash
+from conformance.history.events import Event, EventBuilder, Labels, body_hash
 from reports.capture import identity, shapes
 from reports.capture.rows import HOLE, Place, Rows
 from reports.capture.shapes import MOST_SHAPES, PREFIX, Shape

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
-from conformance.events import Event
-from reports.recording import to_row
+from conformance.history.events import Event
+from conformance.history.recording import to_row
 
 MOST_TEMPLATES = 1 << 16
 HOLE = "\0"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from conformance.events import EventBuilder, Labels
+from conformance.history.events import EventBuilder, Labels
 from reports.capture.loose import FILE_BITS, PACKET_BITS, base
 from reports.capture.rows import Block, Place, Rows
 from reports.capture.streams import Connection

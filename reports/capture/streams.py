@@ -10,8 +10,8 @@ said its last.
 
 from __future__ import annotations
 
-from conformance import events
-from conformance.events import TO_BROKER, TO_CLIENT, EventBuilder, Labels
+from conformance.history import events
+from conformance.history.events import TO_BROKER, TO_CLIENT, EventBuilder, Labels
 from reports.capture.frames import MAGIC, Splitter
 from reports.capture.links import place as written
 from reports.capture.reader import Reader

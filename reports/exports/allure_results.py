@@ -27,10 +27,10 @@ from allure_commons.types import LabelType, LinkType, Severity
 from allure_commons.utils import md5
 from attr import asdict
 
-from conformance.rules import FAMILIES
+from conformance.catalogue.rules import FAMILIES
+from conformance.evidence.words import shown
 from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
-from reports.html.words import shown
 
 ALLURE = "allure-results"
 """The folder of a report that Allure reads."""

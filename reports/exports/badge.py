@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from conformance.evidence.words import share
 from reports.html import visible
-from reports.html.words import share
 
 LABEL = "AMQP 0-9-1"
 _COLOURS = {"open": "#135e52", "closed": "#b3301b", "cut short": "#6b7075"}

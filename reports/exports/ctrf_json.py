@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.evidence.words import shown
 from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
-from reports.html.words import shown
 
 SPEC = "0.0.0"
 """The version of CTRF that its published schema names."""

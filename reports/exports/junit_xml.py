@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from conformance.evidence.words import shown
 from reports.exports.words import SKIPPED, evidence, why
-from reports.html.words import shown
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from reports.folding import exchange
+from conformance.evidence.folding import exchange
 
 SKIPPED = {
     "not-offered": "not offered by this broker", "planned": "not judged by this version of the suite",

@@ -21,8 +21,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.evidence.words import SIGNS, count, duration, shown, told
 from reports.html.view import page
-from reports.html.words import SIGNS, count, duration, shown, told
 
 __all__ = ["digest", "environment", "policy", "render", "render_many", "visible"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from conformance.evidence.words import SIGNS, Sign, count, shown, sign
 from reports.html import FOLDER, environment, policy, visible
 from reports.html.runs import columns
-from reports.html.words import SIGNS, Sign, count, shown, sign
 
 Document = Mapping[str, Any]
 Captured = tuple[Document, Sequence[Mapping[str, Any]], Mapping[str, Any]]

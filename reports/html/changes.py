@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.evidence.words import Sign, judged, sign
 from reports.html.runs import Run
-from reports.html.words import Sign, judged, sign
 
 KINDS = ("new", "moved", "other", "fixed")
 """Worst first: newly broken; broken in another way; changed in another way; held again."""

@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from conformance.evidence import emit
-from reports.folding import runs, told
+from conformance.evidence.folding import runs, told
 from reports.html.frames import Cut, cut
 from reports.html.ladder import Rung, ladder
 

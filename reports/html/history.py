@@ -13,10 +13,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from conformance.evidence.words import SIGNS, Sign, count, severity, sign
 from reports.html import FOLDER, environment, policy, visible
 from reports.html.chart import chart, told
 from reports.html.trend import RuleLine
-from reports.html.words import SIGNS, Sign, count, severity, sign
 
 MOST_RUNS = 40
 """Columns of a broker's table; older runs are in the lake."""

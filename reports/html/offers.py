@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance import rules as catalogue
-from conformance.rules import Rule
+from conformance.catalogue import rules as catalogue
+from conformance.catalogue.rules import Rule
+from conformance.evidence.words import Sign, judged, severity, sign
 from reports.html.runs import Run
-from reports.html.words import Sign, judged, severity, sign
 
 ABOUT: Mapping[str, tuple[str, str]] = {
     "publisher_confirms": ("CNF", ""), "consumer_cancel_notify": ("CAN", ""), "per_consumer_qos": ("QOS", ""),

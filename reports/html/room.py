@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.evidence.words import gravity
 from reports.html.exchange import CaseView, case_view, scripted
 from reports.html.runs import Run
-from reports.html.words import gravity
 
 ROOM = 430_000
 """Characters of steps, pictures and octets on a page about many brokers."""

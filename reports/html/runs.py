@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from reports.html.words import SIGNS, Share, count, gravity, headline, judged, share
+from conformance.evidence.words import SIGNS, Share, count, gravity, headline, judged, share
 
 OURS = "The conformance suite's own broker."
 """How the reference broker tells what it is, in whatever dialect, in its server properties."""

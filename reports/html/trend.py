@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from reports.html.words import Sign, count, sign
+from conformance.evidence.words import Sign, count, sign
 from reports.kept import Kept, kept, summary
 
 MOST_RUNS = 40

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance import rules as catalogue
-from conformance.rules import Family, Rule
+from conformance.catalogue import rules as catalogue
+from conformance.catalogue.rules import Family, Rule
+from conformance.evidence.words import Share, Sign, fault, gravity, judged, severity, share, sign
 from reports.html.changes import Change, Since, since
 from reports.html.ecdf import Timed, timed
 from reports.html.exchange import CaseView
@@ -20,7 +21,6 @@ from reports.html.offers import Offers, offers
 from reports.html.room import fitted
 from reports.html.runs import Run, columns, together, verdict
 from reports.html.trend import RuleLine, Trend, trend
-from reports.html.words import Share, Sign, fault, gravity, judged, severity, share, sign
 from reports.html.wrongs import Wrong, wrongs
 from reports.kept import Kept
 

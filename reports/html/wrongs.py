@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reports.folding import exchange
+from conformance.evidence.folding import exchange
+from conformance.evidence.words import Sign, gravity, sign
 from reports.html.ladder import shortened
-from reports.html.words import Sign, gravity, sign
 
 FAILING = ("broken", "harness-error")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9])")

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import cast
 
-from conformance.monitors import Judge
+from conformance.oracle.monitors import Judge
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILDS = ROOT / "build" / "native"
@@ -26,8 +26,9 @@ PACKAGE, PROVEN = "amqp_fold", "proven"
 PLAIN = "AMQP_CONFORMANCE_PLAIN"
 ROOMS = "model", "monitors"
 """What is compiled; the rest of SOURCES is what it was compiled against."""
-SOURCES = (*(f"conformance/{room}/*.py" for room in ROOMS), "conformance/events.py", "conformance/verdicts.py",
-           "conformance/profiles/*.py", "conformance/rules/*.py", ".ci/native.py")
+SOURCES = (*(f"conformance/oracle/{room}/*.py" for room in ROOMS), "conformance/oracle/verdicts.py",
+           "conformance/history/events.py", "conformance/catalogue/profiles/*.py", "conformance/catalogue/rules/*.py",
+           ".ci/native.py")
 
 
 def digest() -> str:

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from conformance import events as ev
-from conformance import rules
-from conformance.events import Event
+from conformance.catalogue import rules
+from conformance.history import events as ev
+from conformance.history.events import Event
 from reports.judging.gold import FINDING, Row
 
 PUBLISHED, AUTO, MANUAL, ACKED = "published", "auto", "manual", "acked"

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from conformance import events as ev
-from conformance.events import Event
-from conformance.profiles import Profile
-from conformance.verdicts import Judgement
+from conformance.catalogue.profiles import Profile
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.history.recording import BadRecording
+from conformance.oracle.verdicts import Judgement
 from reports.judging import compiled
 from reports.judging.world import Closed
-from reports.recording import BadRecording
 
 FINDING, EXERCISED, REPORT, DOUBT, MET = "finding", "exercised", "report", "doubt", "met"
 

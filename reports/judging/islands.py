@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from conformance import events as ev
-from conformance.events import Event
+from conformance.history import events as ev
+from conformance.history.events import Event
 
 HOST, MEETS, WHOLE = "host", "meets", "whole"
 _BESIDE = (ev.OPEN, ev.END, ev.JOINED, ev.GAP, ev.CUT)

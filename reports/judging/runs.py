@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conformance import __version__, profiles
-from conformance import events as ev
+from conformance import __version__, oracle
+from conformance.catalogue import profiles, rules
+from conformance.history import events
 from reports.objects import origin
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 @cache
 def judging() -> str:
     """A digest of the code and the rules that judge."""
-    root = Path(ev.__file__).parent
-    folders = [Path(__file__).parent, *(root / name for name in ("model", "monitors", "rules", "profiles"))]
-    files = [root / "events.py", root / "verdicts.py"]
+    folders = [Path(__file__).parent, *(Path(str(one.__file__)).parent for one in (oracle, rules, profiles))]
+    files = [Path(events.__file__)]
     files += [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".toml")]
     return digest(__version__, *(path.read_text("utf-8") for path in files))
 

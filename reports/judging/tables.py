@@ -1,8 +1,8 @@
 """Counts of gold to the verdict table, and its comparison with what was judged live.
 
 Spark counts, or this process does; the few rows per rule that are left are turned into verdicts by
-`conformance.verdicts`, so there is one place that knows what a verdict is. Deviations are not applied here: what is
-`broken` in a way that is known is made to deviate by who knows of it (`excused`).
+`conformance.oracle.verdicts`, so there is one place that knows what a verdict is. Deviations are not applied here: what
+is `broken` in a way that is known is made to deviate by who knows of it (`excused`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance import profiles, rules
-from conformance.rules import Rule
-from conformance.verdicts import Finding, Verdict, verdict_of, why_not
+from conformance.catalogue import profiles, rules
+from conformance.catalogue.rules import Rule
+from conformance.oracle.verdicts import Finding, Verdict, verdict_of, why_not
 from reports.judging.gold import DOUBT, EXERCISED, FINDING
 
 

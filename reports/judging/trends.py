@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from conformance.verdicts import Verdict
+from conformance.oracle.verdicts import Verdict
 
 ORDER = {
     "matrix": ("broker", "rule"), "history": ("broker", "rule", "started", "run"), "flakiness": ("broker", "rule"),

@@ -18,8 +18,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from conformance import events as ev
-from conformance.events import Event
+from conformance.history import events as ev
+from conformance.history.events import Event
 
 NEVER = (1 << 63) - 1
 _LED = ("queue.bind", "exchange.bind", "exchange.unbind", "queue.unbind")

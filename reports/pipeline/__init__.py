@@ -12,7 +12,7 @@
     check     shards -> gold                         one task per shard, a Judge folded over Arrow batches, no shuffle
     timing    shards -> latencies                    histograms of confirms and deliveries, which add up exactly
     cross     shards -> shared queues                what several histories see of one queue, ordered by causality
-    verdicts  gold -> verdict table                  conformance.verdicts, on a few rows per rule
+    verdicts  gold -> verdict table                  conformance.oracle.verdicts, on a few rows per rule
     marts     verdict tables -> matrix, history, flakiness, latency, regressions
     job       all of it, idempotent per run          `python -m reports.pipeline`, `amqp-conformance trace check`
     watch     how far a stage has come               of this process, or told by Spark Connect

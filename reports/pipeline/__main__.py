@@ -15,12 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.history.recording import BadRecording
 from reports import objects
 from reports.objects import Place, Unavailable
 from reports.pipeline.inputs import Inputs, gather
 from reports.pipeline.lake import BadLake, Lake
 from reports.pipeline.session import NotInstalled, running
-from reports.recording import BadRecording
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

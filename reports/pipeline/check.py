@@ -23,15 +23,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from conformance import profiles
-from conformance.events import Event
-from conformance.profiles import Profile
+from conformance.catalogue import profiles
+from conformance.catalogue.profiles import Profile
+from conformance.history.events import Event
+from conformance.history.recording import BadRecording
 from reports import objects
 from reports.judging.gold import DOUBT, EXERCISED, FINDING, MET, REPORT, Row, fold_one, rows_of
 from reports.judging.world import NEVER, Closed, Torn
 from reports.pipeline.columns import GOLD
 from reports.pipeline.ingest import WORDS, to_events
-from reports.recording import BadRecording
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

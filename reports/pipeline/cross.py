@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from conformance import events as ev
+from conformance.history import events as ev
 from reports import objects
 from reports.judging.crossing import ACKED, AUTO, MANUAL, NEEDS_ALL, PUBLISHED, Fact, judged, told
 from reports.pipeline import check, ingest

@@ -21,16 +21,16 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from conformance import events as ev
-from conformance import profiles
-from conformance.events import Event
-from conformance.monitors import Judge, state
-from conformance.profiles import Profile
-from conformance.verdicts import Judgement
+from conformance.catalogue import profiles
+from conformance.catalogue.profiles import Profile
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.history.recording import to_event, to_row
+from conformance.oracle.monitors import Judge, state
+from conformance.oracle.verdicts import Judgement
 from reports.judging import compiled
 from reports.judging.world import local
 from reports.pipeline.check import rows_of
-from reports.recording import to_event, to_row
 
 FORMAT = "amqp-conformance/history/1"
 MISSING, LATE = "missing", "late"

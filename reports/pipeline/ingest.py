@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from conformance.events import Event
-from reports.recording import Recording, extra, known, to_event
+from conformance.history.events import Event
+from conformance.history.recording import Recording, extra, known, to_event
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports import objects, recording
+from conformance.history import recording
+from conformance.history.recording import BadRecording
+from reports import objects
 from reports.capture.about import PORTS
 from reports.capture.about import headers as capture_headers
 from reports.capture.capture import Capture
 from reports.capture.files import is_capture, may_be
 from reports.capture.rings import rings
 from reports.objects import Place
-from reports.recording import BadRecording
 
 LAKE = "amqp-conformance/lake/2"
 """How the tables are laid out."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 
-from conformance import events as ev
-from conformance import profiles, rules
+from conformance.catalogue import profiles, rules
+from conformance.history import events as ev
 from reports.capture.about import PORTS
 from reports.judging.runs import about, held_to, line
 from reports.judging.tables import excused

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from conformance.verdicts import Verdict
+from conformance.oracle.verdicts import Verdict
 from reports.judging.trends import BAD, CLEAR, ORDER, PERCENTILES, WORST, pairs
 from reports.pipeline.timing import FINENESS
 

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from conformance.events import Labels
+from conformance.history.events import Labels
+from conformance.history.recording import BadRecording, Recording
 from reports import objects
 from reports.capture.about import PORTS
 from reports.capture.capture import Capture
@@ -33,7 +34,6 @@ from reports.capture.loose import LOOSE
 from reports.capture.rings import found, rings
 from reports.capture.stitch import RENAMED, stitch
 from reports.pipeline import blocks, ingest
-from reports.recording import BadRecording, Recording
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from conformance import profiles
+from conformance.catalogue import profiles
 from reports.judging.runs import digest, judging, line
 from reports.pipeline.columns import RUNS, TABLES
 from reports.pipeline.lake import Lake

@@ -38,17 +38,17 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from codec.wire import BODY
-from conformance import profiles
-from conformance.monitors.state import UnknownState
-from conformance.verdicts import Verdict
-from reports import recording
+from conformance.catalogue import profiles
+from conformance.history import recording
+from conformance.history.recording import BadRecording
+from conformance.oracle.monitors.state import UnknownState
+from conformance.oracle.verdicts import Verdict
 from reports.capture.files import is_capture
 from reports.objects import Place
 from reports.pipeline import check, follow, ingest, verdicts
 from reports.pipeline.columns import JUDGEMENTS
 from reports.pipeline.files import kept, scan
 from reports.pipeline.lake import BadLake, Lake
-from reports.recording import BadRecording
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

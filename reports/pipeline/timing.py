@@ -1,4 +1,4 @@
-"""How long confirms and deliveries take, over shards: the histograms of `reports.stopwatch`, which add up exactly.
+"""How long confirms and deliveries take, over shards: the histograms of `history.stopwatch`, which add up exactly.
 
 The histogram of two parts is the sum of theirs, which is why percentiles do not depend on how the work was cut up.
 """
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from conformance.history.stopwatch import FINENESS, Stopwatch, bucket, middle
 from reports import objects
 from reports.pipeline.check import read
 from reports.pipeline.columns import TIMES
-from reports.stopwatch import FINENESS, Stopwatch, bucket, middle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

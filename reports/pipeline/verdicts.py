@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from conformance import profiles
+from conformance.catalogue import profiles
+from conformance.history.recording import Recording
 from reports.judging.tables import Counts, Offer, Row, differences, of_run, offer
 from reports.pipeline import check, ingest
 from reports.pipeline.columns import VERDICTS
-from reports.recording import Recording
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import suite_steps
-from conformance.machines.settlement import SETTLEMENT
+from conformance.drive.machines.settlement import SETTLEMENT
 from reference_broker import ReferenceBroker
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks import traffic
 from benchmarks.traffic import History, Planted
-from conformance import profiles
-from conformance.events import Event
-from conformance.verdicts import Judgement
+from conformance.catalogue import profiles
+from conformance.history.events import Event
+from conformance.oracle.verdicts import Judgement
 from reports.pipeline import check
 from reports.pipeline.ingest import to_events
 

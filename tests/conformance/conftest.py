@@ -9,7 +9,7 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from reports.recording import Recording
+from conformance.history.recording import Recording
 
 Leftovers = Callable[[str, Path], list[str]]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import profiles
-from conformance.around import Around, expire
-from conformance.drivers.admin import Admin
-from conformance.drivers.raw import Target
-from conformance.recorder import Recorder
-from conformance.stage import Stage
-from conformance.suite.precedence import combinations_of
+from conformance.catalogue import profiles
+from conformance.drive.around import Around, expire
+from conformance.drive.drivers.admin import Admin
+from conformance.drive.drivers.raw import Target
+from conformance.drive.scenes.precedence import combinations_of
+from conformance.drive.stage import Stage
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main
-from conformance.stage import Stage
-from conformance.verdicts import Judgement
+from conformance.drive.stage import Stage
+from conformance.history.recording import Recording
+from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
-from reports.recording import Recording
 
 QUICK = "?connection_timeout=700"
 """For who is silent."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from conformance import deviations
+from conformance.catalogue import deviations
 from conformance.cli import main
-from conformance.front.baseline import Wishes, update
-from conformance.front.exits import Refused
-from conformance.results import Gate, Results, RuleResult, to_json
+from conformance.cli.baseline import Wishes, update
+from conformance.outcome.results import Gate, Results, RuleResult, to_json
+from conformance.session.exits import Refused
 from tests.support.runs import case, results, rule
 
 TODAY = datetime.date(2026, 11, 21)
@@ -152,7 +152,7 @@ def test_a_file_that_is_wrong_is_refused_with_its_line() -> None:
 
 
 def read(text: str) -> tuple[deviations.Deviation, ...]:
-    from conformance.front.baseline import _read
+    from conformance.cli.baseline import _read
 
     return _read(text, "test.toml")
 

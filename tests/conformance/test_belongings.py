@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from codec import methods as m
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.recorder import Recorder
-from conformance.stage import Stage
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.stage import Stage
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 

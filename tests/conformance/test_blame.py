@@ -10,9 +10,9 @@ from zlib import crc32
 
 import pytest
 
-from conformance.front.hunt import embedded, held_to
-from conformance.front.plays import plays_for
-from conformance.verdicts import Judgement
+from conformance.campaigns.hunt import embedded, held_to
+from conformance.oracle.verdicts import Judgement
+from conformance.session.plays import plays_for
 from reference_broker.mutants import MUTANTS
 from tests.support import traces
 

@@ -20,18 +20,20 @@ from pika.exceptions import ChannelClosedByBroker
 
 from codec import wire
 from codec.methods import BY_NAME
-from conformance import profiles, rules
-from conformance.cli import main
-from conformance.drivers.raw import Target
+from conformance.campaigns import trial
+from conformance.campaigns.hunt import held_to
+from conformance.catalogue import profiles, rules
+from conformance.cli import main, replay
+from conformance.drive.drivers.raw import Target
+from conformance.drive.stage import SceneOver, Stage
 from conformance.evidence import pcap
 from conformance.evidence.scripts import raw
-from conformance.front import cases, checks, replay, trial
-from conformance.front.hunt import held_to
-from conformance.front.plays import Bench, plays_for
-from conformance.ledger import Witness
-from conformance.recorder import Recorder
-from conformance.results import Case, RuleResult
-from conformance.stage import SceneOver, Stage
+from conformance.history.recorder import Recorder
+from conformance.outcome import cases
+from conformance.outcome.ledger import Witness
+from conformance.outcome.results import Case, RuleResult
+from conformance.session import checks
+from conformance.session.plays import Bench, plays_for
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 

@@ -18,14 +18,14 @@ import pytest
 
 import conformance
 from codec import methods as m
-from conformance import profiles, rules
+from conformance.catalogue import profiles, rules
 from conformance.cli import main
-from conformance.front.doctor import Diagnosis, told
-from conformance.front.exits import MEANING
-from conformance.front.options import DEPTHS, MINUTES, TABLE, Options
-from conformance.front.session import again
-from conformance.front.ticket import Ticket, without_passwords
-from conformance.results import from_json
+from conformance.cli.doctor import Diagnosis, told
+from conformance.outcome.results import from_json
+from conformance.session.exits import MEANING
+from conformance.session.options import DEPTHS, MINUTES, TABLE, Options
+from conformance.session.session import again
+from conformance.session.ticket import Ticket, without_passwords
 from reference_broker import ReferenceBroker
 from reference_broker.channel import Channel
 from reference_broker.errors import not_implemented

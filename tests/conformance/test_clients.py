@@ -20,17 +20,18 @@ import pytest
 from codec import Method
 from codec import methods as m
 from conformance import cli
-from conformance.drivers.clients import SHIPPED
-from conformance.drivers.clients.process import Library, Shown
-from conformance.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
-from conformance.front import clients, schemas
-from conformance.front.clients_compare import Comparison, came, sent
-from conformance.front.clients_rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, SHOWN, seen
-from conformance.front.clients_run import Account, perform
-from conformance.front.fixture import EmbeddedBroker
-from conformance.front.hunt import embedded
-from conformance.front.plays import Bench, plays_for
-from conformance.profiles import load
+from conformance.campaigns.hunt import embedded
+from conformance.catalogue.profiles import load
+from conformance.cli import clients
+from conformance.cli import schema as schemas
+from conformance.clients.compare import Comparison, came, sent
+from conformance.clients.libraries import SHIPPED
+from conformance.clients.libraries.process import Library, Shown
+from conformance.clients.rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, SHOWN, seen
+from conformance.clients.run import Account, perform
+from conformance.fixture import EmbeddedBroker
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
+from conformance.session.plays import Bench, plays_for
 from reference_broker import ReferenceBroker
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "test-a-client.md"

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from conformance import profiles, rules
+from conformance.campaigns import detection
+from conformance.campaigns.detection import Campaign, Task, tasks, vacuous
+from conformance.campaigns.hunt import control, embedded, held_to, hunt
+from conformance.campaigns.journal import Journal
+from conformance.catalogue import profiles, rules
 from conformance.cli import main
-from conformance.front import detection
-from conformance.front.detection import Campaign, Task, tasks, vacuous
-from conformance.front.exits import Refused
-from conformance.front.hunt import control, embedded, held_to, hunt
-from conformance.front.journal import Journal
-from conformance.front.mutants import chosen, sound, words
-from conformance.front.plays import plays, plays_for
-from conformance.suite.test_machines import SCHEDULERS
+from conformance.cli.mutants import chosen, sound, words
+from conformance.drive.scenes.test_machines import SCHEDULERS
+from conformance.session.exits import Refused
+from conformance.session.plays import plays, plays_for
 from reference_broker.mutants import MUTANTS
 from tools import trust
 from tools.pages.trust import PAGE, elsewhere

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import conformance
-from conformance import deviations
+from conformance.catalogue import deviations
 
 ROOM = Path(conformance.__file__).parent
 SCHEMA = json.loads((ROOM / "schemas" / "deviations.json").read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ def test_a_file_without_entries_excuses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", deviations.NAMES)
 def test_our_own_files_are_whole_and_fit_the_schema(name: str) -> None:
-    content = tomllib.loads((ROOM / "deviations" / f"{name}.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads((ROOM / "catalogue" / "deviations" / f"{name}.toml").read_text(encoding="utf-8"))
     jsonschema.validate(content, SCHEMA)
     entries = deviations.load(name)
     assert entries

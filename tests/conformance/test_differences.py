@@ -10,8 +10,8 @@ import pytest
 
 import conformance
 from conformance.cli import main
-from conformance.front.differences import KINDS, Change, Comparison, compare
-from conformance.results import RuleResult, to_json
+from conformance.diff.differences import KINDS, Change, Comparison, compare
+from conformance.outcome.results import RuleResult, to_json
 from tests.support.runs import case, results, rule
 
 SCHEMA = json.loads((Path(conformance.__file__).parent / "schemas" / "diff.json").read_text(encoding="utf-8"))

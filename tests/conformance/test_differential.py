@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from conformance.catalogue.profiles import Profile
 from conformance.cli import main
-from conformance.front import differential
-from conformance.front.plays import Play, plays_for
-from conformance.profiles import Profile
-from conformance.results import to_json
+from conformance.diff import differential
+from conformance.outcome.results import to_json
+from conformance.session.plays import Play, plays_for
 from reports.compatibility import markdown
 from tests.support.runs import case, results, rule
 

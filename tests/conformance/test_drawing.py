@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front import example
-from conformance.front.drawing import LEAST, ROOMY, draw
-from conformance.results import to_json
-from conformance.terminal import painter
+from conformance.cli import example
+from conformance.cli.drawing import LEAST, ROOMY, draw
+from conformance.outcome.results import to_json
+from conformance.outcome.terminal import painter
 from reports.html.ladder import Rung
 from tests.support.runs import case, results, rule
 

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import ending, events, profiles
-from conformance.drivers.raw import Target
-from conformance.recorder import Recorder
-from conformance.stage import Stage
+from conformance.catalogue import profiles
+from conformance.drive import ending
+from conformance.drive.drivers.raw import Target
+from conformance.drive.stage import Stage
+from conformance.history import events
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 

@@ -11,16 +11,17 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import events as ev
-from conformance import evidence, profiles
-from conformance.drivers.raw import Target
-from conformance.events import Event, EventBuilder, Labels
+from conformance import evidence
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.scenes import test_ack, test_err, test_mode
+from conformance.drive.stage import SceneOver, Stage
 from conformance.evidence.anatomy import Anatomy
-from conformance.monitors import judge
-from conformance.recorder import Recorder
-from conformance.stage import SceneOver, Stage
-from conformance.suite import test_ack, test_err, test_mode
-from conformance.verdicts import Finding
+from conformance.history import events as ev
+from conformance.history.events import Event, EventBuilder, Labels
+from conformance.history.recorder import Recorder
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import Finding
 from reference_broker import ReferenceBroker
 
 PROFILE = profiles.load("rabbitmq-3.10")

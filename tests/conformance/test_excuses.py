@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance import deviations, gate, profiles, rules
+from conformance.campaigns.hunt import embedded, hunt
+from conformance.catalogue import deviations, profiles, rules
+from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.rules.circumstances import NAMES
 from conformance.cli import main
-from conformance.deviations import Deviation
-from conformance.front.hunt import embedded, hunt
-from conformance.results import from_json
-from conformance.rules.circumstances import NAMES
+from conformance.outcome import gate
+from conformance.outcome.results import from_json
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 

@@ -18,8 +18,8 @@ import pytest
 
 from conformance import cli
 from conformance.cli import main
-from conformance.front.exits import MEANING
-from conformance.results import to_json
+from conformance.outcome.results import to_json
+from conformance.session.exits import MEANING
 from reference_broker import ReferenceBroker
 from tests.support.runs import case, results, rule
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance import explain, rules
+from conformance.catalogue import explain, rules
 
 
 def test_a_rule_is_explained_with_everything_that_is_known_of_it() -> None:

@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 
 import pytest
 
-from conformance import cli, explain, rules
-from conformance.cli import main
-from conformance.front import demo, mutants
-from conformance.front.places import local
-from conformance.front.running import Outcome
+from conformance.catalogue import explain, rules
+from conformance.cli import demo, main, mutants
+from conformance.cli.running import Outcome
+from conformance.outcome import screen
+from conformance.session.places import local
 from reference_broker.mutants import MUTANTS
 from tests.support.runs import results, rule
 
@@ -78,8 +78,8 @@ def test_a_path_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize(("columns", "expected"), [("60", 60), ("150", 150)])
 def test_columns_are_obeyed(columns: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert cli.width() == expected
-    lines = explain.explain(rules.get("ACK-010"), cli.width()).splitlines()
+    assert screen.width() == expected
+    lines = explain.explain(rules.get("ACK-010"), screen.width()).splitlines()
     assert expected - 20 < max(map(len, lines)) <= expected
 
 

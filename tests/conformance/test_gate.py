@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from conformance import gate
-from conformance.deviations import Deviation
-from conformance.gate import Known
-from conformance.results import Case, Gate, RuleResult
+from conformance.catalogue.deviations import Deviation
+from conformance.outcome import gate
+from conformance.outcome.gate import Known
+from conformance.outcome.results import Case, Gate, RuleResult
 
 TODAY = datetime.date(2026, 11, 21)
 EXERCISED = {"classic": {"ACK-002": 5, "ACK-013": 5}, "quorum": {"ACK-002": 5}}

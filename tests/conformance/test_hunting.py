@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from conformance import profiles
-from conformance.around import Around
-from conformance.front.hunting import COMMANDS, MACHINES, BadRound, Hunt, Round, leaning
-from conformance.machines.lean import Lean
-from conformance.profiles import Profile
-from conformance.session.reach import DEEDS, STATES, missing
+from conformance.catalogue import profiles
+from conformance.catalogue.profiles import Profile
+from conformance.drive.around import Around
+from conformance.drive.machines.lean import Lean
+from conformance.outcome.reach import DEEDS, STATES, missing
+from conformance.session.hunting import COMMANDS, MACHINES, BadRound, Hunt, Round, leaning
 from reference_broker import ReferenceBroker
 from tools.mutation.install import installed
 from tools.mutation.sites import mutations

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.front.interrupts import heard, once, results
+from conformance.session.interrupts import heard, once, results
 
 
 class Dying:

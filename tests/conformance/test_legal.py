@@ -14,23 +14,23 @@ from typing import Any
 
 import pytest
 
-from conformance import profiles
-from conformance.around import Around
+from conformance.campaigns import legal
+from conformance.campaigns.hunt import DEADLINE
+from conformance.campaigns.journal import Journal
+from conformance.campaigns.legal import Task, Wishes
+from conformance.catalogue import profiles
 from conformance.cli import main
-from conformance.drivers.admin import Admin
-from conformance.drivers.target import Target
-from conformance.front import legal
-from conformance.front.hunt import DEADLINE
-from conformance.front.journal import Journal
-from conformance.front.legal import Task, Wishes
-from conformance.front.plays import Bench, plays
-from conformance.monitors import judge
-from conformance.verdicts import Judgement
+from conformance.drive.around import Around
+from conformance.drive.drivers.admin import Admin
+from conformance.drive.drivers.target import Target
+from conformance.history.recording import to_event
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import Judgement
+from conformance.session.plays import Bench, plays
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
 from reference_broker.embedded import charter
 from reference_broker.freedom import LIBERTIES
-from reports.recording import to_event
 
 PROFILE = profiles.load("documented")
 Perform = Callable[[Task], Any]

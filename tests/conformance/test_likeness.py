@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.front import likeness
-from conformance.front.likeness import faults
-from conformance.ledger import Witness
-from conformance.results import Fault, Results, from_json, to_json
+from conformance.campaigns import likeness
+from conformance.campaigns.likeness import faults
+from conformance.evidence.words import fault
+from conformance.outcome.ledger import Witness
+from conformance.outcome.results import Fault, Results, from_json, to_json
 from reference_broker.mutants import MUTANTS
 from reports.html import render
-from reports.html.words import fault
 from tests.conformance.test_results import FRAME, build, entry, finding, ledger
 
 Row = dict[str, Any]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import __version__, profiles
+from conformance import __version__
+from conformance.catalogue import profiles
+from conformance.history.recording import Recording
 from reference_broker import ReferenceBroker
-from reports.recording import Recording
 
 pytest_plugins = ["pytester"]
 
@@ -39,8 +40,8 @@ FOREIGN = """
     @pytest.mark.rule("house rules")
     def test_own(request):
         assert request.config.getoption("--seed") == "mine"
-        assert "conformance.monitors" not in sys.modules
-        assert "conformance.stage" not in sys.modules
+        assert "conformance.oracle.monitors" not in sys.modules
+        assert "conformance.drive.stage" not in sys.modules
         assert "reference_broker" not in sys.modules
 """
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import conformance
-from conformance import deviations, profiles, rules
+from conformance.catalogue import deviations, profiles, rules
 
 ROOM = Path(conformance.__file__).parent
 SCHEMA = json.loads((ROOM / "schemas" / "profile.json").read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def test_every_profile_is_whole(name: str) -> None:
 
 
 def test_names_are_the_files_and_the_files_fit_the_schema() -> None:
-    found = {path.stem: path for path in (ROOM / "profiles").glob("*.toml")}
+    found = {path.stem: path for path in (ROOM / "catalogue" / "profiles").glob("*.toml")}
     assert set(found) == {*profiles.NAMES, "choices"}
     for name in profiles.NAMES:
         jsonschema.validate(tomllib.loads(found[name].read_text(encoding="utf-8")), SCHEMA)
@@ -241,7 +241,7 @@ def test_what_is_wrong_with_a_profile_is_named(tmp_path: Path, text: str, compla
 
 
 def test_a_queue_type_needs_its_readings(tmp_path: Path) -> None:
-    whole = (ROOM / "profiles" / "documented.toml").read_text(encoding="utf-8")
+    whole = (ROOM / "catalogue" / "profiles" / "documented.toml").read_text(encoding="utf-8")
     text = whole[:whole.index("[queue.quorum]")].replace('["classic"]', '["classic", "quorum"]')
     with pytest.raises(profiles.BadProfile, match=r"lists the queue type quorum but has no \[queue.quorum\]"):
         own(tmp_path, text)

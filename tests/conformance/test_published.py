@@ -13,9 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from conformance.front import pages, schemas
-from conformance.front.deliver import previous
-from conformance.front.exits import Refused
+from conformance.cli import report as pages
+from conformance.cli import schema as schemas
+from conformance.outcome.deliver import previous
+from conformance.session.exits import Refused
 from tools import main_job
 
 

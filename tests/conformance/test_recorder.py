@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from conformance.events import SCENE, Event
-from conformance.recorder import Recorder
+from conformance.history.events import SCENE, Event
+from conformance.history.recorder import Recorder
 
 
 def scene(recorder: Recorder) -> Event:

@@ -10,16 +10,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from conformance import gate, results
-from conformance.deviations import Deviation
-from conformance.front.assemble import Frame, build
-from conformance.front.bare import without_deviations
-from conformance.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode, gist
-from conformance.results import BadResults, Results, RuleResult, Selection, from_json, to_json
-from conformance.rules import CATALOGUE
-from conformance.verdicts import Finding
+import conformance
+from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.rules import CATALOGUE
+from conformance.oracle.verdicts import Finding
+from conformance.outcome import gate
+from conformance.outcome.assemble import Frame, build
+from conformance.outcome.bare import without_deviations
+from conformance.outcome.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode, gist
+from conformance.outcome.results import BadResults, Results, RuleResult, Selection, from_json, to_json
 
-SCHEMA = json.loads((Path(results.__file__).parent / "schemas" / "results.json").read_text())
+SCHEMA = json.loads((Path(conformance.__file__).parent / "schemas" / "results.json").read_text())
 BROKER = Broker(
     "Test 1.0", "amqp://guest@host:5672/%2F", "Test", "1.0", {"product": "Test"},
     {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0}, ("basic.nack", "publisher_confirms"),

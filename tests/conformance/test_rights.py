@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance.cli import main
-from conformance.drivers.admin import Admin, AdminRefused
-from conformance.results import from_json
+from conformance.drive.drivers.admin import Admin, AdminRefused
+from conformance.outcome.results import from_json
 from reference_broker import ReferenceBroker
 
 REAL = os.environ.get("AMQP_RABBITMQ_URL", "")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import profiles, rules
-from conformance.rules.loading import BadCatalogue, family_of
+from conformance.catalogue import profiles, rules
+from conformance.catalogue.rules.loading import BadCatalogue, family_of
 from tools.pages import rules as docs
 
 COUNTS = {

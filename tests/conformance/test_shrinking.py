@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.evidence.shrinking import renumbered, shortest
 from conformance.evidence.story import Row
-from conformance.front.shrinking import renumbered, shortest
 
 
 def row(n: int, who: str, method: str, on: str = "c1", channel: int = 1, **more: object) -> Row:

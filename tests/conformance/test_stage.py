@@ -6,11 +6,12 @@ import pytest
 
 from codec import Method
 from codec import methods as m
-from conformance import events, profiles
-from conformance.drivers.raw import Target
-from conformance.drivers.sweep import unrecorded
-from conformance.recorder import Recorder
-from conformance.stage import SceneOver, Stage
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.drivers.sweep import unrecorded
+from conformance.drive.stage import SceneOver, Stage
+from conformance.history import events
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 

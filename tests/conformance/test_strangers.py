@@ -15,7 +15,7 @@ import pytest
 from codec import methods as m
 from codec import values
 from conformance.cli import main
-from conformance.drivers.admin import Admin
+from conformance.drive.drivers.admin import Admin
 from reference_broker import ReferenceBroker
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
@@ -77,7 +77,7 @@ def wedge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Ref
     made = Wedge(tmp_path / "restarted")
     monkeypatch.setitem(HANDLERS, m.QueueDeclare, made.declare)
     monkeypatch.setitem(HANDLERS, m.QueueDelete, made.delete)
-    monkeypatch.setattr("conformance.drivers.calibrate.FLOOR", 0.5)
+    monkeypatch.setattr("conformance.drive.drivers.calibrate.FLOOR", 0.5)
     monkeypatch.setattr("conformance.session.vitals.RECOVERS", 0.5)
     with ReferenceBroker(product="Stranger", version="1") as broker:
         yield broker, made.mark
@@ -114,7 +114,7 @@ def test_a_broker_that_wedges_and_is_restarted(wedge: tuple[ReferenceBroker, Pat
 @pytest.fixture
 def jammed(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroker]:
     """Of this broker only a vhost is wedged when a queue is taken from its consumers."""
-    monkeypatch.setattr("conformance.drivers.calibrate.FLOOR", 0.5)
+    monkeypatch.setattr("conformance.drive.drivers.calibrate.FLOOR", 0.5)
     monkeypatch.setattr("conformance.session.vitals.RECOVERS", 0.5)
     with ReferenceBroker(personality="wedges.vhost-by-deletion", http_port=0) as broker:
         yield broker
@@ -209,7 +209,7 @@ def test_the_doctor_asks_as_a_run_does(stranger: ReferenceBroker, capsys: pytest
 def test_the_time_limit_ends_a_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("conformance.front.session.SHARE", 0.1)
+    monkeypatch.setattr("conformance.session.session.SHARE", 0.1)
     out = tmp_path / "out"
     assert main(["run", *QUICK, "--time-limit", "1", "--report", str(out)]) == 1
     found = results_of(out)

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-import conformance.suite
-from conformance import profiles, rules
-from conformance.around import Around
-from conformance.drivers.admin import Admin
-from conformance.drivers.raw import Target
-from conformance.recorder import Recorder
-from conformance.stage import SceneOver, Stage
-from conformance.verdicts import Judgement
+import conformance.drive.scenes
+from conformance.catalogue import profiles, rules
+from conformance.drive.around import Around
+from conformance.drive.drivers.admin import Admin
+from conformance.drive.drivers.raw import Target
+from conformance.drive.stage import SceneOver, Stage
+from conformance.history.recorder import Recorder
+from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 
@@ -70,7 +70,7 @@ class Scene:
 
 
 def scenes() -> Iterator[Scene]:
-    for module in pkgutil.iter_modules(conformance.suite.__path__, "conformance.suite."):
+    for module in pkgutil.iter_modules(conformance.drive.scenes.__path__, "conformance.drive.scenes."):
         if ".test_" in module.name:
             for _, function in inspect.getmembers(importlib.import_module(module.name), inspect.isfunction):
                 scene = Scene.of(function)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from conformance.ledger import Broker, Step, Trouble
-from conformance.results import Case, Gate, Results, RuleResult, Selection
-from conformance.terminal import frames, summary
-from conformance.verdicts import why_not
+from conformance.oracle.verdicts import why_not
+from conformance.outcome.ledger import Broker, Step, Trouble
+from conformance.outcome.results import Case, Gate, Results, RuleResult, Selection
+from conformance.outcome.terminal import frames, summary
 
 
 def step(n: int, *, interest: bool = True) -> Step:

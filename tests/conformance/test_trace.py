@@ -19,14 +19,14 @@ import pika
 import pytest
 
 from codec import methods as m
-from conformance import profiles
+from conformance.catalogue import profiles
 from conformance.cli import main
-from conformance.drivers.raw import RawConnection
-from conformance.drivers.target import Target
-from conformance.monitors import judge
-from conformance.recorder import Recorder
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.target import Target
+from conformance.history.recorder import Recorder
+from conformance.history.recording import Recording
+from conformance.oracle.monitors import judge
 from reference_broker import ReferenceBroker
-from reports.recording import Recording
 from tests.support.tracer import Tracer
 
 

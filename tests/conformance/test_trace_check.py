@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from conformance import cli
-from conformance.front.stages import Stages
-from conformance.results import Results
+from conformance.outcome.results import Results
+from conformance.trace.stages import Stages
 from reports.html import captures, history
 from reports.pipeline import session
 
@@ -93,7 +93,7 @@ def test_the_history_page_shows_what_changed_and_counts_the_rest() -> None:
 
 
 def test_the_capture_page_leads_to_the_case_and_to_the_packets(results_of: Results) -> None:
-    from conformance.front.offline import document
+    from conformance.trace.results import document
 
     shown = document(results_of)
     place = {"run": "x", "case": "X-1", "rule": shown["rules"][0]["id"], "observed": "tag 0", "file": "x.pcap",
@@ -106,10 +106,10 @@ def test_the_capture_page_leads_to_the_case_and_to_the_packets(results_of: Resul
 
 @pytest.fixture
 def results_of() -> Results:
-    from conformance.front.assemble import Frame, build
-    from conformance.gate import Known
-    from conformance.ledger import Ledger
-    from conformance.results import Selection
+    from conformance.outcome.assemble import Frame, build
+    from conformance.outcome.gate import Known
+    from conformance.outcome.ledger import Ledger
+    from conformance.outcome.results import Selection
 
     words: Sequence[str] = ("a", "b")
     return build(Ledger(), Frame("r", "2026-01-01", 0.0, *words, 0, "ci", Selection("may", "*", False), Known()))

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from conformance import brokers, deviations
-from conformance.drivers.target import Target
+from conformance.campaigns import trial
+from conformance.catalogue import deviations
+from conformance.catalogue.profiles import Profile, load
+from conformance.drive.drivers.target import Target
+from conformance.drive.stage import Stage
 from conformance.evidence.scripts import player
-from conformance.front import checks, trial
-from conformance.front.plays import Bench, plays_for
-from conformance.front.session import patient
-from conformance.gate import excuse
-from conformance.profiles import Profile, load
-from conformance.stage import Stage
-from conformance.verdicts import Finding
+from conformance.oracle.verdicts import Finding
+from conformance.outcome.gate import excuse
+from conformance.session import brokers, checks
+from conformance.session.plays import Bench, plays_for
+from conformance.session.session import patient
 from reference_broker import ReferenceBroker
 
 MINUTE = 60.0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front.exits import GATE_CLOSED, GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
-from conformance.front.upgrade import Wishes, upgrade
-from conformance.results import to_json
+from conformance.cli.upgrade import Wishes, upgrade
+from conformance.outcome.results import to_json
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
 from tests.support.runs import case, results, rule
 
 URLS = ("amqp://u:secret@old/%2F", "amqp://u:secret@new/%2F,admin=http://new:15672,consumer-timeout=5000")

@@ -11,14 +11,16 @@ import pytest
 
 from codec import FrameReader, Method, values
 from codec import methods as m
-from conformance import events, profiles, waiting
+from conformance.catalogue import profiles
+from conformance.drive import waiting
+from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
 from conformance.drive.pulse import Pulse
-from conformance.drivers.raw import Target
-from conformance.model import Obligation
-from conformance.recorder import Recorder
-from conformance.stage import Endless, Stage
-from conformance.waiting import BrokenDown
+from conformance.drive.stage import Endless, Stage
+from conformance.drive.waiting import BrokenDown
+from conformance.history import events
+from conformance.history.recorder import Recorder
+from conformance.oracle.model import Obligation
 from reference_broker import ReferenceBroker
 from reference_broker.parts import HANDLERS
 

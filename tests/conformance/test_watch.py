@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from conformance.front.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, INTERRUPTED, UNREACHABLE
-from conformance.front.interrupts import ending
-from conformance.front.watch import Wishes, changes, line, rounds, watch
+from conformance.cli.watch import Wishes, changes, line, rounds, watch
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, INTERRUPTED, UNREACHABLE
+from conformance.session.interrupts import ending
 
 PATIENCE = 90.0
 
@@ -162,8 +162,8 @@ def test_a_watch_on_a_broker_is_interrupted_between_rounds_and_has_its_page(tmp_
 
 
 def test_the_light_set_leaves_out_nothing_by_a_slip() -> None:
-    from conformance import rules
-    from conformance.front.verbs import LIGHT
+    from conformance.catalogue import rules
+    from conformance.cli.verbs import LIGHT
 
     families = {rule.family for rule in rules.select(LIGHT)}
     assert families == {"TAG", "MODE", "ACK", "RQ", "CNF", "QOS"}

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.front.ticket import Clocks
-from conformance.front.weak import warnings
-from conformance.results import RuleResult
-from conformance.rules import CATALOGUE
+from conformance.catalogue.rules import CATALOGUE
+from conformance.outcome.results import RuleResult
+from conformance.outcome.weak import warnings
+from conformance.session.ticket import Clocks
 
 
 def judged(name: str, verdict: str = "held") -> RuleResult:

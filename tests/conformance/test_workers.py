@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from conformance.front import workers
-from conformance.front.workers import ENTRIES, Workers
+from conformance.session import workers
+from conformance.session.workers import ENTRIES, Workers
 
 
 def node(popen: Any = None, **about: Any) -> SimpleNamespace:

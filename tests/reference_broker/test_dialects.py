@@ -7,7 +7,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from conformance import profiles
+from conformance.catalogue import profiles
 from reference_broker import ReferenceBroker, dialects
 
 REAL = ["rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3"]

@@ -14,8 +14,8 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from conformance.drivers.raw import RawConnection, Target
-from conformance.recorder import Recorder
+from conformance.drive.drivers.raw import RawConnection, Target
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker, freedom
 from reference_broker.broker import Broker
 from reference_broker.embedded import charter, make_parts

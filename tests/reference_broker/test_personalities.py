@@ -15,7 +15,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from conformance import rules
+from conformance.catalogue import rules
 from reference_broker import ReferenceBroker, personalities
 from reference_broker.broker import Broker
 from reference_broker.parts import Parts

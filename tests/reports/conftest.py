@@ -17,11 +17,11 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import profiles, rules
-from conformance.events import Event
-from conformance.monitors import judge
-from conformance.verdicts import verdict_table
-from reports import recording
+from conformance.catalogue import profiles, rules
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import verdict_table
 from reports.pipeline import verdicts
 from reports.pipeline.session import session
 from tests.support import s3 as s3_servers

@@ -17,10 +17,10 @@ from benchmarks import packets
 from benchmarks.packets import Seg, Talk
 from codec import methods as m
 from conformance import cli
-from conformance.events import OBSERVED, Event
-from conformance.front import trace_check
-from conformance.front.exits import Refused
-from reports import recording
+from conformance.history import recording
+from conformance.history.events import OBSERVED, Event
+from conformance.session.exits import Refused
+from conformance.trace import check as trace_check
 from reports.alone import store
 from reports.alone.judged import Run, judged
 from reports.alone.store import History, histories

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.results import to_json
+from conformance.evidence.words import SIGNS, headline, shown
+from conformance.outcome.results import to_json
 from reports.exports.allure_results import allure
 from reports.exports.ctrf_json import ctrf
 from reports.exports.junit_xml import junit
 from reports.html import render
-from reports.html.words import SIGNS, headline, shown
 from reports.summary import markdown
 from tests.support.runs import case, results, rule
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from conformance.events import Event
-from reports import recording
+from conformance.history import recording
+from conformance.history.events import Event
 from reports.pipeline import blocks, check, ingest
 
 PLACED = pa.schema([

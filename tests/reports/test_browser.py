@@ -10,7 +10,7 @@ from typing import Any
 import axe_core_python
 import pytest
 
-from conformance import rules
+from conformance.catalogue import rules
 from reports.html import render_many
 from reports.html.runs import OURS
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from conformance.results import Case, to_json
+from conformance.outcome.results import Case, to_json
 from reports import html
 from reports.html.exchange import case_view
 from reports.html.ladder import STATE, Rung, ladder

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import parser
+from conformance.cli.command import parser
 from reports.exports import ALLURE, files
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from conformance.events import Event
-from reports import objects, recording
+from conformance.history import recording
+from conformance.history.events import Event
+from reports import objects
 from reports.pipeline import cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import profiles, rules
-from conformance.events import Event
-from conformance.monitors import judge
-from conformance.verdicts import Judgement, verdict_table
-from reports import recording
+from conformance.catalogue import profiles, rules
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import Judgement, verdict_table
 from reports.pipeline import __main__ as command
 from reports.pipeline import verdicts
 from reports.pipeline.inputs import gather

@@ -13,8 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from conformance import profiles
-from conformance.monitors import Judge, state
+from conformance.catalogue import profiles
+from conformance.oracle.monitors import Judge, state
 from reports.judging import compiled
 from tests.support import traces
 
@@ -64,14 +64,14 @@ def test_who_wants_plain_python_gets_it(build: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_build_of_other_sources_is_not_used(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (build / compiled.PROVEN).touch()
-    monkeypatch.setattr(compiled, "SOURCES", (*compiled.SOURCES, "conformance/cli.py"))
+    monkeypatch.setattr(compiled, "SOURCES", (*compiled.SOURCES, "conformance/cli/command.py"))
     assert compiled.judge() is Judge
 
 
 def test_every_octet_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "ROOT", tmp_path)
-    (tmp_path / "conformance/model").mkdir(parents=True)
-    source = tmp_path / "conformance/model/records.py"
+    (tmp_path / "conformance/oracle/model").mkdir(parents=True)
+    source = tmp_path / "conformance/oracle/model/records.py"
     source.write_text("OUT = 1\n")
     before = compiled.digest()
     source.write_text("OUT = 2\n")
@@ -111,7 +111,7 @@ def test_the_copy_judges_as_the_sources_and_each_goes_on_where_the_other_ended(
             assert second.judgement == whole.judgement
 
 
-MODEL = compiled.ROOT / "conformance" / "model"
+MODEL = compiled.ROOT / "conformance" / "oracle" / "model"
 RECORDS = [path for path in sorted(MODEL.glob("*.py")) if "@dataclass" in path.read_text("utf-8")]
 
 
@@ -119,9 +119,10 @@ RECORDS = [path for path in sorted(MODEL.glob("*.py")) if "@dataclass" in path.r
 def test_constructors_are_those_of_the_dataclasses(
     path: Path, builder: ModuleType, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    original, copy = importlib.import_module(f"conformance.model.{path.stem}"), ModuleType(f"copy_of_{path.stem}")
+    original = importlib.import_module(f"conformance.oracle.model.{path.stem}")
+    copy = ModuleType(f"copy_of_{path.stem}")
     monkeypatch.setitem(sys.modules, copy.__name__, copy)
-    text = builder.rewritten(path.read_text("utf-8")).replace(compiled.PACKAGE, "conformance")
+    text = builder.rewritten(path.read_text("utf-8")).replace(compiled.PACKAGE, "conformance.oracle")
     exec(compile(text, str(path), "exec", dont_inherit=True), vars(copy))
     for name, value in vars(original).items():
         if isinstance(value, type) and value.__module__ == original.__name__ and is_dataclass(value):

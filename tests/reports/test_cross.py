@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from codec import methods as m
-from conformance.events import OBSERVED, Event
-from reports import recording
+from conformance.history import recording
+from conformance.history.events import OBSERVED, Event
 from reports.pipeline import cross, ingest
 from reports.pipeline.cross import Fact, judged, told
 

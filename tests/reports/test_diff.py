@@ -9,7 +9,7 @@ from typing import Any
 import axe_core_python
 import pytest
 
-from conformance.front.differences import compare
+from conformance.diff.differences import compare
 from reports import diff
 from reports.html.diff import render
 from tests.support.runs import case, results, rule

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import profiles
-from conformance.events import Event
-from conformance.monitors import Judge, judge
-from conformance.monitors.state import decode, encode
-from conformance.verdicts import Judgement
+from conformance.catalogue import profiles
+from conformance.history.events import Event
+from conformance.history.recording import Recording, RecordingWriter
+from conformance.oracle.monitors import Judge, judge
+from conformance.oracle.monitors.state import decode, encode
+from conformance.oracle.verdicts import Judgement
 from reports.alone.judged import judged
 from reports.alone.store import histories as histories_of
 from reports.pipeline import check, ingest, verdicts
 from reports.pipeline.inputs import gather
-from reports.recording import Recording, RecordingWriter
 from tests.support import mutilation, traces
 from tests.support.traces import Trace, plain
 

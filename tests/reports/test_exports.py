@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-from conformance import rules
+from conformance.catalogue import rules
 from reports.exports import junit
 
 

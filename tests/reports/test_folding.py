@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.folding import SHORTEST, runs, told
+from conformance.evidence.folding import SHORTEST, runs, told
 
 
 def step(text: str, **more: Any) -> dict[str, Any]:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance import events as ev
-from conformance import profiles
-from conformance.events import Event
-from conformance.monitors import judge
-from conformance.monitors.state import UnknownState
-from conformance.verdicts import Judgement
+from conformance.catalogue import profiles
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.oracle.monitors import judge
+from conformance.oracle.monitors.state import UnknownState
+from conformance.oracle.verdicts import Judgement
 from reports.pipeline import check, follow
 
 Rows = Counter[str]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from codec import methods as m
-from conformance import rules
+from conformance.catalogue import rules
 from reports.html import render, render_many, visible
 from reports.html.ecdf import LINES
 

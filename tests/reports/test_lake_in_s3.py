@@ -19,7 +19,7 @@ import pytest
 from deltalake import DeltaTable
 
 from conformance import cli
-from conformance.events import Event
+from conformance.history.events import Event
 from reports import objects
 from reports.pipeline.columns import TABLES
 from reports.pipeline.files import File, scan

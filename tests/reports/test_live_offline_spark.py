@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import profiles, rules
-from conformance.monitors import judge
+from conformance.catalogue import profiles, rules
+from conformance.history.recording import Recording
+from conformance.oracle.monitors import judge
 from reference_broker import ReferenceBroker
 from reports.html import render
 from reports.pipeline import verdicts
-from reports.recording import Recording
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

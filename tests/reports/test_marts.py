@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from codec import methods as m
-from conformance import events as ev
-from conformance import profiles
-from conformance.events import Event, EventBuilder, Labels
-from conformance.monitors import judge
+from conformance.catalogue import profiles
+from conformance.history import events as ev
+from conformance.history.events import Event, EventBuilder, Labels
+from conformance.oracle.monitors import judge
 from reports.alone import marts as alone
 from reports.pipeline import marts, shard, timing
 from reports.pipeline.timing import Row, bucket, measured, middle

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from conformance import rules
-from conformance.brokers import resolve
+from conformance.catalogue import rules
+from conformance.session.brokers import resolve
 from reference_broker import ReferenceBroker
 from reports.html import render_many
 from reports.html.room import ROOM

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from conformance.events import Event
-from reports import parquet, recording
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.history.recording import BadRecording, Recording
+from reports import parquet
 from reports.pipeline import ingest
-from reports.recording import BadRecording, Recording
 
 HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9"}
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from conformance import profiles, rules
-from conformance.events import Event
-from conformance.monitors import judge
-from conformance.verdicts import verdict_table
-from reports import recording
+from conformance.catalogue import profiles, rules
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.history.recording import BadRecording, Recording
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import verdict_table
 from reports.pipeline import check, ingest, verdicts
-from reports.recording import BadRecording, Recording
 from tests.support.gold import folded, gist, in_order
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from conformance.events import Event
-from reports import parquet, recording
+from conformance.history import recording
+from conformance.history.events import Event
+from reports import parquet
 from reports.pipeline import blocks, check, ingest, places
 
 HEADER = {"run": "r", "profile": "documented", "broker": "Birch 2.9"}

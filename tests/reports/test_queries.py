@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance import cli
-from conformance.events import Event
-from reports import recording
+from conformance.history import recording
+from conformance.history.events import Event
 from reports.pipeline.columns import TABLES
 from tests.reports.conftest import HEADER
 from tests.reports.test_alone import written

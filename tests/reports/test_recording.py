@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.events import Event
-from reports import recording
-from reports.recording import BadRecording, Recording, RecordingWriter, to_event, to_row
+import conformance
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.history.recording import BadRecording, Recording, RecordingWriter, to_event, to_row
 
 HEADER = {"run": "r1", "profile": "documented", "seed": 7, "suite": "0.1.0", "server_properties": {"product": "X"}}
-SCHEMA = Path(recording.__file__).parent.parent / "conformance" / "schemas" / "recording.json"
+SCHEMA = Path(conformance.__file__).parent / "schemas" / "recording.json"
 
 
 def event(seq: int = 1, **changes: Any) -> Event:

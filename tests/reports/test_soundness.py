@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conformance import events as ev
-from conformance import profiles, rules
-from conformance.events import Event
-from conformance.monitors import judge
-from conformance.verdicts import REASONS, Judgement, Verdict, verdict_of, why_not
+from conformance.catalogue import profiles, rules
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.history.recording import Recording, RecordingWriter
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import REASONS, Judgement, Verdict, verdict_of, why_not
 from reports.pipeline import check, ingest, verdicts
-from reports.recording import Recording, RecordingWriter
 from tests.support import mutilation, traces
 from tests.support.traces import Trace
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.machines import confirms
-from conformance.machines.settlement import SETTLEMENT
+from conformance.drive.machines import confirms
+from conformance.drive.machines.settlement import SETTLEMENT
+from conformance.history.recording import Recording, RecordingWriter
 from reference_broker import ReferenceBroker
 from reports.pipeline import ingest
-from reports.recording import Recording, RecordingWriter
 from tests.support import traces
 from tests.support.traces import Trace
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks import packets
-from conformance import profiles
-from conformance.events import Event
-from conformance.model.publishing import body_frames
-from conformance.monitors import judge
-from reports import recording
+from conformance.catalogue import profiles
+from conformance.history import recording
+from conformance.history.events import Event
+from conformance.history.recording import Recording
+from conformance.oracle.model.publishing import body_frames
+from conformance.oracle.monitors import judge
 from reports.pipeline import check, follow, ingest, stream, verdicts
 from reports.pipeline.stream import Stream
-from reports.recording import Recording
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance import rules
+from conformance.catalogue import rules
+from conformance.evidence.folding import exchange
 from reports.exports import markdown
-from reports.folding import exchange
 from reports.summary import fenced, text
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.front import earlier
+from conformance.outcome import earlier
 from reports.html import history, render, render_many
 from reports.html.trend import MOST_RUNS, trend
 from reports.kept import kept, summary

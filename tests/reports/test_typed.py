@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conformance.events import Event
-from reports import recording, typed
+from conformance.history import recording, typed
+from conformance.history.events import Event
 from reports.pipeline import ingest
 
 Read = Callable[[bytes], Event | None]

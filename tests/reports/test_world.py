@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks import traffic
 from codec import methods as m
-from conformance import events as ev
-from conformance import profiles
-from conformance.events import Event
-from conformance.verdicts import Judgement
+from conformance.catalogue import profiles
+from conformance.history import events as ev
+from conformance.history.events import Event
+from conformance.oracle.verdicts import Judgement
 from reports.judging.world import Closed, Torn, local
 from reports.pipeline.check import fold_one
 from reports.pipeline.ingest import to_events

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from codec import methods as m
+from conformance.catalogue.profiles import load
 from conformance.evidence import states
-from conformance.profiles import load
 from reports.html import render
 from reports.html.boxes import NOTHING, Group, groups
 from reports.html.exchange import case_view

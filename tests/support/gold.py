@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from conformance import profiles
-from conformance.events import Event
-from conformance.monitors import judge
+from conformance.catalogue import profiles
+from conformance.history.events import Event
+from conformance.oracle.monitors import judge
 from reports.pipeline import check
 
 

@@ -2,7 +2,7 @@
 
 Each function takes the events of one history in the order of seq and a `random.Random`, and gives another history of
 the same run and name, numbered anew. What they leave is in the order in which it was; what they take away is marked as
-capture and proxy mark it (`conformance/events.py`): the mark stands where the first missing event was.
+capture and proxy mark it (`conformance/history/events.py`): the mark stands where the first missing event was.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from conformance import events as ev
-from conformance.events import Event
+from conformance.history import events as ev
+from conformance.history.events import Event
 
 History = Sequence[Event]
 Mutilation = Callable[[History, Random], list[Event]]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance import rules
-from conformance.ledger import Broker, Step
-from conformance.results import Case, Gate, Results, RuleResult, Selection
+from conformance.catalogue import rules
+from conformance.outcome.ledger import Broker, Step
+from conformance.outcome.results import Case, Gate, Results, RuleResult, Selection
 
 STEPS = (
     Step(1, ">", "c1", 1, "basic.publish m1 to amqpconf.r.1", "basic.publish", "", True, 1),

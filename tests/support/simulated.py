@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import codec
 from codec import methods as m
-from conformance.events import Event, EventBuilder, Labels
+from conformance.history.events import Event, EventBuilder, Labels
 
 
 class Wire:

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from conformance.events import Event
-from reports.recording import Recording
+from conformance.history.events import Event
+from conformance.history.recording import Recording
 
 
 class Tracer:

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.events import Event
-from conformance.machines import search
-from conformance.machines.campaign import Scheduler
-from conformance.machines.cancellation import CANCELLATION
-from conformance.machines.confirms import CONFIRMS
-from conformance.machines.prefetch import PREFETCH
-from conformance.machines.requeueing import REQUEUEING
-from conformance.machines.search import Machine
-from conformance.machines.settlement import SCHEDULERS, SETTLEMENT
-from conformance.recorder import Recorder
-from conformance.verdicts import Judgement
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import search
+from conformance.drive.machines.campaign import Scheduler
+from conformance.drive.machines.cancellation import CANCELLATION
+from conformance.drive.machines.confirms import CONFIRMS
+from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.requeueing import REQUEUEING
+from conformance.drive.machines.search import Machine
+from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
+from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.events import Event
-from conformance.machines.alphabet import Command
-from conformance.machines.world import World
+from conformance.drive.machines.alphabet import Command
+from conformance.drive.machines.world import World
+from conformance.history.events import Event
 
 
 def last(world: World, *commands: Command) -> list[Event]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import deviations
-from conformance.gate import chance
+from conformance.catalogue import deviations
+from conformance.outcome.gate import chance
 from tests.support.runs import case, results, rule
 from tools import ceilings
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front.bare import excused, without_deviations
-from conformance.front.nodes import BadNode, Node
-from conformance.profiles import NAMES, load
-from conformance.results import Results
-from conformance.rules import CATALOGUE
+from conformance.catalogue.profiles import NAMES, load
+from conformance.catalogue.rules import CATALOGUE
+from conformance.diff.nodes import BadNode, Node
+from conformance.outcome.bare import excused, without_deviations
+from conformance.outcome.results import Results
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
 from tools.compare import EXPLAINED, compare

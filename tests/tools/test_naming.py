@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.ledger import Witness
-from conformance.results import Fault, to_json
+from conformance.outcome.ledger import Witness
+from conformance.outcome.results import Fault, to_json
 from reference_broker.mutants import MUTANTS
 from tests.conformance.test_likeness import CROSSED, CROSSES, NEVER_SEEN, results
 from tests.conformance.test_results import FRAME, build, entry, finding, ledger

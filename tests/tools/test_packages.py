@@ -36,8 +36,8 @@ def test_a_file_too_few_or_too_many_is_named(dist: Dist, tmp_path: Path, monkeyp
     with pytest.raises(Unfit, match=r"too much in the wheel: \['tools/matrix.py'\]"):
         built.check(Dist(dist.sdist, more))
     known = built.tracked()
-    monkeypatch.setattr(built, "tracked", lambda: known | {"conformance/rules/new.csv"})
-    with pytest.raises(Unfit, match=r"missing in sdist or wheel: \['conformance/rules/new.csv'\]"):
+    monkeypatch.setattr(built, "tracked", lambda: known | {"conformance/catalogue/rules/new/csv"})
+    with pytest.raises(Unfit, match=r"missing in sdist or wheel: \['conformance/catalogue/rules/new/csv'\]"):
         built.check(dist)
 
 

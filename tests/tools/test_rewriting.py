@@ -9,9 +9,10 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import brokers, rules
-from conformance.events import TO_BROKER, TO_CLIENT
-from conformance.front.hunt import hunt
+from conformance.campaigns.hunt import hunt
+from conformance.catalogue import rules
+from conformance.history.events import TO_BROKER, TO_CLIENT
+from conformance.session import brokers
 from tools.rewriting import MUTANTS, Memory, Piece, Stream, Wrong
 from tools.wire_mutants import HONEST, bench
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.front.exits import HARNESS_ERROR
+from conformance.session.exits import HARNESS_ERROR
 from tools import chrome, screenshots, terminal_picture
 
 ROOT = Path(__file__).resolve().parents[2]

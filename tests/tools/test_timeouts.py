@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model.timeouts import Levels
-from conformance.suite.precedence import GENERAL, combinations_of
+from conformance.drive.scenes.precedence import GENERAL, combinations_of
+from conformance.oracle.model.timeouts import Levels
 from tools.pages import timeouts
 
 EARLY, LATE = 150, 400

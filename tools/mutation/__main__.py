@@ -19,9 +19,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.front.detection import told
-from conformance.front.hunt import DIALECTS
-from conformance.front.journal import Journal
+from conformance.campaigns.detection import told
+from conformance.campaigns.hunt import DIALECTS
+from conformance.campaigns.journal import Journal
 from tools.mutation.campaign import BOUNDS, Campaign, Failed, Sampled
 from tools.mutation.curve import Figures, figures, line, sound, words
 from tools.mutation.sites import mutations

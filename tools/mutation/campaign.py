@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing import active_children
 from typing import Any, TypeVar
 
-from conformance.front.journal import Journal
+from conformance.campaigns.journal import Journal
 from tools.mutation.child import TROUBLE, Answer, Send, bounded
 from tools.mutation.exam import BROKE_DOWN, Exam, Seen, examine
 from tools.mutation.sites import Mutation, mutations

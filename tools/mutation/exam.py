@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from conformance import rules
-from conformance.events import BREAKDOWN, Event
-from conformance.front.hunt import control, embedded
-from conformance.front.plays import Bench, Play
-from conformance.verdicts import Judgement
+from conformance.campaigns.hunt import control, embedded
+from conformance.catalogue import rules
+from conformance.history.events import BREAKDOWN, Event
+from conformance.oracle.verdicts import Judgement
+from conformance.session.plays import Bench, Play
 from tools.mutation.child import Send
 from tools.mutation.install import installed
 from tools.mutation.live import Live

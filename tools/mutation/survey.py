@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance import profiles
-from conformance.front.hunt import control, embedded
-from conformance.front.plays import Play, plays
+from conformance.campaigns.hunt import control, embedded
+from conformance.catalogue import profiles
+from conformance.session.plays import Play, plays
 from tools.mutation.child import Send
 from tools.mutation.install import running
 from tools.mutation.past import Past

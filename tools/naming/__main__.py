@@ -3,7 +3,7 @@
     python -m tools.naming [--sample N] [--only GLOB] [--seed SEED] [--depth DEPTH] [--judge] [-n W]
 
 Every mutant of the reference broker is examined by the command line, as anybody would; what breaks is grouped by its
-cause (`conformance.front.likeness`), and every script is played on the mutant and on the honest broker. Runs are kept,
+cause (`campaigns.likeness`), and every script is played on the mutant and on the honest broker. Runs are kept,
 and so is what was made of them, so an interrupted campaign carries on, and with `--judge` what was kept is grouped and
 played anew without another run. The order is drawn, so what is done so far is a fair sample. The figures go to
 build/naming.json, of which docs/trust.md is made.
@@ -24,9 +24,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from conformance.front.journal import fingerprint
-from conformance.front.likeness import faults
-from conformance.results import Fault, from_json
+from conformance.campaigns.journal import fingerprint
+from conformance.campaigns.likeness import faults
+from conformance.outcome.results import Fault, from_json
 from reference_broker.mutants import MUTANTS
 from tools.naming import compared, runs, scripts
 from tools.naming.compared import Named

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from conformance import rules
-from conformance.results import Fault
+from conformance.catalogue import rules
+from conformance.outcome.results import Fault
 from reference_broker.mutants.kinds import Mutant
 
 Outcome = Literal["judged", "unseen", "otherwise", "unfinished"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.front.journal import fingerprint
+from conformance.campaigns.journal import fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 300.0

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.evidence.emit import RAW
-from conformance.front.cases import scripts_of
-from conformance.results import Case, Results, RuleResult
+from conformance.outcome.cases import scripts_of
+from conformance.outcome.results import Case, Results, RuleResult
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance import deviations, profiles, rules
-from conformance.deviations import Deviation
-from conformance.front.markdown import link, table
-from conformance.profiles import Profile
-from conformance.results import Results, from_json
-from conformance.rules import Rule
-from conformance.verdicts import Verdict
+from conformance.catalogue import deviations, profiles, rules
+from conformance.catalogue.deviations import Deviation
+from conformance.catalogue.profiles import Profile
+from conformance.catalogue.rules import Rule
+from conformance.oracle.verdicts import Verdict
+from conformance.outcome.markdown import link, table
+from conformance.outcome.results import Results, from_json
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 SEEN = PAGE.with_suffix(".json")
@@ -28,8 +28,8 @@ TEXTS = "documented"
 
 HEAD = """# Compatibility, version by version
 
-Made by `make docs`: what runs found from the results of `make matrix`, what is known from `conformance/profiles/` and
-`conformance/deviations/`; change those, not this page. A gate goes by the same data: it is closed by a rule that a
+Made by `make docs`: what runs found from the results of `make matrix`, what is known from `profiles/` and `deviations/`
+in `conformance/catalogue/`; change those, not this page. A gate goes by the same data: it is closed by a rule that a
 version breaks and that is not listed here, and by a deviation that is listed and not there any more. To examine a
 broker of your own, see [the README](../README.md); for two versions side by side, run `amqp-conformance diff`.
 """

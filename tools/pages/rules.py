@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from conformance.rules import CATALOGUE, FAMILIES, LEVELS, Family, Rule
+from conformance.catalogue.rules import CATALOGUE, FAMILIES, LEVELS, Family, Rule
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 
@@ -16,7 +16,7 @@ _HEAD = """\
 # The rules
 
 What a broker is held to, rule by rule. Written by `python -m tools.pages.rules` from the files in
-`conformance/rules/`; change those, not this page.
+`conformance/catalogue/rules/`; change those, not this page.
 
 **must** and **should** are promised by a text, **may** is left to the broker and checked only for what a client has to
 cope with, **observed** is promised by nobody, reported, and never fails a gate. A rule is **judged** when a monitor

@@ -13,16 +13,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from conformance import brokers
-from conformance.around import Around
-from conformance.brokers import BrokerUnderTest
-from conformance.drivers.admin import Admin
-from conformance.events import TO_CLIENT
-from conformance.front.nodes import Node
-from conformance.model.timeouts import Levels
-from conformance.recorder import Recorder
-from conformance.stage import Stage
-from conformance.suite.precedence import combinations_of, possible, stage_rows
+from conformance.diff.nodes import Node
+from conformance.drive.around import Around
+from conformance.drive.drivers.admin import Admin
+from conformance.drive.scenes.precedence import combinations_of, possible, stage_rows
+from conformance.drive.stage import Stage
+from conformance.history.events import TO_CLIENT
+from conformance.history.recorder import Recorder
+from conformance.oracle.model.timeouts import Levels
+from conformance.session import brokers
+from conformance.session.brokers import BrokerUnderTest
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "timeouts.md"
 Measured = Mapping[Levels, int]

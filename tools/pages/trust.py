@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.front.detection import FOLDER
-from conformance.front.exits import GATE_OPEN, WRONG_USE
-from conformance.front.mutants import DOCUMENT
+from conformance.campaigns.detection import FOLDER
+from conformance.cli.mutants import DOCUMENT
+from conformance.session.exits import GATE_OPEN, WRONG_USE
 from tools.pages import mutation as mutation_page
 from tools.pages import naming as naming_page
 from tools.pages import strangers as strangers_page

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
-from conformance.front.markdown import table
+from conformance.outcome.markdown import table
 from tools.suites.suite import FOLDER, HERE, Library, Tally, libraries, read
 
 PAGE = HERE.parents[1] / "docs" / "client-suites.md"

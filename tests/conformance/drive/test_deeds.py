@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from codec import methods as m
 from conformance.drive.deeds import Deeds
-from conformance.events import TO_BROKER, Event
-from conformance.recorder import Recorder
+from conformance.history.events import TO_BROKER, Event
+from conformance.history.recorder import Recorder
 
 DELETE = m.QueueDelete(1, queue="q")
 OTHERS = (m.QueueDeclare(1, queue="q"), m.BasicQos(1, prefetch_count=3))

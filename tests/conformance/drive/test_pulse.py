@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from codec import methods as m
+from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
-from conformance.drivers.target import Target
 from reference_broker import ReferenceBroker
 from reference_broker.parts import HANDLERS
 from tests.support.ports import Door

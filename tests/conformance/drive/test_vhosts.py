@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from conformance.drive.drivers.admin import Admin
+from conformance.drive.drivers.errors import Unreachable
+from conformance.drive.drivers.sweep import unrecorded
+from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import Pulse
 from conformance.drive.vhosts import Vhosts
-from conformance.drivers.admin import Admin
-from conformance.drivers.errors import Unreachable
-from conformance.drivers.sweep import unrecorded
-from conformance.drivers.target import Target
 from reference_broker import ReferenceBroker
 
 

@@ -11,9 +11,9 @@ import pytest
 from codec import FrameReader, Method, values
 from codec import methods as m
 from codec.errors import MalformedFrame
-from conformance.drivers.raw import Target
-from conformance.events import Event
-from conformance.recorder import Recorder
+from conformance.drive.drivers.raw import Target
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
 
 
 class Peer:

@@ -14,11 +14,11 @@ import pytest
 
 from codec import methods as m
 from codec import values
-from conformance import events
-from conformance.drivers.raw import RawConnection, Target, Unreachable
-from conformance.drivers.wire import Wire
-from conformance.events import Event
-from conformance.recorder import Recorder
+from conformance.drive.drivers.raw import RawConnection, Target, Unreachable
+from conformance.drive.drivers.wire import Wire
+from conformance.history import events
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
 
 Serve = Callable[[Callable[[Any], None]], Target]
 

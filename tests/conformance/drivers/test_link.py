@@ -8,10 +8,10 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import events
-from conformance.drivers.raw import ConnectionLost, RawConnection, Target
-from conformance.events import Event
-from conformance.recorder import Recorder
+from conformance.drive.drivers.raw import ConnectionLost, RawConnection, Target
+from conformance.history import events
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
 
 Serve = Callable[[Callable[[Any], None]], Target]
 
@@ -238,7 +238,7 @@ def test_heartbeats_are_sent_when_they_are_due(
     connection = opened(serve, recorder, script, heartbeat=10)
     assert connection.receive() == [], "none is due yet"
     now = [1000.0]
-    monkeypatch.setattr("conformance.drivers.link.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("conformance.drive.drivers.link.time.monotonic", lambda: now[0])
     connection.send(codec.Heartbeat().encode())
     assert connection.receive(1)[0].kind == events.HEARTBEAT
     now[0] += 6

@@ -8,9 +8,9 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance.drivers.tap import Tap
-from conformance.drivers.target import Target
-from conformance.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
+from conformance.drive.drivers.tap import Tap
+from conformance.drive.drivers.target import Target
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
 
 HEADER = codec.ProtocolHeader().encode()
 MESSAGE = codec.content(m.BasicPublish(1, 0, "x", "k", False, False), b"body" * 9, message_id="m")

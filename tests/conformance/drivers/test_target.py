@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.drivers.target import BadUrl, Target
+from conformance.drive.drivers.target import BadUrl, Target
 
 
 def test_a_full_url_is_taken_apart() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines.shape import Shape
-from conformance.machines.world import World
-from conformance.recorder import Recorder
-from conformance.stage import Stage
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.world import World
+from conformance.drive.stage import Stage
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.machines import alphabet as a
-from conformance.machines.world import CONSUMERS, RETURNS, World
+from conformance.drive.machines import alphabet as a
+from conformance.drive.machines.world import CONSUMERS, RETURNS, World
 from tests.support.worlds import last
 
 

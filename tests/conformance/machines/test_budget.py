@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from conformance import profiles
-from conformance.drivers.target import Target
-from conformance.machines import search
-from conformance.machines.settlement import SETTLEMENT
-from conformance.recorder import Recorder
+from conformance.catalogue import profiles
+from conformance.drive.drivers.target import Target
+from conformance.drive.machines import search
+from conformance.drive.machines.settlement import SETTLEMENT
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 MINUTE = 60.0

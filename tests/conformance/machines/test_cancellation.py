@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines import search
-from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
-from conformance.machines.cancellation import CANCELLATION
-from conformance.recorder import Recorder
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import search
+from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
+from conformance.drive.machines.cancellation import CANCELLATION
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 EXAMPLES = 12
@@ -39,5 +39,5 @@ def test_nothing_is_wrong_with_the_reference_broker(scheduler: Scheduler) -> Non
     ("cancel.tag-stays-taken", "CAN-013"), ("cancel.nowait-answered", "CAN-014"),
 ])
 def test_it_sees_a_wrong_broker(mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.machines.campaign.SHRINK_SECONDS", 0.2)
+    monkeypatch.setattr("conformance.drive.machines.campaign.SHRINK_SECONDS", 0.2)
     assert rule in {finding.rule for finding in play("lockstep", mutant).judgement.findings}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines import alphabet as a
-from conformance.machines import campaign, search
-from conformance.machines import confirms as c
-from conformance.machines.campaign import SCHEDULERS, Scheduler
-from conformance.machines.world import World
-from conformance.recorder import Recorder
-from conformance.stage import BACKSTAGE
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import alphabet as a
+from conformance.drive.machines import campaign, search
+from conformance.drive.machines import confirms as c
+from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
+from conformance.drive.machines.world import World
+from conformance.drive.stage import BACKSTAGE
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 from tests.support.worlds import last
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.machines.cutting import cut_batches, cut_down
+from conformance.drive.machines.cutting import cut_batches, cut_down
 
 
 def test_what_does_not_matter_is_left_out() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.machines.failures import RuleBroken, fail, failure
-from conformance.verdicts import Finding
+from conformance.drive.machines.failures import RuleBroken, fail, failure
+from conformance.oracle.verdicts import Finding
 
 
 def test_one_class_per_rule_and_always_the_same() -> None:

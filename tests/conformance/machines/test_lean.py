@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 import pytest
 
-from conformance.machines.lean import BOOST, PLAIN, BadLean, Lean
-from conformance.machines.prefetch import PREFETCH
-from conformance.machines.requeueing import REQUEUEING
-from conformance.machines.settlement import SETTLEMENT
-from conformance.machines.shape import Shape
-from conformance.machines.timeouts import TIMED_OUT
-from conformance.profiles import load
+from conformance.catalogue.profiles import load
+from conformance.drive.machines.lean import BOOST, PLAIN, BadLean, Lean
+from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.requeueing import REQUEUEING
+from conformance.drive.machines.settlement import SETTLEMENT
+from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.timeouts import TIMED_OUT
 
 LEANS = (
     PLAIN, Lean((("window", 1030), ("stock", 300))), Lean((), ("Get", "Settle")),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines import campaign, search
-from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
-from conformance.machines.prefetch import PREFETCH
-from conformance.recorder import Recorder
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import campaign, search
+from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
+from conformance.drive.machines.prefetch import PREFETCH
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 REACHED = ("QOS-001", "QOS-003", "QOS-004", "QOS-010", "QOS-012", "QOS-016", "QOS-021", "QOS-027")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from conformance.machines.purse import ALTOGETHER, EACH, Purse
+from conformance.drive.budget import ALTOGETHER, EACH, Purse
 
 
 class Clock:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines import campaign
-from conformance.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
-from conformance.machines.requeueing import Return, Rivals, Watch, run_requeueing
-from conformance.machines.shape import Shape
-from conformance.recorder import Recorder
-from conformance.stage import Stage
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import campaign
+from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
+from conformance.drive.machines.requeueing import Return, Rivals, Watch, run_requeueing
+from conformance.drive.machines.shape import Shape
+from conformance.drive.stage import Stage
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 DOCUMENTED = profiles.load("documented")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target
-from conformance.machines.revisits import Circumstances, Veteran
-from conformance.recorder import Recorder
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines.revisits import Circumstances, Veteran
+from conformance.history.recorder import Recorder
 
 
 @pytest.fixture

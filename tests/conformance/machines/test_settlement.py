@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from conformance import profiles
-from conformance.drivers.raw import Target, Unreachable
-from conformance.events import Event
-from conformance.machines import campaign
-from conformance.machines.alphabet import Command
-from conformance.machines.settlement import SCHEDULERS, MachineOutcome, Scheduler, run_settlement
-from conformance.monitors import Judge, judge
-from conformance.recorder import Recorder
-from conformance.verdicts import Finding, Judgement
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target, Unreachable
+from conformance.drive.machines import campaign
+from conformance.drive.machines.alphabet import Command
+from conformance.drive.machines.settlement import SCHEDULERS, MachineOutcome, Scheduler, run_settlement
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
+from conformance.oracle.monitors import Judge, judge
+from conformance.oracle.verdicts import Finding, Judgement
 from reference_broker import ReferenceBroker
 
 PROFILE = profiles.load("documented")
@@ -53,7 +53,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, **rules: Callable[[Event], bool]) -> 
                     self.judgement.findings.append(finding)
             return found
 
-    monkeypatch.setattr("conformance.stage.Judge", Planted)
+    monkeypatch.setattr("conformance.drive.stage.Judge", Planted)
 
 
 def rejects(event: Event) -> bool:
@@ -143,7 +143,7 @@ def test_doubts_are_counted_and_fail_nothing(target: Target, monkeypatch: pytest
                 self.judgement.findings.append(doubt)
             return found
 
-    monkeypatch.setattr("conformance.stage.Judge", Doubting)
+    monkeypatch.setattr("conformance.drive.stage.Judge", Doubting)
     run = Run(target)
     assert run.outcome.broken == {}
     assert run.outcome.judgement.findings

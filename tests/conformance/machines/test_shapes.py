@@ -9,14 +9,14 @@ import pytest
 from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
-from conformance.machines.campaign import SCHEDULERS, Scheduler
-from conformance.machines.confirms import CONFIRMS
-from conformance.machines.prefetch import PREFETCH
-from conformance.machines.requeueing import REQUEUEING
-from conformance.machines.search import Machine
-from conformance.machines.settlement import SETTLEMENT
-from conformance.machines.shape import Shape
-from conformance.machines.timeouts import TIMED_OUT
+from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
+from conformance.drive.machines.confirms import CONFIRMS
+from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.requeueing import REQUEUEING
+from conformance.drive.machines.search import Machine
+from conformance.drive.machines.settlement import SETTLEMENT
+from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.timeouts import TIMED_OUT
 
 QUICK = settings(max_examples=400, phases=(Phase.generate,), database=None, deadline=None)
 

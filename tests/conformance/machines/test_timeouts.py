@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.around import Around
-from conformance.drivers.admin import Admin
-from conformance.drivers.raw import Target
-from conformance.machines import campaign, search
-from conformance.machines.campaign import MachineOutcome
-from conformance.machines.timeouts import TIMED_OUT
-from conformance.recorder import Recorder
+from conformance.catalogue import profiles
+from conformance.drive.around import Around
+from conformance.drive.drivers.admin import Admin
+from conformance.drive.drivers.raw import Target
+from conformance.drive.machines import campaign, search
+from conformance.drive.machines.campaign import MachineOutcome
+from conformance.drive.machines.timeouts import TIMED_OUT
+from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 HEARD, UNHEARD = TIMED_OUT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.machines import alphabet as a
-from conformance.machines import topology as t
-from conformance.machines.world import World
+from conformance.drive.machines import alphabet as a
+from conformance.drive.machines import topology as t
+from conformance.drive.machines.world import World
 from tests.support.worlds import last
 
 BUSY = (a.Publish(0, 0, 3), a.Get(0, 0, 2, False))

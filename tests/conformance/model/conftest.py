@@ -9,9 +9,9 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance import profiles
-from conformance.events import TO_BROKER, TO_CLIENT, EventBuilder, Labels
-from conformance.model import Model
+from conformance.catalogue import profiles
+from conformance.history.events import TO_BROKER, TO_CLIENT, EventBuilder, Labels
+from conformance.oracle.model import Model
 
 
 class Wire:

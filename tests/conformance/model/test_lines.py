@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance import profiles
-from conformance.model.channels import Channel, Consumer
-from conformance.model.connections import Connection
-from conformance.model.declaring import queue_of
-from conformance.model.lines import Line
-from conformance.model.queues import Queue
-from conformance.model.records import RETURNED, Copy, Delivery, Taker
+from conformance.catalogue import profiles
+from conformance.oracle.model.channels import Channel, Consumer
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.declaring import queue_of
+from conformance.oracle.model.lines import Line
+from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.records import RETURNED, Copy, Delivery, Taker
 
 ORDERS = ("original", "returns-first", "tail")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import profiles
-from conformance.events import METHOD, OPEN, TO_BROKER, TO_CLIENT, Event
-from conformance.model import memory
-from conformance.monitors import Judge
+from conformance.catalogue import profiles
+from conformance.history.events import METHOD, OPEN, TO_BROKER, TO_CLIENT, Event
+from conformance.oracle.model import memory
+from conformance.oracle.monitors import Judge
 
 REMEMBERED = 64
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.model.declaring import queue_of
-from conformance.model.queues import Queue
-from conformance.model.records import GONE, OUT, RELEASED, RETURNED, Copy, Taker
+from conformance.catalogue import profiles
+from conformance.oracle.model.declaring import queue_of
+from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.records import GONE, OUT, RELEASED, RETURNED, Copy, Taker
 
 
 def queue(kind: str = "classic") -> Queue:

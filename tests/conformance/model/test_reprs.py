@@ -12,11 +12,11 @@ import pkgutil
 
 import pytest
 
-import conformance.model
+import conformance.oracle.model
 
 RECORDS = sorted(
     {
-        kind for module in pkgutil.iter_modules(conformance.model.__path__, "conformance.model.")
+        kind for module in pkgutil.iter_modules(conformance.oracle.model.__path__, "conformance.oracle.model.")
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
         if dataclasses.is_dataclass(kind) and kind.__eq__ is object.__eq__
     },

@@ -34,9 +34,9 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from conformance import profiles
-from conformance.events import Event, EventBuilder, Labels
-from conformance.monitors import Judge
+from conformance.catalogue import profiles
+from conformance.history.events import Event, EventBuilder, Labels
+from conformance.oracle.monitors import Judge
 
 Built = tuple[codec.Method, str | None]
 FLAGS = frozenset({

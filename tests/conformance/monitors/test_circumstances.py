@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.rules.circumstances import NAMES, named
+from conformance.catalogue.rules.circumstances import NAMES, named
 
 TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n"

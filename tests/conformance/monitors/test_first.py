@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.application import ROUND, perform
-from conformance import profiles
-from conformance.events import Event
-from conformance.model.facts import Delivered, First
-from conformance.monitors import judge, table
+from conformance.catalogue import profiles
+from conformance.history.events import Event
+from conformance.oracle.model.facts import Delivered, First
+from conformance.oracle.monitors import judge, table
 
 
 def history(kind: str, seed: int) -> list[Event]:

@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from conformance import profiles, rules
-from conformance.monitors import Judge, judge
-from conformance.monitors.table import BY_FACT, BY_RULE
+from conformance.catalogue import profiles, rules
+from conformance.oracle.monitors import Judge, judge
+from conformance.oracle.monitors.table import BY_FACT, BY_RULE
 
 HISTORY = """
     @queue q

@@ -6,7 +6,7 @@ random are in `reference_broker/freedom`; that they are not accused is for `test
 
 from __future__ import annotations
 
-from conformance.verdicts import Finding
+from conformance.oracle.verdicts import Finding
 
 RETURNED = """
     @queue q

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.verdicts import REASONS
+from conformance.oracle.verdicts import REASONS
 
 
 def doubts(book) -> dict[str, set[str]]:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance import profiles
-from conformance.events import Event
-from conformance.monitors import Judge, state
+from conformance.catalogue import profiles
+from conformance.history.events import Event
+from conformance.history.recording import Recording
+from conformance.oracle.monitors import Judge, state
 from reference_broker import ReferenceBroker
-from reports.recording import Recording
 
 DOCUMENTED = profiles.load("documented")
 MUTANTS = ("settle.multiple-only-below-tag",)

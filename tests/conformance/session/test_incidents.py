@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from codec import methods as m
-from conformance.events import TO_BROKER, TO_CLIENT, Event
-from conformance.recorder import Recorder
-from conformance.session import incidents
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event
+from conformance.history.recorder import Recorder
+from conformance.outcome import incidents
 
 
 def history(*steps: tuple[str, m.Method]) -> list[Event]:

@@ -7,9 +7,9 @@ import pytest
 import codec
 from codec import Method
 from codec import methods as m
-from conformance.events import TO_BROKER, TO_CLIENT
-from conformance.recorder import EventBuilder, Labels
-from conformance.session.reach import DEEDS, STATES, TOTAL, Reach, count, joined, missing, packed, unpacked
+from conformance.history.events import TO_BROKER, TO_CLIENT
+from conformance.history.recorder import EventBuilder, Labels
+from conformance.outcome.reach import DEEDS, STATES, TOTAL, Reach, count, joined, missing, packed, unpacked
 
 
 class Wire:

@@ -12,7 +12,7 @@ import codec
 from benchmarks import packets
 from benchmarks.packets import Seg, Talk
 from codec import methods as m
-from conformance.events import Event
+from conformance.history.events import Event
 from reports.capture.capture import Capture
 
 Heard = list[tuple[str, str, bytes]]

@@ -13,7 +13,7 @@ import codec
 from benchmarks import packets
 from benchmarks.packets import BEGIN_NS, MASK, Seg, Talk, moved
 from codec import methods as m
-from conformance.events import Event
+from conformance.history.events import Event
 from reports.capture.about import headers
 from reports.capture.capture import Capture, NoTraffic
 from reports.capture.files import BadCapture

@@ -14,7 +14,7 @@ from benchmarks import packets
 from benchmarks.packets import Seg, Talk
 from codec import methods as m
 from codec import strategies
-from conformance.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
 from reports.capture.capture import Capture
 from reports.capture.columns import batch
 from reports.capture.identity import CUT, cut

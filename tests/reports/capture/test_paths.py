@@ -17,7 +17,7 @@ import codec
 from benchmarks import packets
 from benchmarks.packets import BEGIN_NS, MASK, Seg, Talk, moved
 from codec import methods as m
-from conformance.events import Event
+from conformance.history.events import Event
 from reports.capture.capture import Capture, NoTraffic
 from reports.capture.reader import Reader
 

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import pika
 import pytest
 
-from conformance import deviations, profiles
+from conformance.catalogue import deviations, profiles
+from conformance.catalogue.profiles import Profile
 from conformance.cli import main
-from conformance.events import OBSERVED, Event
-from conformance.monitors import judge
-from conformance.profiles import Profile
-from conformance.verdicts import REASONS, Judgement
+from conformance.history.events import OBSERVED, Event
+from conformance.oracle.monitors import judge
+from conformance.oracle.verdicts import REASONS, Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 from reports.capture import about

@@ -11,10 +11,11 @@ import pytest
 
 from benchmarks import packets
 from benchmarks.packets import BEGIN_NS, Seg, moved
-from reports import parquet, recording
+from conformance.history import recording
+from conformance.history.recording import BadRecording
+from reports import parquet
 from reports.capture.capture import Capture
 from reports.pipeline import ingest, sources
-from reports.recording import BadRecording
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import packets
 from benchmarks.packets import BEGIN_NS, Seg, Talk, moved
-from conformance.events import Event, Labels
+from conformance.history.events import Event, Labels
 from reports.capture.capture import Capture
 from reports.capture.loose import LOOSE
 from reports.capture.stitch import RENAMED, stitch

@@ -23,7 +23,7 @@ import pytest
 import codec
 from benchmarks import packets
 from benchmarks.packets import BEGIN_NS, MASK, Seg, Talk, moved
-from conformance.events import TO_BROKER, TO_CLIENT
+from conformance.history.events import TO_BROKER, TO_CLIENT
 from reference_broker.embedded import ReferenceBroker
 from reports.capture.capture import Capture
 from tests.support.pcaps import capturing

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.front.journal import Journal
+from conformance.campaigns.journal import Journal
 from tests.tools.mutation.conftest import place
 from tools.mutation import __main__ as command
 from tools.mutation import campaign as campaigns

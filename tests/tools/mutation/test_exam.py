@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from conformance.front.hunt import Control
+from conformance.campaigns.hunt import Control
 from tests.tools.mutation.conftest import place
 from tools.mutation import exam as exams
 from tools.mutation.child import TROUBLE, Answer, Send, bounded

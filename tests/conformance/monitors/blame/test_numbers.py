@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import profiles
-from conformance.monitors import Judge
-from conformance.monitors.state import decode, encode
+from conformance.catalogue import profiles
+from conformance.oracle.monitors import Judge
+from conformance.oracle.monitors.state import decode, encode
 from tests.support.blame import SETTLED, STOCK, UNKNOWN, WINDOW
 
 TAGS = STOCK + """

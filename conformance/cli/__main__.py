@@ -1,0 +1,6 @@
+"""`python -m conformance.cli`."""
+
+from conformance.cli.command import entry
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,164 @@
+"""The doctor: from TCP to clean-up, layer by layer, and the first one that fails is named.
+
+What a run needs is tried in the order in which it is needed, with the driver that a run uses. The handshake of the
+driver knows its own layers; what comes after it (rights, clean-up) is tried here with one private queue, which is gone
+afterwards, also when the patient dies on the table. Who has passed all of them is asked what it offers, as in a run.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from codec import methods as m
+from conformance.catalogue import profiles
+from conformance.drive import probes
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.target import Target
+from conformance.history.events import Event
+from conformance.outcome import short_timeout
+from conformance.session import brokers
+
+LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "clean-up")
+_PATIENCE = 5.0
+
+
+@dataclass
+class Diagnosis:
+    """What was found. `failed` names the layer at which it ended, if it did; `message` says why and what to do."""
+
+    url: str
+    passed: list[str] = field(default_factory=list)
+    failed: str | None = None
+    message: str = ""
+    product: str = ""
+    version: str = ""
+    capabilities: list[str] = field(default_factory=list)
+    negotiated: dict[str, int] = field(default_factory=dict)
+    queue_types: list[str] = field(default_factory=list)
+    profile: str = ""
+    matched: str = ""
+    """What is not certain of the profile; empty where it was measured on this version."""
+    offers: list[str] = field(default_factory=list)
+    """What it was found to offer and to refuse, line by line."""
+    advice: list[str] = field(default_factory=list)
+    """What would have to be set up for rules that cannot be judged on it as it is, line by line."""
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(target: Target) -> Diagnosis:
+    """Try everything a run needs."""
+    diagnosis = Diagnosis(str(target))
+    layers = [layer for layer in LAYERS if layer != "tls" or target.tls]
+    try:
+        _examine(target, diagnosis)
+    except Unreachable as unreachable:
+        diagnosis.failed, diagnosis.message = unreachable.layer, unreachable.message
+    end = layers.index(diagnosis.failed) if diagnosis.failed in layers else len(layers)
+    diagnosis.passed = layers[:end]
+    return diagnosis
+
+
+def _examine(target: Target, diagnosis: Diagnosis) -> None:
+    target, connection = brokers.welcome(target)
+    try:
+        properties = connection.server_properties
+        diagnosis.product, diagnosis.version = (str(properties.get(name) or "") for name in ("product", "version"))
+        diagnosis.capabilities = _offered(properties)
+        diagnosis.negotiated = dict(connection.tuned._asdict())
+        match = profiles.match(properties)
+        diagnosis.profile, diagnosis.matched = match.profile.name, match.how
+        _Patient(connection, target).use()
+        connection.close()
+    finally:
+        connection.abort()
+    answers = probes.Inquiry(target, _PATIENCE).answers()
+    fitting = probes.adapted(match.profile, answers, known=match.kind != profiles.TEXTS)
+    diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.told(answers)
+    diagnosis.advice = short_timeout.advice(fitting.choices)
+
+
+def _offered(properties: Mapping[str, Any]) -> list[str]:
+    announced = properties.get("capabilities")
+    return sorted(name for name, on in announced.items() if on) if isinstance(announced, Mapping) else []
+
+
+class _Patient:
+    """One connection, one channel, one private queue."""
+
+    def __init__(self, connection: RawConnection, target: Target) -> None:
+        self._connection, self._target = connection, target
+        self._number = 0
+
+    def use(self) -> None:
+        """Declare, publish, get: the rights that a run needs; then delete: that it can clean up."""
+        name = f"amqpconf.doctor.{secrets.token_hex(4)}"
+        self._open()
+        self._ask("rights", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True),
+                  "queue.declare-ok")
+        self._connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
+        self._ask("rights", "publish and get a message", m.BasicGet(self._number, 0, name, True), "basic.get-ok",
+                  "basic.get-empty")
+        self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
+
+    def _open(self) -> None:
+        self._number += 1
+        self._ask("rights", "open a channel", m.ChannelOpen(self._number), "channel.open-ok")
+
+    def _ask(self, layer: str, what: str, request: Any, *wanted: str) -> None:
+        try:
+            self._connection.send(request)
+        except ConnectionLost:
+            raise self._lost(layer, what) from None
+        until = time.monotonic() + _PATIENCE
+        while self._connection.alive and time.monotonic() < until:
+            for event in self._connection.receive(until - time.monotonic()):
+                if event.method in wanted:
+                    return
+                self._complain(layer, what, event)
+        if not self._connection.alive:
+            raise self._lost(layer, what)
+        raise Unreachable(layer, f"{self._target.address} does not answer within {_PATIENCE:g} s when asked to {what}. "
+                                 "Look whether the broker is overloaded, or blocked by an alarm.")
+
+    def _complain(self, layer: str, what: str, event: Event) -> None:
+        if event.method in ("channel.close", "connection.close"):
+            code, text = event.args.get("reply_code"), event.args.get("reply_text")
+            raise Unreachable(layer, (
+                f"{self._target.address} refuses to {what}: {code} {text!r}. The user {self._target.user!r} needs the "
+                "rights to configure, write and read queues named amqpconf.* in this vhost, and to write to the "
+                "default exchange."
+            ))
+
+    def _lost(self, layer: str, what: str) -> Unreachable:
+        return Unreachable(layer, f"{self._target.address} ends the connection when asked to {what}. Look into the "
+                                  "broker's log for the reason.")
+
+
+def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
+    """The diagnosis as text."""
+    lines = [diagnosis.url]
+    lines += [f"  {paint('good', 'ok')}    {layer}" for layer in diagnosis.passed]
+    if diagnosis.failed:
+        lines += [f"  {paint('bad', 'FAIL')}  {diagnosis.failed}", "", diagnosis.message]
+    else:
+        lines += ["", *(f"  {name:<13}{value}" for name, value in _facts(diagnosis))]
+        lines += ["", *(f"  {line}" for line in diagnosis.offers)]
+        lines += ["", *(f"  {line}" for line in diagnosis.advice)] if diagnosis.advice else []
+    return "\n".join(lines) + "\n"
+
+
+def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    limits = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in diagnosis.negotiated.items())
+    return [
+        ("product", f"{diagnosis.product or 'not named'} {diagnosis.version}".rstrip()), ("negotiated", limits),
+        ("capabilities", ", ".join(diagnosis.capabilities) or "none announced"),
+        ("queue types", ", ".join(diagnosis.queue_types)), ("profile", diagnosis.profile),
+        *([("", diagnosis.matched)] if diagnosis.matched else []),
+    ]

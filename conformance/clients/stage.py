@@ -1,0 +1,125 @@
+"""The stage on which a client library plays a scene of the suite.
+
+Every connection that the scene opens is the library's. Declaring, draining and deleting queues is done backstage by a
+raw connection of our own, in the same history, so that a library that has lost its way takes nothing with it. The tap
+is turned and the library is heard whenever the stage waits. What is judged is the wire, as ever.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from conformance.clients.libraries.link import LibraryLink
+from conformance.clients.libraries.process import Library, Stuck
+from conformance.clients.libraries.wiretap import Wiretap
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.stage import SceneOver, Stage
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
+from conformance.session.plays import Bench, Play
+
+CREW = "backstage"
+SLICE = 0.02
+"""Seconds that a library is left to itself between two looks at the wire."""
+
+
+def unique(bench: Bench) -> Recorder:
+    """A recorder whose private names nobody else has: several libraries, and others, share a broker."""
+    return Recorder(f"clients-{uuid.uuid4().hex[:12]}", bench.target.address)
+
+
+class LibraryStage(Stage):
+    """One history, made by one library."""
+
+    def __init__(self, bench: Bench, play: Play, library: Library) -> None:
+        recorder = unique(bench)
+        super().__init__(
+            bench.target, bench.profile, recorder, play.name, play.check.rules, play.queue_type, bench.deadline,
+        )
+        self.client = library
+        self.client.shown.clear()
+        self.client.now = lambda: self.events[-1].seq if self.events else 0
+        self.tap = Wiretap(bench.target, self.recorder.builder, self.recorder.emit)
+        self.links: dict[str, LibraryLink] = {}
+        bench.around.enter(self)
+
+    def connect(
+        self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None, login: tuple[str, str] | None = None,
+    ) -> RawConnection:
+        """A connection of the library. Raises Cannot where it cannot be one like this."""
+        link = LibraryLink(name, self.target_of(login), self.client, self.tap, self._turn, self.events)
+        connection = cast(RawConnection, link)
+        self.links[name] = link
+        self.connections[name] = connection
+        link.open(heartbeat, capabilities, properties or {})
+        return connection
+
+    def pump(self, timeout: float = 0.0) -> list[Event]:
+        """Until something new has happened on the wire or is shown, or the time is over."""
+        self._bounded()
+        seen, shown, until = len(self.events), len(self.client.shown), time.monotonic() + timeout
+        while True:
+            left = max(0.0, until - time.monotonic())
+            self.client.do(self._turn, self.deadline + timeout, do="wait", seconds=min(left, SLICE))
+            self._turn(0)
+            if (len(self.events), len(self.client.shown)) > (seen, shown) or left <= 0:
+                self._catch_up()
+                return self.events[seen:]
+
+    def _catch_up(self) -> None:
+        """The library has read what has come."""
+        before = -1, -1
+        while before != (before := (len(self.events), len(self.client.shown))):
+            self.client.do(self._turn, self.deadline, do="wait", seconds=0)
+            self._turn(0)
+
+    def rounds(self) -> None:
+        """A round trip on each connection of the library."""
+        for link in self.links.values():
+            if link.alive:
+                with suppress(SceneOver):
+                    super()._hand(cast(RawConnection, link)).flow()
+        self.quiesce()
+
+    def cleanup(self) -> None:
+        """Also has the library forget its connections; what it says on the way out is no part of the history."""
+        super().cleanup()
+        with suppress(Stuck):
+            if self.client.running and self.tap.listening:
+                self.client.do(self._turn, self.deadline, do="end")
+        self.tap.close()
+
+    def listen(self) -> None:
+        """The library shows what it has read and not yet shown."""
+        self.pump(SLICE)
+
+    def _hand(self, connection: RawConnection) -> Channel:
+        return super()._hand(self._crew())
+
+    def _home(self, queue: str) -> RawConnection:
+        return self._crew()
+
+    def _crew(self) -> RawConnection:
+        """Our own connection."""
+        if CREW not in self.connections:
+            self.connections[CREW] = RawConnection.open(self.target, self.recorder, CREW)
+        return self.connections[CREW]
+
+    def _turn(self, seconds: float) -> None:
+        """Whatever can go on goes on, after waiting for at most so many seconds for something to happen."""
+        others: list[Any] = [self.client]
+        crew = self.connections.get(CREW)
+        if crew is not None and crew.alive:
+            crew.flush()
+            others.append(crew.wire)
+        self.tap.wait(seconds, *others)
+        if crew is not None and crew.alive:
+            crew.receive()
+        while self.tap.turn():
+            pass

@@ -1,0 +1,1 @@
+"""Two runs, or two brokers, and what they disagree on."""

@@ -1,0 +1,187 @@
+"""What is around a stage beside its connections: time, and settings that no frame carries.
+
+Both go into the history, so that monitors need nothing else: a change of policy or setting as an event, once it is in
+force; the passing of time in the times of the events. Where the broker's clock is ours (the embedded reference
+broker), time passes in steps up to just before and just after each deadline, and thirty minutes take no time. Else we
+wait for what must come, with round trips all the while, and only when it is well overdue does an event say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from conformance.drive.drivers.admin import Admin, AdminRefused
+from conformance.drive.pulse import BadRestart
+from conformance.drive.waiting import NotOffered
+from conformance.history import events
+
+if TYPE_CHECKING:
+    from conformance.drive.stage import Stage
+
+SECOND = 1_000_000_000
+MARGIN = SECOND // 20
+"""So close to a deadline time is stopped, on either side."""
+LOOK = 0.3
+"""Seconds between two round trips while we wait where the clock is not ours: they prove that we looked, and when."""
+ENOUGH = 900
+"""Thousandths of a deadline: what is later than that is held to be late."""
+PASSWORD = "conformance"
+"""Of users who live as long as one history."""
+SHORTLY = 10.0
+"""Deadlines further ahead than so many seconds are nobody's business."""
+
+
+@dataclass
+class Around:
+    """Of one broker in one process."""
+
+    admin: Admin | None = None
+    advance: Callable[[float], None] | None = None
+    kill: Callable[[], None] | None = None
+    """Kills the broker and starts it again; it answers when this returns."""
+    general: int | None = None
+    """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
+    _policies: dict[str, str] = field(default_factory=dict)
+    _users: list[str] = field(default_factory=list)
+    _changed: bool = False
+
+    @property
+    def adjustable(self) -> bool:
+        """Can the broker's own settings be changed?"""
+        return self.general is None and self.admin is not None and self.admin.settings() is not None
+
+    def enter(self, stage: Stage) -> None:
+        """A history begins: what holds in all of it is noted."""
+        stage.around = self
+        if self.admin is not None:
+            self.admin = replace(self.admin, vhost=stage.target.vhost)
+        if self.general is not None:
+            stage.note(events.SETTINGS, consumer_timeout=self.general)
+
+    def policy(self, stage: Stage, queue: str, timeout: int | None) -> None:
+        """Gives the queue a consumer timeout by policy, or takes it away, and notes it."""
+        admin = self.admin
+        assert admin is not None
+        if timeout is None and queue not in self._policies:
+            return
+        name = self._policies.setdefault(queue, f"{queue}.policy")
+        admin.policy(name, queue, None if timeout is None else {"consumer-timeout": timeout})
+        until = time.monotonic() + stage.deadline
+        while (admin.policy_of(queue) == name) != (timeout is not None) and time.monotonic() < until:
+            stage.pump(0.01)
+        if timeout is None:
+            del self._policies[queue]
+        stage.note(events.POLICY, queue=queue, consumer_timeout=timeout)
+
+    def setting(self, stage: Stage, timeout: int | None) -> None:
+        """Sets the broker's own consumer timeout, or its default, and notes it."""
+        assert self.admin is not None
+        self._changed = True
+        self.admin.set(consumer_timeout=timeout)
+        stage.note(events.SETTINGS, consumer_timeout=timeout)
+
+    def crash(self, stage: Stage) -> None:
+        """The broker is killed and started again, and noted; the connections of the history end with it."""
+        assert self.kill is not None
+        stage.note(events.KILLED)
+        try:
+            self.kill()
+        except BadRestart as bad:
+            raise NotOffered(str(bad)) from None
+        for connection in stage.connections.values():
+            connection.abort()
+
+    def user(self) -> tuple[str, str]:
+        """A user of this history's own, who may do anything in the vhost, with its password."""
+        assert self.admin is not None
+        name = f"amqpconf-{uuid4().hex[:12]}"
+        self._users.append(name)
+        self.admin.make_user(name, PASSWORD)
+        return name, PASSWORD
+
+    def forbid(self, stage: Stage, user: str, of: str, queue: str) -> None:
+        """The user may read nothing any more, and notes it of its connection and this queue."""
+        assert self.admin is not None
+        self.admin.permit(user, read="^$")
+        stage.note(events.RIGHTS, of=of, queue=queue)
+
+    def clean(self) -> None:
+        """Leaves the broker as it was."""
+        with contextlib.suppress(AdminRefused):
+            for queue, name in self._policies.items():
+                assert self.admin is not None
+                self.admin.policy(name, queue, None)
+            for user in self._users:
+                assert self.admin is not None
+                self.admin.remove_user(user)
+            if self._changed and self.admin is not None:
+                self.admin.set(consumer_timeout=None)
+        self._policies.clear()
+        self._users.clear()
+        self._changed = False
+
+
+def expire(stage: Stage, within: float = SHORTLY) -> None:
+    """Lets time pass until every delivery whose time ends within so many seconds has timed out, or should have."""
+    until = stage.recorder.now() + int(within * SECOND)
+    while (due := _next(stage)) <= until:
+        ours = stage.around.advance is not None
+        if not (_leap(stage, due) if ours else _heard(stage, due)):
+            waited, slack = (0.0, 0) if ours else (stage.deadline, round(stage.deadline * ENOUGH))
+            stage.comes_late("timeouts", partial(_acted_upon, stage, due), waited, slack_ms=slack)
+            if not _acted_upon(stage, due):
+                return
+    stage.quiesce()
+
+
+def elapse(stage: Stage, seconds: float) -> None:
+    """Lets so much time pass at once where the broker's clock is ours; elsewhere it will pass by itself."""
+    if stage.around.advance is not None:
+        stage.around.advance(seconds)
+        stage.recorder.shift(round(seconds * SECOND))
+
+
+def wait(stage: Stage, seconds: float) -> None:
+    """Lets so much time pass, on any clock."""
+    until = stage.recorder.now() + round(seconds * SECOND)
+    elapse(stage, seconds)
+    stage.settles(lambda: stage.recorder.now() >= until, seconds)
+
+
+def _next(stage: Stage) -> int:
+    """When the next deadline is over; far away without one."""
+    return next(iter(stage.judge.clocks()), 1 << 63)
+
+
+def _acted_upon(stage: Stage, due: int) -> bool:
+    """Has the broker acted upon this deadline, or is nothing expected of it any more?"""
+    return _next(stage) > due
+
+
+def _heard(stage: Stage, due: int) -> bool:
+    """Waits for the deadline, and for another one in which it should have been acted upon. Has it been?"""
+    until = due + round(stage.deadline * SECOND)
+    while (now := stage.recorder.now()) < until:
+        if stage.settles(lambda: _next(stage) > due, min(LOOK, (until - now) / SECOND)):
+            return True
+        if now > due:
+            stage.rounds()
+    return _next(stage) > due
+
+
+def _leap(stage: Stage, due: int) -> bool:
+    """Time passes to just before the deadline, and to just after it. Has it been acted upon?"""
+    for moment in (due - MARGIN, due + MARGIN):
+        ahead = moment - stage.recorder.now()
+        if ahead > 0:
+            elapse(stage, ahead / SECOND)
+        stage.rounds()
+        if _next(stage) > due:
+            return True
+    return False

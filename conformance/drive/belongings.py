@@ -1,0 +1,37 @@
+"""The queues and exchanges of one history: its own from the moment it asks for them until the broker says that they
+are gone. So whatever happens to a scene, it is known what would be left behind."""
+
+from __future__ import annotations
+
+from conformance.drive.drivers.raw import RawConnection, Target
+from conformance.drive.guard import Guard
+from conformance.history.events import TO_CLIENT, Event
+
+
+class Belongings:
+    """What a history has to remove. Queues with the connection that declared them."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, RawConnection] = {}
+        self.exchanges: dict[str, None] = {}
+        self._deleting: dict[tuple[str, int], list[str]] = {}
+
+    def watch(self, event: Event) -> None:
+        """Takes note of deletions, and of what became of them."""
+        key = event.connection, event.channel
+        if event.method in ("queue.delete", "exchange.delete"):
+            self._deleting.setdefault(key, []).append(event.queue or event.exchange or "")
+        elif event.direction == TO_CLIENT and event.method in ("queue.delete-ok", "exchange.delete-ok"):
+            asked = self._deleting.get(key)
+            gone = asked.pop(0) if asked else ""
+            self.queues.pop(gone, None)
+            self.exchanges.pop(gone, None)
+        elif event.method in ("channel.close", "channel.open"):
+            self._deleting.pop(key, None)
+
+    def sweep(self, guard: Guard, target: Target, deadline: float) -> None:
+        """Removes from outside what is left."""
+        if self.queues or self.exchanges:
+            guard.sweep(target, list(self.queues), list(self.exchanges), deadline)
+            self.queues.clear()
+            self.exchanges.clear()

@@ -1,0 +1,162 @@
+"""A thin sender: one channel as a scene speaks through it.
+
+Every verb only sends. Nothing is awaited, nothing is checked; several verbs in a row are pipelined. What the channel
+has seen so far is the judge's knowledge, read through `view` and `unacked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from codec import methods as m
+from codec import values
+from conformance.drive.drivers.raw import Item, RawConnection
+from conformance.oracle.model.views import ChannelView
+
+
+class Script(Protocol):
+    """What a channel needs of the stage it stands on."""
+
+    queue_type: str
+
+    def transmit(self, channel: Channel, *items: Item) -> None: ...
+
+    def view_of(self, channel: Channel) -> ChannelView | None: ...
+
+    def next_message(self) -> str: ...
+
+    def body(self, message: str) -> bytes: ...
+
+    def next_consumer(self) -> str: ...
+
+
+class Channel:
+    """One channel number of one connection."""
+
+    def __init__(self, stage: Script, connection: RawConnection, number: int) -> None:
+        self._stage, self.connection, self.number = stage, connection, number
+
+    def __repr__(self) -> str:
+        return f"<channel {self.number} of {self.connection.name}>"
+
+    @property
+    def view(self) -> ChannelView | None:
+        """What the judge knows of it; None before it was ever opened."""
+        return self._stage.view_of(self)
+
+    @property
+    def state(self) -> str:
+        view = self.view
+        return view.state if view else "closed"
+
+    @property
+    def unacked(self) -> list[int]:
+        """Tags of the deliveries that came and are not settled, in order."""
+        view = self.view
+        return sorted(view.unacked) if view else []
+
+    def send(self, *items: Item) -> None:
+        """Anything at all, in one write."""
+        self._stage.transmit(self, *items)
+
+    def open(self) -> None:
+        self.send(m.ChannelOpen(self.number))
+
+    def close(self) -> None:
+        self.send(m.ChannelClose(self.number, 200, "done", 0, 0))
+
+    def flow(self, active: bool = True) -> None:
+        self.send(m.ChannelFlow(self.number, active))
+
+    def declare(
+        self, queue: str = "", *, passive: bool = False, durable: bool = True, exclusive: bool = False,
+        auto_delete: bool = False, no_wait: bool = False, arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.send(m.QueueDeclare(
+            self.number, queue=queue, passive=passive, durable=durable, exclusive=exclusive,
+            auto_delete=auto_delete, no_wait=no_wait, arguments=values.table(arguments or {}),
+        ))
+
+    def delete(self, queue: str, *, no_wait: bool = False) -> None:
+        self.send(m.QueueDelete(self.number, queue=queue, no_wait=no_wait))
+
+    def purge(self, queue: str) -> None:
+        self.send(m.QueuePurge(self.number, queue=queue))
+
+    def declare_exchange(self, exchange: str, kind: str = "fanout", *, no_wait: bool = False) -> None:
+        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type=kind, no_wait=no_wait))
+
+    def find_exchange(self, exchange: str) -> None:
+        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type="direct", passive=True))
+
+    def delete_exchange(self, exchange: str) -> None:
+        self.send(m.ExchangeDelete(self.number, exchange=exchange))
+
+    def bind(self, queue: str, exchange: str, key: str = "") -> None:
+        self.send(m.QueueBind(self.number, queue=queue, exchange=exchange, routing_key=key))
+
+    def unbind(self, queue: str, exchange: str, key: str = "") -> None:
+        self.send(m.QueueUnbind(self.number, queue=queue, exchange=exchange, routing_key=key))
+
+    def publish(
+        self, queue: str, n: int = 1, mandatory: bool = False, persistent: bool | None = None,
+        properties: Mapping[str, Any] | None = None, *, exchange: str = "", body: bytes | None = None,
+    ) -> list[str]:
+        """Publishes n messages and tells their ids."""
+        if persistent is None:
+            persistent = self._stage.queue_type == "quorum"
+        messages = [self._stage.next_message() for _ in range(n)]
+        method = m.BasicPublish(self.number, exchange=exchange, routing_key=queue, mandatory=mandatory)
+        self.send(*(
+            (method, self._stage.body(message) if body is None else body, {
+                "delivery_mode": 2 if persistent else 1, "message_id": message, **(properties or {}),
+            })
+            for message in messages
+        ))
+        return messages
+
+    def get(self, queue: str, no_ack: bool = False) -> None:
+        self.send(m.BasicGet(self.number, queue=queue, no_ack=no_ack))
+
+    def consume(
+        self, queue: str, no_ack: bool = False, tag: str | None = None,
+        arguments: Mapping[str, Any] | None = None, no_wait: bool = False, exclusive: bool = False,
+    ) -> str:
+        """Starts a consumer and tells its tag."""
+        tag = tag if tag is not None else self._stage.next_consumer()
+        self.send(m.BasicConsume(
+            self.number, queue=queue, consumer_tag=tag, no_ack=no_ack, exclusive=exclusive, no_wait=no_wait,
+            arguments=values.table(arguments or {}),
+        ))
+        return tag
+
+    def cancel(self, tag: str, no_wait: bool = False) -> None:
+        self.send(m.BasicCancel(self.number, tag, no_wait))
+
+    def ack(self, tag: int, multiple: bool = False) -> None:
+        self.send(m.BasicAck(self.number, tag, multiple))
+
+    def nack(self, tag: int, multiple: bool = False, requeue: bool = True) -> None:
+        self.send(m.BasicNack(self.number, delivery_tag=tag, multiple=multiple, requeue=requeue))
+
+    def reject(self, tag: int, requeue: bool = True) -> None:
+        self.send(m.BasicReject(self.number, tag, requeue))
+
+    def recover(self, requeue: bool = True) -> None:
+        self.send(m.BasicRecover(self.number, requeue))
+
+    def qos(self, count: int, global_: bool = False) -> None:
+        self.send(m.BasicQos(self.number, prefetch_size=0, prefetch_count=count, global_=global_))
+
+    def confirm(self, no_wait: bool = False) -> None:
+        self.send(m.ConfirmSelect(self.number, no_wait))
+
+    def tx_select(self) -> None:
+        self.send(m.TxSelect(self.number))
+
+    def tx_commit(self) -> None:
+        self.send(m.TxCommit(self.number))
+
+    def tx_rollback(self) -> None:
+        self.send(m.TxRollback(self.number))

@@ -1,0 +1,44 @@
+"""How long to wait for a broker, measured instead of guessed.
+
+The round trip is that of opening and closing a channel, the least that every broker answers. A deadline is many
+times its 99th percentile, never below a floor, and stretched by the profile's slack. A deadline bounds silence, not
+work: whoever waits begins anew whenever something comes.
+"""
+
+from __future__ import annotations
+
+import time
+
+from codec import methods as m
+from conformance.drive.drivers.raw import RawConnection
+
+ROUNDS = 40
+FLOOR = 5.0
+FACTOR = 50
+PATIENCE = 10.0
+ALTOGETHER = 8.0
+"""Seconds after which enough rounds have been seen."""
+MOST = 15.0
+"""However slow its round trips are, a broker that is silent for so many seconds is silent."""
+
+
+def round_trip(connection: RawConnection) -> float:
+    """Seconds that one exchange takes at the 99th percentile."""
+    rounds = [_round(connection)]
+    while len(rounds) < ROUNDS and sum(rounds) < ALTOGETHER and connection.alive:
+        rounds.append(_round(connection))
+    return sorted(rounds)[int(len(rounds) * 0.99)]
+
+
+def deadline(connection: RawConnection, slack: float) -> float:
+    """Seconds of silence after which an answer is taken as missing."""
+    return min(max(FLOOR, FACTOR * round_trip(connection)), MOST) * slack
+
+
+def _round(connection: RawConnection) -> float:
+    begin = time.monotonic()
+    connection.send(m.ChannelOpen(1), m.ChannelClose(1, 200, "done", 0, 0))
+    while connection.alive and time.monotonic() - begin < PATIENCE:
+        if any(event.method == "channel.close-ok" for event in connection.receive(PATIENCE)):
+            break
+    return time.monotonic() - begin

@@ -1,0 +1,38 @@
+"""The raw-frame driver's front door: a connection that is open and logged in, or an exception that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.handshake import CAPABILITIES, reach, shake_hands
+from conformance.drive.drivers.link import Content, Item, Link, Tuned
+from conformance.drive.drivers.target import BadUrl, Target
+from conformance.history.recorder import Recorder
+
+__all__ = [
+    "CAPABILITIES", "BadUrl", "ConnectionLost", "Content", "Item", "RawConnection", "Target", "Tuned", "Unreachable",
+]
+
+
+class RawConnection(Link):
+    """A connection that has been through the handshake."""
+
+    @classmethod
+    def open(
+        cls, target: Target, recorder: Recorder, name: str, *, capabilities: Mapping[str, object] | None = None,
+        heartbeat: int = 0, properties: Mapping[str, object] | None = None,
+    ) -> RawConnection:
+        """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
+
+        `properties` are further client properties, beside the table of capabilities.
+        """
+        connection = cls(reach(target), recorder, name, target)
+        try:
+            announced = CAPABILITIES if capabilities is None else capabilities
+            said = {} if capabilities is None and target.terse else {"capabilities": dict(announced)}
+            shake_hands(connection, {**(properties or {}), **said}, heartbeat)
+        except BaseException:
+            connection.abort()
+            raise
+        return connection

@@ -1,0 +1,114 @@
+"""Scenes once more, under other circumstances: what a scene provokes is rare, and a fault in it may show only where
+something was done before, where names are long or bodies large, or on a connection that is not the oldest.
+
+The scene is the same; its stage gives each channel that it opens, and each queue that it declares, the past of the
+history's shape. A scene asserts nothing, so nothing in it minds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.machines import before
+from conformance.drive.stage import Stage
+
+NAMES = (0, 0, 33, 65, 130, 200)
+BODIES = (0, 0, *(2**power + beside for power in range(3, 16) for beside in (-1, 0, 1)))
+STOCKS = (0,) * 11 + (66,)
+"""Of classic queues; so many are returned at once by quorum queues in any order."""
+PASTS = tuple(map(frozenset, combinations(before.FEATURES, 3)))
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Of one history."""
+
+    used: frozenset[str]
+    length: int
+    octets: int
+    give_back: bool
+    stock: int
+
+    @classmethod
+    def drawn(cls, *seed: object) -> Circumstances:
+        chance = random.Random(" ".join(map(str, seed)))
+        return cls(
+            chance.choice(PASTS), chance.choice(NAMES), chance.choice(BODIES), chance.random() < 0.5,
+            chance.choice(STOCKS),
+        )
+
+
+class Veteran(Stage):
+    """A stage on which everything has a past, and the second pass comes upon what the first one used."""
+
+    _now: Circumstances
+    _reserved = ""
+
+    def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
+        self._now = circumstances
+        self.length, self.octets = circumstances.length, circumstances.octets
+        self._again = False
+        self._opened: list[Channel] = []
+        self._declared: list[tuple[Mapping[str, Any], str]] = []
+        self.connect("older")
+        scene()
+        self.quiesce()
+        self._again = True
+        scene()
+
+    def connect(self, name: str, *arguments: Any, **more: Any) -> RawConnection:
+        return super().connect(f"{name} again" if name in self.connections else name, *arguments, **more)
+
+    def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
+        used = self._used() if number is None and connection is None else None
+        return used or self._lived(super().channel(number, connection))
+
+    def channels(self, count: int, connection: RawConnection | None = None) -> list[Channel]:
+        used = [self._used() for _ in range(count)] if connection is None else [None]
+        if None not in used:
+            return [one for one in used if one]
+        return [self._lived(channel) for channel in super().channels(count, connection)]
+
+    def queue(
+        self, arguments: Mapping[str, Any] | None = None, durable: bool | None = None, *, name: str | None = None,
+        **declare: Any,
+    ) -> str:
+        """With a past, unless the scene has wishes of its own."""
+        if name or declare or durable is not None:
+            return super().queue(arguments, durable, name=name, **declare)
+        for one in self._declared if self._again else ():
+            if one[0] == (arguments or {}) and one[1] in self.belongings.queues:
+                self._declared.remove(one)
+                return one[1]
+        queue = super().queue(arguments or before.arguments(super().queue, self._now.used))
+        self._declared.append((arguments or {}, queue))
+        if self.queue_type == "classic" and not arguments:
+            self.backstage(queue).publish(queue, self._now.stock)
+        return queue
+
+    def _used(self) -> Channel | None:
+        """A channel of the first pass that is idle."""
+        for channel in self._opened if self._again else ():
+            if channel.state == "open" and channel.connection.alive and not _busy(channel):
+                self._opened.remove(channel)
+                return channel
+        return None
+
+    def _lived(self, channel: Channel) -> Channel:
+        self._reserved = self._reserved or super().queue()
+        before.lived(self, channel, self._reserved, self._now.used)
+        if channel.connection is self.connection and not self._again:
+            self._opened.append(channel)
+        return channel
+
+
+def _busy(channel: Channel) -> bool:
+    """Does it hold anything, or is it in a mode?"""
+    view = channel.view
+    return view is None or bool(view.unacked or view.consumers or view.confirm or view.transactional)

@@ -1,0 +1,51 @@
+"""Alphabets: what commands there are, how often each is drawn, and how that differs from history to history.
+
+A history leaves some kinds of commands out and draws others more often: what is rare among everything is frequent
+among little, and what always undoes the effect of something else is sometimes not there to do so. The first choice of
+an alphabet is what all others need, and never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from conformance.drive.machines.alphabet import Command
+
+FACTORS = (0, 1, 1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """So many branches of one choice: a command, by its name."""
+
+    weight: int
+    made: st.SearchStrategy[Command]
+    name: str = ""
+
+
+Alphabet = Sequence[Choice]
+
+
+def weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any]) -> Choice:
+    return Choice(weight, st.builds(kind, *arguments), kind.__name__)
+
+
+def factors(alphabet: Alphabet) -> st.SearchStrategy[list[int]]:
+    """By how much each is drawn more often in a history; in every third one, all the same."""
+    drawn = st.lists(st.sampled_from(FACTORS), min_size=len(alphabet), max_size=len(alphabet))
+    return st.one_of(st.just([1] * len(alphabet)), drawn, drawn.map(lambda those: those))
+
+
+def mixed(alphabet: Alphabet, by: Sequence[int] = ()) -> st.SearchStrategy[Command]:
+    """Any of them, each so often; different objects, or Hypothesis takes those of one choice for one."""
+    weights = [choice.weight * factor for choice, factor in zip(alphabet, by or [1] * len(alphabet), strict=True)]
+    weights[0] = weights[0] or alphabet[0].weight
+    return st.one_of([
+        choice.made.map(lambda command: command)
+        for choice, weight in zip(alphabet, weights, strict=True) for _ in range(weight)
+    ])

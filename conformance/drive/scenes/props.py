@@ -1,0 +1,97 @@
+"""What many scenes begin with: queues with messages in them, and channels that hold deliveries."""
+
+from __future__ import annotations
+
+import contextlib
+
+from conformance.drive.channel import Channel
+from conformance.drive.stage import NotOffered, SceneOver, Stage
+
+BAD_TAG = 99
+"""A tag that no scene is ever delivered."""
+FILLING = 60
+"""So many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
+
+
+def stocked(stage: Stage, count: int) -> str:
+    """A fresh queue with this many confirmed messages, published on a channel of its own."""
+    queue = stage.queue()
+    restock(stage, queue, count)
+    return queue
+
+
+def confirming(stage: Stage) -> Channel:
+    """A channel in confirm mode, where the broker offers that."""
+    channel = stage.channel()
+    with contextlib.suppress(NotOffered):
+        channel.confirm()
+    stage.quiesce()
+    return channel
+
+
+def filled(stage: Stage, channel: Channel) -> str:
+    """A queue with room for two that is full, and has refused publishes by now."""
+    queue = stage.queue({"x-max-length": 2, "x-overflow": "reject-publish"})
+    with stage.batch():
+        channel.publish(queue, 5)
+    stage.quiesce()
+    for _ in range(FILLING):
+        if any(event.method == "basic.nack" and event.direction == "<" for event in stage.events):
+            break
+        channel.publish(queue)
+        stage.quiesce()
+    return queue
+
+
+def large(channel: Channel) -> bytes:
+    """A body of three frames."""
+    return bytes(2 * channel.connection.tuned.frame_max + 1)
+
+
+def restock(stage: Stage, queue: str, count: int) -> Channel:
+    """Publishes more, on a new channel in confirm mode, and waits until the broker has taken charge of them."""
+    publisher = stage.channel()
+    with contextlib.suppress(NotOffered):
+        publisher.confirm()
+    publisher.publish(queue, count)
+    stage.quiesce()
+    if not stage.offers("confirm.select"):
+        stage.barrier(publisher)
+    return publisher
+
+
+def holding(stage: Stage, count: int, of: int | None = None) -> tuple[Channel, str]:
+    """A channel that has fetched tags 1 to `count`, and the queue they came from, which had `of` messages."""
+    queue = stocked(stage, of or count)
+    channel = stage.channel()
+    stage.fetch(channel, queue, count)
+    return channel, queue
+
+
+def reopen(stage: Stage, channel: Channel) -> None:
+    """Waits until the channel has ended, whoever ended it, and opens its number again."""
+    stage.quiesce()
+    channel.open()
+    stage.quiesce()
+
+
+def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False) -> Channel:
+    """A channel with this limit and one consumer, which has been sent what the limit allows."""
+    channel = stage.channel()
+    channel.qos(limit, shared)
+    channel.consume(queue)
+    stage.quiesce()
+    return channel
+
+
+def outstanding(channel: Channel, least: int = 1) -> list[int]:
+    """The tags that the channel holds, if there are enough of them to go on with."""
+    tags = channel.unacked
+    if len(tags) < least:
+        raise SceneOver(f"{channel} holds {len(tags)} deliveries, {least} are needed")
+    return tags
+
+
+def shares(stage: Stage) -> bool:
+    """Can a channel have a limit for its consumers together, on queues of this type?"""
+    return stage.queue_type == "classic" and stage.profile.choices["channel_limit"] == "channel"

@@ -1,0 +1,312 @@
+"""ACK: what ack, nack and reject settle.
+
+One tag, or with `multiple` every outstanding tag up to it, over all consumers, queues and gets of the channel and of
+no other; tag 0 with `multiple` is all there are. The tag of a multiple must itself be outstanding. Settlements are
+silent, come in any order, and are carried out before what follows them.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import holding, outstanding, reopen, restock, stocked
+from conformance.drive.stage import Stage
+
+
+@rule("ACK-001")
+def test_a_single_ack_settles_one(stage: Stage) -> None:
+    """U = {1,2,3,4}: ack one in the middle, then the last; the channel closes with the others."""
+    channel, _ = holding(stage, 4)
+    channel.ack(2)
+    channel.ack(4)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+
+
+@rule("ACK-002")
+def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
+    """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back."""
+    channel, _ = holding(stage, 6)
+    channel.ack(2)
+    channel.ack(4, multiple=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+
+
+@rule("ACK-003")
+def test_a_multiple_spans_consumers_queues_and_gets(stage: Stage) -> None:
+    """Two consumers and two gets over three queues; the multiple's tag is a get's, then a consumer's."""
+    for last in ("get", "consumer"):
+        first, second, third = (stocked(stage, 2) for _ in range(3))
+        channel = stage.channel()
+        stage.fetch(channel, third, 1 if last == "get" else 2)
+        for queue in (first, second):
+            channel.consume(queue)
+            stage.quiesce()
+        if last == "get":
+            stage.fetch(channel, third)
+        channel.ack(outstanding(channel)[-1], multiple=True)
+        restock(stage, first, 1)
+        channel.close()
+        stage.quiesce()
+
+
+@rule("ACK-004")
+def test_a_multiple_stays_on_its_channel(stage: Stage) -> None:
+    """Two channels hold the same tags; one settles all it has, the other closes, after settling one."""
+    queue = stocked(stage, 6)
+    settling, keeping = stage.channel(), stage.channel()
+    for channel in (settling, keeping, settling, keeping, settling, keeping):
+        stage.fetch(channel, queue)
+    settling.ack(2, multiple=True)
+    settling.ack(0, multiple=True)
+    stage.barrier(settling)
+    keeping.ack(1)
+    stage.barrier(keeping)
+    keeping.close()
+    stage.quiesce()
+
+
+@rule("ACK-005")
+def test_a_multiple_skips_what_is_settled(stage: Stage) -> None:
+    """U = {1..5}: ack(2), ack(4, multiple), ack(5) are fine. Then ack(1) is one too many, or the channel closes."""
+    for once_more in (True, False):
+        channel, _ = holding(stage, 5)
+        channel.ack(2)
+        channel.ack(4, multiple=True)
+        channel.ack(5)
+        stage.barrier(channel)
+        if once_more:
+            channel.ack(1)
+        else:
+            channel.close()
+        stage.quiesce()
+
+
+@rule("ACK-006")
+def test_tag_0_is_all_there_are(stage: Stage) -> None:
+    """U = {1,2,3,4}: ack(0, multiple), with and without a gap, then the channel closes."""
+    for spent in ((), (2,)):
+        channel, _ = holding(stage, 4)
+        for tag in spent:
+            channel.ack(tag)
+        channel.ack(0, multiple=True)
+        stage.barrier(channel)
+        channel.close()
+        stage.quiesce()
+
+
+def settle_nothing_in_a_transaction(stage: Stage, settle: str) -> None:
+    """Tag 0 with multiple in an empty transaction, on its own connection; a channel beside it shows how that went."""
+    connection = stage.connect("provisional")
+    channel, beside = stage.channel(connection=connection), stage.channel(connection=connection)
+    channel.tx_select()
+    stage.quiesce()
+    getattr(channel, settle)(0, multiple=True)
+    stage.barrier(beside)
+    channel.tx_commit()
+    stage.quiesce()
+
+
+@rule("ACK-007")
+@pytest.mark.parametrize("mode", ["plain", "transactional"])
+def test_acking_all_of_nothing(stage: Stage, mode: str) -> None:
+    """ack(0, multiple) on a fresh channel, and when everything is settled; and in an empty transaction."""
+    if mode == "transactional":
+        settle_nothing_in_a_transaction(stage, "ack")
+        return
+    channel, _ = holding(stage, 1)
+    fresh = stage.channel()
+    fresh.ack(0, multiple=True)
+    stage.barrier(fresh)
+    channel.ack(1)
+    channel.ack(0, multiple=True)
+    stage.barrier(channel)
+
+
+@rule("ACK-008")
+@pytest.mark.parametrize("mode", ["plain", "transactional"])
+def test_nacking_all_of_nothing(stage: Stage, mode: str) -> None:
+    """nack(0, multiple) on a fresh channel, and when everything is settled, with and without requeue; and in an empty
+    transaction."""
+    if mode == "transactional":
+        settle_nothing_in_a_transaction(stage, "nack")
+        return
+    channel, _ = holding(stage, 1)
+    channel.ack(1)
+    for nacking in (stage.channel(), channel):
+        for requeue in (True, False):
+            nacking.nack(0, multiple=True, requeue=requeue)
+            stage.barrier(nacking)
+
+
+@rule("ACK-009")
+def test_tag_0_alone_is_unknown(stage: Stage) -> None:
+    """ack(0), nack(0) and reject(0), each with a delivery outstanding."""
+    channel, queue = holding(stage, 1)
+    channel.ack(0)
+    reopen(stage, channel)
+    stage.fetch(channel, queue)
+    channel.nack(0, requeue=False)
+    reopen(stage, channel)
+    stage.fetch(channel, queue)
+    channel.reject(0, requeue=False)
+    stage.quiesce()
+
+
+@rule("ACK-010")
+@pytest.mark.parametrize("method", ["ack", "nack"])
+def test_a_multiple_needs_an_outstanding_tag(stage: Stage, method: str) -> None:
+    """U = {1,3,4}: a multiple with the settled tag 2, and with tag 5 above them all, has no target."""
+    for tag in (2, 5):
+        channel, _ = holding(stage, 4)
+        channel.ack(2)
+        if method == "ack":
+            channel.ack(tag, multiple=True)
+        elif stage.offers("basic.nack"):
+            channel.nack(tag, multiple=True)
+        stage.quiesce()
+
+
+@rule("ACK-011")
+@pytest.mark.parametrize("requeue", [True, False], ids=["requeue", "discard"])
+def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> None:
+    """Up to a tag over a gap, and all by tag 0: another channel looks what is there, then this one."""
+    for tag, count in ((4, 3), (0, 5)):
+        channel, queue = holding(stage, 6)
+        channel.ack(2)
+        channel.nack(tag, multiple=True, requeue=requeue)
+        stage.barrier(channel)
+        looking = stage.channel()
+        stage.fetch(looking, queue, count if requeue else 0)
+        looking.get(queue)
+        stage.quiesce()
+        channel.get(queue)
+        stage.quiesce()
+
+
+@rule("ACK-012")
+def test_a_single_nack_is_a_reject(stage: Stage) -> None:
+    """Both requeue, and both remove; what was requeued is fetched again, and what was left alone comes back."""
+    channel, queue = holding(stage, 5)
+    channel.nack(1, requeue=True)
+    channel.reject(2, requeue=True)
+    channel.nack(3, requeue=False)
+    channel.reject(4, requeue=False)
+    stage.fetch(channel, queue, 2)
+    channel.close()
+    stage.quiesce()
+
+
+@rule("ACK-013")
+def test_singles_in_any_order(stage: Stage) -> None:
+    """Every order of four deliveries, settled by acks, rejects and nacks in turn."""
+    orders = list(permutations(range(4)))
+    queue = stocked(stage, 4 * len(orders))
+    channel = stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    tags = channel.unacked
+    for start, order in zip(range(0, len(tags), 4), orders, strict=False):
+        group = tags[start : start + 4]
+        if len(group) == len(order):
+            channel.ack(group[order[0]])
+            channel.reject(group[order[1]], requeue=False)
+            channel.nack(group[order[2]], requeue=False)
+            channel.ack(group[order[3]])
+    stage.barrier(channel)
+
+
+@rule("ACK-014")
+def test_tag_0_and_deliveries_under_way(stage: Stage) -> None:
+    """ack(0, multiple) while deliveries are coming may settle them before anybody has read them. Then one is acked."""
+    queue = stage.queue()
+    channel, publisher = stage.channel(), stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    with stage.batch():
+        publisher.publish(queue, 20)
+        channel.ack(0, multiple=True)
+    stage.quiesce()
+    for tag in channel.unacked[:1]:
+        channel.ack(tag)
+    stage.barrier(channel)
+
+
+@rule("ACK-015")
+def test_settling_is_silent(stage: Stage) -> None:
+    """ack, nack and reject that succeed, each before a barrier; and an ack of several."""
+    channel, _ = holding(stage, 9)
+    for tag in (1, 4):
+        channel.ack(tag)
+        stage.barrier(channel)
+        channel.nack(tag + 1, requeue=False)
+        stage.barrier(channel)
+        channel.reject(tag + 2, requeue=False)
+        stage.barrier(channel)
+    channel.ack(9, multiple=True)
+    stage.barrier(channel)
+
+
+@rule("ACK-016")
+def test_settling_after_cancel(stage: Stage) -> None:
+    """A cancelled consumer's deliveries still belong to the channel: one is acked, two by a multiple, one goes back."""
+    queue = stocked(stage, 4)
+    channel = stage.channel()
+    consumer = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(consumer)
+    stage.quiesce()
+    channel.ack(2)
+    channel.ack(3, multiple=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+
+
+@rule("ACK-017", last=True)
+def test_settling_after_the_queue_is_gone(stage: Stage) -> None:
+    """Another connection deletes the queue under a consumer that holds its messages."""
+    queue = stocked(stage, 3)
+    channel = stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    deleter = stage.channel(connection=stage.connect("deleter"))
+    deleter.delete(queue)
+    stage.quiesce()
+    channel.ack(1)
+    channel.nack(2, requeue=True)
+    channel.reject(3, requeue=False)
+    stage.barrier(channel)
+
+
+@rule("ACK-018")
+@pytest.mark.parametrize("count", [1, 32, 33, 100])
+def test_settling_and_closing_in_one_write(stage: Stage, count: int) -> None:
+    """Single acks of everything, and channel.close right behind them."""
+    channel = stage.channel()
+    channel.consume(stocked(stage, count))
+    stage.quiesce()
+    with stage.batch():
+        for tag in channel.unacked:
+            channel.ack(tag)
+        channel.close()
+    stage.quiesce()
+
+
+@rule("ACK-019")
+def test_a_reject_settles_one(stage: Stage) -> None:
+    """U = {1,2,3,4}: reject(3) takes only 3, and reject(0) is not a way to return all: another channel looks."""
+    channel, queue = holding(stage, 4)
+    channel.reject(3, requeue=False)
+    looking = stage.channel()
+    stage.barrier(channel)
+    with stage.batch():
+        channel.reject(0)
+        looking.get(queue)
+    stage.quiesce()

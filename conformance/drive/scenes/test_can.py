@@ -1,0 +1,384 @@
+"""CAN: consumers that end while their channel lives.
+
+The client's own cancel is answered by cancel-ok and by nothing else. A consumer whose queue is deleted is notified, if
+its client announced that it wants to know, and its channel goes on. The two may cross.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from codec import methods as m
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.stage import Stage
+
+NOTICE = "consumer_cancel_notify"
+RACES = 12
+"""So many crossings of a cancel and a deletion; brokers that get it wrong do so in some of them only."""
+
+
+def bereave(stage: Stage, queue: str) -> None:
+    """Another connection deletes the queue."""
+    deleter = stage.channel(connection=stage.connections.get("deleter") or stage.connect("deleter"))
+    deleter.delete(queue)
+    stage.quiesce()
+
+
+def twice(stage: Stage, *channels: Channel) -> None:
+    """Two round trips on each channel, one after the other: what was waiting behind the first is there."""
+    for _ in range(2):
+        for channel in channels:
+            stage.barrier(channel)
+
+
+@rule("CAN-001", last=True)
+@pytest.mark.parametrize("announced", ["absent", False, "true", 1, True, "elsewhere"])
+def test_who_is_notified(stage: Stage, announced: object) -> None:
+    """The capability in five forms, and in the wrong place; the queue is deleted, and the channel used on."""
+    elsewhere = announced == "elsewhere"
+    capabilities = {} if announced in ("absent", "elsewhere") else {NOTICE: announced}
+    client = stage.connect("client", capabilities, properties={NOTICE: True} if elsewhere else None)
+    queue = stocked(stage, 1)
+    channel = stage.channel(connection=client)
+    for _ in range(3):
+        channel.consume(queue)
+    stage.quiesce()
+    bereave(stage, queue)
+    twice(stage, channel)
+
+
+@rule("CAN-002", last=True)
+def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
+    """A client that announced the capability loses its queue."""
+    queue = stage.queue()
+    channel = stage.channel()
+    channel.consume(queue)
+    stage.barrier(channel)
+    bereave(stage, queue)
+    twice(stage, channel)
+
+
+@rule("CAN-003", last=True)
+def test_each_consumer_is_notified_once(stage: Stage) -> None:
+    """Two connections, two channels each, two consumers each, and the deleting channel's own; then once more alone."""
+    queue, own = stage.queue(), stage.queue()
+    other = stage.connect("other")
+    channels = [stage.channel(connection=connection) for connection in (stage.connection, other) for _ in range(2)]
+    for channel in channels:
+        channel.consume(queue)
+        channel.consume(queue, no_ack=True)
+    deleter = stage.channel()
+    for mine in (queue, own):
+        deleter.consume(mine)
+    twice(stage, *channels, deleter)
+    for mine in (queue, own):
+        deleter.delete(mine)
+        stage.quiesce()
+    twice(stage, *channels, deleter)
+
+
+@rule("CAN-004", last=True)
+def test_without_the_capability_the_channel_goes_on(stage: Stage) -> None:
+    """Its queue is deleted, by the channel itself and by another; it publishes, gets, settles and consumes on."""
+    channel = stage.channel(connection=stage.connect("deaf", {}))
+    mine, theirs, kept = stocked(stage, 1), stocked(stage, 1), stocked(stage, 2)
+    for queue in (mine, theirs):
+        channel.consume(queue)
+    stage.quiesce()
+    channel.delete(mine)
+    stage.quiesce()
+    bereave(stage, theirs)
+    twice(stage, channel)
+    channel.publish(kept)
+    channel.ack(stage.fetch(channel, kept)[0])
+    channel.consume(kept)
+    stage.quiesce()
+
+
+@rule("CAN-005", last=True)
+def test_a_client_s_own_cancel(stage: Stage) -> None:
+    """One consumer is cancelled, of two; the queue goes on, and is deleted later."""
+    queue = stocked(stage, 1)
+    channel = stage.channel()
+    gone, stays = channel.consume(queue), channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(gone)
+    stage.quiesce()
+    twice(stage, channel)
+    bereave(stage, queue)
+    twice(stage, channel)
+    channel.cancel(stays)
+    stage.quiesce()
+
+
+@rule("CAN-006", last=True)
+def test_cancelling_what_has_ended(stage: Stage) -> None:
+    """After a notification; after one's own cancel; and without the capability, after the deletion."""
+    for connection in (stage.connection, stage.connect("deaf", {})):
+        queue, kept = stage.queue(), stage.queue()
+        channel = stage.channel(connection=connection)
+        bereft, cancelled = channel.consume(queue), channel.consume(kept)
+        twice(stage, channel)
+        bereave(stage, queue)
+        twice(stage, channel)
+        for tag in (bereft, cancelled, cancelled):
+            channel.cancel(tag)
+            stage.quiesce()
+        twice(stage, channel)
+
+
+@rule("CAN-007", last=True)
+def test_cancelling_a_tag_that_never_was(stage: Stage) -> None:
+    """On a channel without consumers, and beside one; a tag that another channel has counts as none."""
+    queue = stage.queue()
+    channel, other = stage.channel(), stage.channel()
+    channel.cancel("nobody")
+    stage.quiesce()
+    mine, theirs = channel.consume(queue), other.consume(queue)
+    stage.quiesce()
+    channel.cancel(theirs)
+    channel.cancel("nobody")
+    stage.quiesce()
+    restock(stage, queue, 2)
+    channel.cancel(mine)
+    stage.quiesce()
+
+
+@rule("CAN-008", last=True)
+def test_a_cancel_crosses_a_deletion(stage: Stage) -> None:
+    """The client cancels while its queue is deleted, by another connection, before or after, and by its own channel."""
+    for turn in range(RACES):
+        queue = stage.queue()
+        clients = [one for name, one in stage.connections.items() if name.startswith("client") and one.alive]
+        channel = stage.channel(1, connection=clients[0] if clients else _another(stage))
+        deleter = stage.connections.get("deleter") or stage.connect("deleter")
+        hand = stage.channel(1, connection=deleter)
+        tag = channel.consume(queue)
+        stage.barrier(channel)
+        with stage.batch():
+            if turn % 3 == 1:
+                hand.delete(queue)
+                hand.connection.flush()
+            elif turn % 3 == 2:
+                channel.delete(queue)
+            channel.cancel(tag)
+        if turn % 3 == 0:
+            hand.delete(queue)
+        stage.quiesce()
+        for one in (channel, hand):
+            if one.connection.alive:
+                twice(stage, one)
+                one.close()
+        stage.quiesce()
+
+
+def _another(stage: Stage) -> RawConnection:
+    return stage.connect(f"client{len(stage.connections)}")
+
+
+@rule("CAN-009", last=True)
+def test_nothing_after_cancel_ok(stage: Stage) -> None:
+    """A consumer that drinks from a stream is cancelled; what comes later is another's, or stays."""
+    queue = stocked(stage, 20)
+    channel, other = stage.channel(), stage.channel()
+    publisher = stage.channel(connection=stage.connect("publisher"))
+    publisher.confirm()
+    tag = channel.consume(queue, no_ack=True)
+    stage.quiesce()
+    with stage.batch():
+        publisher.publish(queue, 50)
+        channel.cancel(tag)
+    stage.quiesce()
+    publisher.publish(queue, 3)
+    stage.quiesce()
+    twice(stage, channel)
+    other.consume(queue)
+    stage.quiesce()
+
+
+@rule("CAN-010", last=True)
+def test_nothing_after_a_notification(stage: Stage) -> None:
+    """A queue is deleted while its consumer is being served, and declared anew; its messages are nobody's."""
+    queue = stocked(stage, 20)
+    channel = stage.channel()
+    channel.qos(5)
+    channel.consume(queue)
+    stage.quiesce()
+    bereave(stage, queue)
+    for tag in channel.unacked[:3]:
+        channel.ack(tag)
+    twice(stage, channel)
+
+
+@rule("CAN-011", last=True)
+def test_the_others_go_on(stage: Stage) -> None:
+    """Of three consumers on a channel one loses its queue; the others settle, and are served."""
+    doomed, kept = stocked(stage, 1), stocked(stage, 2)
+    channel = stage.channel()
+    channel.qos(1)
+    channel.consume(kept)
+    channel.consume(doomed)
+    channel.consume(kept)
+    stage.quiesce()
+    bereave(stage, doomed)
+    twice(stage, channel)
+    restock(stage, kept, 4)
+    for _ in range(2):
+        for tag, delivery in list((channel.view.unacked if channel.view else {}).items()):
+            if delivery.queue == kept:
+                channel.ack(tag)
+        stage.quiesce()
+
+
+@rule("CAN-012", last=True)
+def test_settling_what_has_no_queue_any_more(stage: Stage) -> None:
+    """Deliveries of a consumer that was notified: ack, nack, reject, multiple; and beside a queue of the same name."""
+    queue = stocked(stage, 5)
+    channel = stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    bereave(stage, queue)
+    twice(stage, channel)
+    for tag, settle in zip(channel.unacked, ("ack", "nack", "reject"), strict=False):
+        getattr(channel, settle)(tag)
+        stage.barrier(channel)
+    channel.ack(0, multiple=True)
+    stage.barrier(channel)
+    for settle in ("ack", "nack"):
+        _beside_namesake(stage, settle)
+
+
+def _beside_namesake(stage: Stage, settle: str) -> None:
+    """A queue is deleted and declared again while its message is out; settling that must not touch the new one's."""
+    queue = stocked(stage, 1)
+    channel, other = stage.channel(), stage.channel()
+    stage.fetch(channel, queue)
+    bereave(stage, queue)
+    stage.queue(name=queue)
+    restock(stage, queue, 1)
+    stage.fetch(channel, queue)
+    getattr(channel, settle)(1)
+    for _ in range(2):
+        stage.barrier(channel)
+    other.get(queue)
+    stage.quiesce()
+    channel.close()
+    stage.quiesce()
+
+
+@rule("CAN-013", last=True)
+def test_a_tag_is_used_again(stage: Stage) -> None:
+    """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer; and
+    while the consumer before it still holds deliveries of the queue."""
+    first, second = stocked(stage, 2), stocked(stage, 2)
+    channel = stage.channel()
+    tag = channel.consume(first)
+    stage.quiesce()
+    for queue in (first, second):
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.consume(queue, tag=tag)
+        stage.quiesce()
+    twice(stage, channel)
+    bereave(stage, second)
+    channel.consume(first, tag=tag)
+    stage.quiesce()
+    channel.cancel(tag, no_wait=True)
+    twice(stage, channel)
+    channel.consume(first, tag=tag)
+    stage.quiesce()
+    last, channel = stocked(stage, 2), stage.channel()
+    tag = channel.consume(last)
+    stage.quiesce()
+    channel.cancel(tag)
+    stage.quiesce()
+    channel.consume(last, tag=tag)
+    stage.quiesce()
+    restock(stage, last, 1)
+
+
+@rule("CAN-014", last=True)
+def test_a_cancel_without_answer(stage: Stage) -> None:
+    """Cancelled with nowait; what is published later goes to the other consumer, or stays."""
+    queue = stage.queue()
+    channel, other = stage.channel(), stage.channel()
+    tag = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(tag, no_wait=True)
+    twice(stage, channel)
+    restock(stage, queue, 3)
+    twice(stage, channel)
+    stage.fetch(other, queue)
+    other.consume(queue)
+    stage.quiesce()
+
+
+@rule("CAN-015", last=True)
+def test_consume_ok_comes_first(stage: Stage) -> None:
+    """Consumers of queues that have messages, with a tag of their own and of the broker's; several in one write."""
+    queue, busy = stocked(stage, 3), stocked(stage, 30)
+    for tag in ("", "mine"):
+        channel = stage.channel()
+        channel.consume(queue, tag=tag)
+        stage.quiesce()
+        channel.close()
+        stage.quiesce()
+    channel = stage.channel()
+    channel.qos(10)
+    with stage.batch():
+        for _ in range(3):
+            channel.consume(busy)
+    stage.quiesce()
+
+
+@rule("CAN-017", last=True)
+def test_a_notification_is_answered(stage: Stage) -> None:
+    """The client sends cancel-ok for the notification that wanted none."""
+    queue = stage.queue()
+    channel = stage.channel(connection=stage.connect("polite"))
+    tag = channel.consume(queue)
+    stage.barrier(channel)
+    bereave(stage, queue)
+    twice(stage, channel)
+    channel.send(m.BasicCancelOk(channel.number, tag))
+    channel.flow()
+    stage.quiesce()
+
+
+@rule("CAN-018", last=True)
+def test_a_tag_in_use_is_refused(stage: Stage) -> None:
+    """The same tag on two channels is fine; on one channel it costs the connection, on the same queue and another."""
+    first, second = stocked(stage, 1), stage.queue()
+    channel, other = stage.channel(), stage.channel()
+    tag = channel.consume(first)
+    stage.quiesce()
+    other.consume(second, tag=tag)
+    stage.quiesce()
+    for name, queue in (("greedy", first), ("greedier", second)):
+        doomed = stage.channel(connection=stage.connect(name))
+        doomed.consume(first, tag="same")
+        stage.quiesce()
+        doomed.consume(queue, tag="same")
+        stage.quiesce()
+
+
+@rule("CAN-019", last=True)
+def test_a_consumer_ends_with_its_right(stage: Stage) -> None:
+    """The right to read the queue is withdrawn, the client refreshes its credentials, and a message is published."""
+    around = stage.around
+    if around.admin is None:
+        return
+    user, password = around.user()
+    queue = stocked(stage, 1)
+    reader = stage.connect("reader", {NOTICE: True}, login=(user, password))
+    channel = stage.channel(connection=reader)
+    channel.consume(queue, no_ack=True)
+    stage.quiesce()
+    around.forbid(stage, user, reader.name, queue)
+    reader.send(m.ConnectionUpdateSecret(0, password.encode(), "refreshed"))
+    twice(stage, channel)
+    restock(stage, queue, 1)
+    twice(stage, channel)

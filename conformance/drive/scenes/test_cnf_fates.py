@@ -1,0 +1,227 @@
+"""CNF: what becomes of a publish is what its confirm says.
+
+Routed to several queues or to none, returned, refused by a full queue, gone before anybody asks, failed: the confirm
+comes after all of it, and is an ack or a nack accordingly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from conformance.drive.around import wait
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, filled, large, reopen
+from conformance.drive.stage import Stage
+
+STREAM = 200
+"""So many publishes are under way when the broker is killed."""
+OLD = 3.0
+"""Seconds after which a queue is no longer young (see `killed_young.py` among the findings)."""
+RECOVERS = 20.0
+"""Seconds in which a queue has to give something out, when the broker answers again."""
+
+
+@rule("CNF-005")
+def test_accepted_and_refused_side_by_side(stage: Stage) -> None:
+    """A full queue that rejects, and one with room, in one burst: every second publish is refused."""
+    room = stage.queue()
+    channel = confirming(stage)
+    full = filled(stage, channel)
+    for _ in range(2):
+        with stage.batch():
+            for queue in (room, full, room, full, full, room):
+                channel.publish(queue)
+        stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("CNF-008")
+def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
+    """To an exchange without bindings, one whose key differs, and a queue that was deleted."""
+    queue, gone = stage.queue(), stage.queue()
+    empty, direct = stage.exchange(), stage.exchange(queue, kind="direct", key="key")
+    channel = confirming(stage)
+    channel.delete(gone)
+    stage.quiesce()
+    channel.publish("any", exchange=empty)
+    channel.publish("other", exchange=direct)
+    channel.publish(gone)
+    stage.quiesce()
+
+
+@rule("CNF-009")
+def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
+    """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames."""
+    queue, empty = stage.queue(), stage.exchange()
+    channel = confirming(stage)
+    channel.publish("any", exchange=empty, mandatory=True)
+    stage.quiesce()
+    with stage.batch():
+        channel.publish(queue, 2, persistent=True)
+        channel.publish("any", 2, exchange=empty, mandatory=True)
+        channel.publish(queue)
+        channel.publish("any", exchange=empty, mandatory=True, body=b"")
+        channel.publish("any", exchange=empty, mandatory=True, body=large(channel))
+    stage.quiesce()
+
+
+@rule("CNF-010")
+def test_a_confirm_speaks_for_all_queues(stage: Stage) -> None:
+    """Three queues behind one exchange: when the confirm has come, another channel finds the message in each.
+
+    Before that one message goes to one queue: who confirms that twice does so for another reason.
+    """
+    queues = [stage.queue() for _ in range(3)]
+    exchange = stage.exchange(*queues)
+    channel, reader = confirming(stage), stage.channel()
+    channel.publish(queues[0], persistent=True)
+    stage.confirmed(channel)
+    stage.fetch(reader, queues[0], no_ack=True)
+    for _ in range(3):
+        channel.publish("", exchange=exchange, persistent=True)
+        stage.confirmed(channel)
+        for queue in queues:
+            reader.get(queue, no_ack=True)
+        stage.quiesce()
+
+
+@rule("CNF-011")
+def test_a_full_queue_refuses(stage: Stage) -> None:
+    """More publishes than the queue has room for; once a message was taken there is room for one again."""
+    channel, reader = confirming(stage), stage.channel()
+    queue = filled(stage, channel)
+    channel.publish(queue, 2)
+    stage.quiesce()
+    stage.fetch(reader, queue, no_ack=True)
+    channel.publish(queue)
+    stage.quiesce()
+    stage.barrier(channel)
+
+
+@rule("CNF-012")
+def test_one_queue_refuses_another_accepts(stage: Stage) -> None:
+    """A full queue and one with room behind one exchange; the one with room is looked into."""
+    channel, reader, room = confirming(stage), stage.channel(), stage.queue()
+    exchange = stage.exchange(filled(stage, channel), room)
+    channel.publish("", 2, exchange=exchange)
+    stage.quiesce()
+    for _ in range(2):
+        reader.get(room, no_ack=True)
+    stage.quiesce()
+
+
+@rule("CNF-017")
+def test_messages_that_leave_first(stage: Stage) -> None:
+    """Publishes, and in the same write the purge or the deletion of their queue; a consumer that needs no acks."""
+    channel = confirming(stage)
+    for leave in (channel.purge, channel.delete):
+        queue = stage.queue()
+        with stage.batch():
+            channel.publish(queue, 5, persistent=True)
+            leave(queue)
+        stage.quiesce()
+    queue, taker = stage.queue(), stage.channel()
+    taker.consume(queue, no_ack=True)
+    stage.quiesce()
+    channel.publish(queue, 5, persistent=True)
+    stage.quiesce()
+
+
+@rule("CNF-018")
+def test_confirms_do_not_wait_for_consumers(stage: Stage) -> None:
+    """Into a queue without consumers, and into one whose consumer never acknowledges."""
+    lonely, served, taker = stage.queue(), stage.queue(), stage.channel()
+    taker.consume(served)
+    channel = confirming(stage)
+    for queue in (lonely, served):
+        channel.publish(queue, 3)
+        stage.quiesce()
+
+
+MISTAKES: dict[str, Callable[[Channel, str, str], object]] = {
+    "an exchange that is gone": lambda channel, queue, gone: channel.publish(queue, exchange=gone),
+    "an expiration that is no number": lambda channel, queue, gone: channel.publish(
+        queue, properties={"expiration": "soon"},
+    ),
+}
+
+
+@rule("CNF-019")
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_publish_that_fails_is_not_confirmed(stage: Stage, mistake: str) -> None:
+    """In the midst of good ones: what comes after it is discarded, what came before may be confirmed or not."""
+    queue, gone = stage.queue(), stage.exchange()
+    channel = confirming(stage)
+    channel.delete_exchange(gone)
+    channel.publish(queue)
+    stage.quiesce()
+    with stage.batch():
+        channel.publish(queue)
+        MISTAKES[mistake](channel, queue, gone)
+        channel.publish(queue, 2)
+    reopen(stage, channel)
+    stage.barrier(channel)
+
+
+@rule("CNF-021")
+def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
+    """The refused message is not in the queue: all that is in there is taken out."""
+    channel, reader = confirming(stage), stage.channel()
+    queue = filled(stage, channel)
+    channel.publish(queue, 2)
+    stage.quiesce()
+    stage.fetch(reader, queue, 2)
+
+
+@rule("CNF-025")
+@pytest.mark.parametrize("full", [False, True])
+def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
+    """Mandatory, to a queue without consumers, by the default exchange and by another that has two queues. Or to a
+    queue that is full, and refuses it; then it has room again."""
+    channel = confirming(stage)
+    if full:
+        queue, reader = filled(stage, channel), stage.channel()
+        channel.publish(queue, 2, mandatory=True)
+        stage.quiesce()
+        stage.fetch(reader, queue, no_ack=True)
+        channel.publish(queue, mandatory=True)
+        stage.quiesce()
+        return
+    queue, other = stage.queue(), stage.queue()
+    exchange = stage.exchange(queue, other)
+    channel.publish(queue, 2, mandatory=True)
+    channel.publish("", 2, mandatory=True, exchange=exchange)
+    stage.quiesce()
+
+
+@rule("CNF-013", last=True)
+@pytest.mark.parametrize("old", [False, True])
+def test_what_was_confirmed_survives_a_crash(stage: Stage, old: bool) -> None:
+    """Persistent messages stream in, and the broker is killed: when half of them are confirmed, to a queue that was
+    declared right before; or when a few are, and when half of the next are, to one that has been there for a while."""
+    if stage.around.kill is None:
+        return
+    queue = stage.queue()
+    if old:
+        wait(stage, OLD)
+    for few in (STREAM // 20, STREAM // 2) if old else (STREAM // 2,):
+        channel = stage.channel(connection=stage.living())
+        channel.confirm()
+        stage.quiesce()
+        channel.publish(queue, STREAM, persistent=True)
+        stage.settles(partial(_confirmed, channel, STREAM - few))
+        stage.around.crash(stage)
+        reader = stage.channel(connection=stage.living())
+        reader.get(queue)
+        if not stage.quiesce(RECOVERS):
+            return
+        reader.close()
+
+
+def _confirmed(channel: Channel, left: int) -> bool:
+    """Does the client wait for so many confirms at most, or for none any more?"""
+    return channel.view is None or channel.state != "open" or len(channel.view.unconfirmed) <= left

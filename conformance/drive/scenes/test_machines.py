@@ -1,0 +1,77 @@
+"""The machines: random histories, of which every rule may be exercised or broken.
+
+A directed check knows which rule it is about; a machine does not, so its mark names none, only the families for whose
+sake it runs, and what it contributes counts for all. Its size is a matter of `--depth` and `--examples`, its choices
+of `--seed`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pytest
+
+from conformance.drive.machines.cancellation import CANCELLATION
+from conformance.drive.machines.confirms import CONFIRMS
+from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.requeueing import REQUEUEING
+from conformance.drive.machines.search import Machine
+from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
+from conformance.drive.machines.timeouts import TIMED_OUT
+from conformance.drive.scenes.marks import rule
+
+
+class Campaign(Protocol):
+    """What the plugin's fixture of this name does."""
+
+    def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
+
+    def revisit(self) -> None: ...
+
+
+@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Publish, take and settle in every way, one command at a time and many in one write."""
+    campaign.run(SETTLEMENT, scheduler)
+
+
+@rule(families=("CAN", "AUTO"), last=True)
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Consumers end in every way, under two clients of which one is notified, while queues go and come back."""
+    campaign.run(CANCELLATION, scheduler)
+
+
+@rule(families=("RQ", "AUTO"))
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_requeueing(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Three connections take and return, and one of them may consume: some order explains what all see."""
+    campaign.run(REQUEUEING, scheduler)
+
+
+@rule(families=("CNF", "TX"))
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Publishes that go somewhere, nowhere, and to full queues, in confirm mode, in transactions and in neither."""
+    campaign.run(CONFIRMS, scheduler)
+
+
+@rule(families=("QOS",))
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Limits of consumers and of channels, set, changed and removed while their slots are filled and freed."""
+    campaign.run(PREFETCH, scheduler)
+
+
+@rule(families=("TMO",), queue_types=("quorum",))
+@pytest.mark.parametrize("machine", TIMED_OUT, ids=lambda machine: machine.name)
+def test_timeouts(campaign: Campaign, machine: Machine) -> None:
+    """Deliveries that stay out for too long, and what may happen to them then; in lockstep, for time is the subject."""
+    campaign.run(machine, "lockstep")
+
+
+@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ", "CAN", "AUTO", "CNF", "TX", "QOS", "TMO"), depth="ci", last=True)
+def test_revisits(campaign: Campaign) -> None:
+    """Every scene once more, where channels and queues have a past, and names and bodies another length."""
+    campaign.revisit()

@@ -1,0 +1,157 @@
+"""MODE: what manual and automatic acknowledgement mean for a message.
+
+A delivery to a consumer or getter with no_ack is settled by being sent; any other belongs to its channel until it is
+settled or the channel ends. An ack deletes, a reject without requeue removes, and nothing brings the message back.
+"""
+
+from __future__ import annotations
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.stage import Stage
+
+
+@rule("MODE-001")
+def test_an_unacked_message_is_nobody_elses(stage: Stage) -> None:
+    """While one channel holds the only message, another connection asks for it in three ways."""
+    queue = stocked(stage, 1)
+    holder = stage.channel()
+    stage.fetch(holder, queue)
+    other = stage.channel(connection=stage.connect("other"))
+    other.declare(queue, passive=True)
+    stage.quiesce()
+    other.get(queue)
+    stage.quiesce()
+    other.consume(queue)
+    stage.barrier(other)
+    holder.ack(1)
+    stage.quiesce()
+
+
+@rule("MODE-002")
+def test_an_auto_acked_message_never_comes_back(stage: Stage) -> None:
+    """Auto-ack deliveries to a channel that closes, and to a connection that dies while more are under way."""
+    closing, dying, got = stocked(stage, 5), stocked(stage, 5), stocked(stage, 1)
+    channel = stage.channel()
+    channel.consume(closing, no_ack=True)
+    stage.quiesce()
+    channel.close()
+    stage.quiesce()
+    doomed = stage.connect("doomed")
+    channel = stage.channel(connection=doomed)
+    stage.fetch(channel, got, no_ack=True)
+    channel.consume(dying, no_ack=True)
+    stage.quiesce()
+    stage.channel().publish(dying, 5)
+    doomed.abort()
+
+
+@rule("MODE-003")
+def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
+    """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes."""
+    for modes in ((True, False), (False, True)):
+        channel = stage.channel()
+        queues = [stocked(stage, 1) for _ in modes]
+        for queue, no_ack in zip(queues, modes, strict=True):
+            channel.consume(queue, no_ack=no_ack)
+        stage.quiesce()
+        for queue in queues:
+            restock(stage, queue, 2)
+        channel.close()
+        stage.quiesce()
+
+
+@rule("MODE-004")
+def test_an_ack_deletes(stage: Stage) -> None:
+    """Ack, wait until the queue has surely seen it, and kill the connection."""
+    queue = stocked(stage, 3)
+    doomed = stage.connect("doomed")
+    channel = stage.channel(connection=doomed)
+    channel.confirm()
+    for tag in stage.fetch(channel, queue, 3)[:2]:
+        channel.ack(tag)
+    channel.publish(queue)
+    stage.quiesce()
+    doomed.abort()
+
+
+@rule("MODE-005")
+def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
+    """Three removals, one of them of two messages, and one message left alone; without a dead letter queue and with."""
+    heir = stage.queue()
+    for queue in (stage.queue(), stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})):
+        restock(stage, queue, 5)
+        channel = stage.channel()
+        stage.fetch(channel, queue, 5)
+        channel.reject(2, requeue=False)
+        channel.nack(1, requeue=False)
+        channel.nack(4, multiple=True, requeue=False)
+        stage.barrier(channel)
+        channel.close()
+        stage.quiesce()
+
+
+@rule("MODE-006")
+def test_an_auto_acked_tag_is_unknown(stage: Stage) -> None:
+    """Settling a delivery that was never outstanding, next to one that is; got and consumed."""
+    queue = stocked(stage, 6)
+    for settle in ("ack", "nack", "reject"):
+        channel = stage.channel()
+        stage.fetch(channel, queue)
+        tag = stage.fetch(channel, queue, no_ack=True)[0]
+        getattr(channel, settle)(tag)
+        stage.quiesce()
+    channel = stage.channel()
+    channel.consume(queue, no_ack=True)
+    restock(stage, queue, 1)
+    channel.ack(1)
+    stage.quiesce()
+
+
+@rule("MODE-007")
+def test_what_is_counted_is_ready(stage: Stage) -> None:
+    """Nine messages, some taken for good and some held: asked for in every way until none is left."""
+    queue = stocked(stage, 9)
+    channel = stage.channel()
+    for no_ack in (False, True, False):
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        for _ in range(3):
+            stage.get(channel, queue, no_ack=no_ack)
+    stage.get(channel, queue)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+
+
+@rule("MODE-008")
+def test_what_is_removed_is_counted(stage: Stage) -> None:
+    """A purge and a deletion of queues with two messages held and some ready, and a purge of nothing."""
+    for remove in ("purge", "delete"):
+        queue = stocked(stage, 5)
+        channel = stage.channel()
+        for _ in range(2):
+            stage.get(channel, queue)
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        getattr(channel, remove)(queue)
+        stage.quiesce()
+        if remove == "purge":
+            channel.declare(queue, passive=True)
+            stage.quiesce()
+            channel.purge(queue)
+            stage.quiesce()
+
+
+@rule("MODE-009", queue_types=("classic",))
+def test_dead_letters_keep_their_order(stage: Stage) -> None:
+    """One nack of three messages, then rejects in another order than that of the deliveries; what died is fetched."""
+    heir = stage.queue()
+    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    restock(stage, queue, 7)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 7)
+    channel.nack(3, multiple=True, requeue=False)
+    for tag in (6, 4, 7, 5):
+        channel.reject(tag, requeue=False)
+    stage.barrier(channel)
+    stage.fetch(channel, heir, 7)

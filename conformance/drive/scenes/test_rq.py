@@ -1,0 +1,315 @@
+"""RQ: where a requeued message goes, and what its redelivered flag says.
+
+A classic queue puts a returned message back to its place, a quorum queue serves returned ones first, in the order of
+their return. Nobody loses a message by it, nobody gets one twice, and from its second delivery on it says so.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from codec import methods as m
+from codec import values
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import holding, reopen, restock, stocked
+from conformance.drive.stage import Stage
+
+FRAME = 1 << 17
+"""Octets of a frame, where larger ones are allowed too."""
+
+
+def requeue_out_of_order(stage: Stage) -> tuple[Channel, str]:
+    """Of eight messages five are fetched; the fourth, second and fifth are returned, and all that is ready fetched."""
+    channel, queue = holding(stage, 5, of=8)
+    channel.nack(4)
+    channel.nack(2)
+    channel.reject(5)
+    stage.fetch(channel, queue, 6)
+    return channel, queue
+
+
+@rule("RQ-001", queue_types=("classic",))
+def test_requeue_to_the_original_position(stage: Stage) -> None:
+    """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones. Then all return together, and come in order."""
+    channel, queue = requeue_out_of_order(stage)
+    channel.nack(0, multiple=True)
+    stage.fetch(channel, queue, 8)
+
+
+@rule("RQ-002")
+def test_a_batch_keeps_its_order(stage: Stage) -> None:
+    """A multiple nack returns four of six; they are fetched again, and once more by tag 0."""
+    channel, queue = holding(stage, 4, of=6)
+    channel.nack(4, multiple=True)
+    stage.fetch(channel, queue, 4)
+    channel.nack(0, multiple=True)
+    stage.fetch(channel, queue, 6)
+
+
+@rule("RQ-003", queue_types=("quorum",))
+def test_requeue_in_order_of_return(stage: Stage) -> None:
+    """Returned as 4, 2, 5 they are served as 4, 2, 5."""
+    requeue_out_of_order(stage)
+
+
+@rule("RQ-004")
+def test_a_returned_message_is_before_the_fresh(stage: Stage) -> None:
+    """Returned messages, and messages that were ready all along, fetched together; also what was returned while two
+    consumers shared the queue."""
+    requeue_out_of_order(stage)
+    channel, queue = holding(stage, 1, of=8)
+    sharing = {stage.channel(): "" for _ in range(2)}
+    for consuming in sharing:
+        consuming.qos(2)
+        sharing[consuming] = consuming.consume(queue)
+        stage.quiesce()
+    channel.nack(1)
+    stage.barrier(channel)
+    for consuming, tag in sharing.items():
+        consuming.cancel(tag)
+        stage.barrier(consuming)
+    stage.fetch(channel, queue, 4)
+
+
+@rule("RQ-005")
+def test_competing_consumers_see_a_lawful_order(stage: Stage) -> None:
+    """Two connections return 6, 3 and 2 of eight in turn and get what is ready; then they consume and return."""
+    queue = stocked(stage, 8)
+    first, second = stage.channel(), stage.channel(connection=stage.connect("other"))
+    for channel in (first, second):
+        channel.confirm()
+        stage.fetch(channel, queue, 3)
+    for channel, tags in ((second, (3,)), (first, (3, 2))):
+        for tag in tags:
+            channel.nack(tag)
+        channel.publish(queue)
+        stage.quiesce()
+    stage.fetch(second, queue, 2)
+    stage.fetch(first, queue, 2)
+    for channel in (first, second):
+        channel.ack(0, multiple=True)
+        channel.qos(2)
+        channel.consume(queue)
+        stage.quiesce()
+    for channel in (first, second, first):
+        for tag in channel.unacked[:1]:
+            channel.reject(tag)
+        stage.quiesce()
+
+
+@rule("RQ-006")
+def test_first_in_first_out(stage: Stage) -> None:
+    """Persistent and transient messages from one channel, to gets and then to one consumer."""
+    queue = stage.queue()
+    publisher = stage.channel()
+    publisher.confirm()
+    for persistent in (True, False, True, False):
+        publisher.publish(queue, 2, persistent=persistent)
+    stage.quiesce()
+    channel = stage.channel()
+    stage.fetch(channel, queue, 3)
+    channel.consume(queue)
+    stage.quiesce()
+    publisher.publish(queue, 4)
+    stage.quiesce()
+
+
+@rule("RQ-007")
+def test_the_only_consumer_gets_it_back(stage: Stage) -> None:
+    """One consumer returns its only message, by nack and by reject: there is nobody else to take it."""
+    queue = stocked(stage, 1)
+    channel = stage.channel()
+    channel.qos(1)
+    channel.consume(queue)
+    stage.quiesce()
+    for settle in (channel.nack, channel.reject):
+        for tag in channel.unacked:
+            settle(tag)
+        stage.quiesce()
+
+
+@rule("RQ-008")
+def test_redelivered_is_said(stage: Stage) -> None:
+    """A message that was returned by nack, reject, recover, close and a lost connection, to gets and to a consumer."""
+    channel, queue = holding(stage, 1)
+    channel.nack(1)
+    stage.fetch(channel, queue)
+    channel.reject(2)
+    stage.fetch(channel, queue)
+    channel.recover()
+    stage.quiesce()
+    stage.fetch(channel, queue)
+    channel.close()
+    doomed = stage.connect("doomed")
+    stage.fetch(stage.channel(connection=doomed), queue)
+    doomed.abort()
+    consuming = stage.channel()
+    consuming.consume(queue)
+    stage.quiesce()
+
+
+@rule("RQ-009")
+def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
+    """Fresh messages, behind and beside returned ones, to gets and to a consumer."""
+    channel, queue = holding(stage, 2, of=5)
+    channel.nack(1)
+    stage.fetch(channel, queue, 3)
+    channel.nack(2)
+    restock(stage, queue, 2)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("RQ-011")
+def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
+    """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then
+    a queue has a limit that is not reached."""
+    queue = stocked(stage, 16)
+    failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
+    for channel, count in ((failing, 6), (closing, 6), (idle, 2)):
+        stage.fetch(channel, queue, count)
+    stage.fetch(closing, queue, no_ack=True)
+    for channel in (failing, closing):
+        channel.ack(1)
+        channel.nack(2, requeue=False)
+        channel.reject(3)
+        channel.nack(4)
+        stage.barrier(channel)
+    with stage.batch():
+        failing.nack(4)
+        closing.close()
+        idle.close()
+    stage.quiesce()
+    if stage.offers("x-max-length"):
+        _drop_nothing(stage)
+
+
+def _drop_nothing(stage: Stage) -> None:
+    """A queue has room for a thousand messages and gets twelve; half of them are out for a while."""
+    queue = stage.queue({"x-max-length": 1000})
+    restock(stage, queue, 12)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 6)
+    channel.nack(0, multiple=True)
+    stage.quiesce()
+
+
+@rule("RQ-012", queue_types=("quorum",))
+def test_deliveries_are_counted(stage: Stage) -> None:
+    """A message returned by nack, reject, recover and the end of a channel, to two getters and a consumer."""
+    channel, queue = holding(stage, 1)
+    channel.nack(1)
+    stage.fetch(channel, queue)
+    channel.reject(2)
+    other = stage.channel()
+    stage.fetch(other, queue)
+    other.recover()
+    stage.quiesce()
+    stage.fetch(other, queue)
+    other.close()
+    stage.quiesce()
+    stage.fetch(channel, queue)
+    channel.nack(3)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("RQ-013", queue_types=("quorum",))
+@pytest.mark.parametrize("how", ["reject", "nack", "close"])
+def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
+    """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept."""
+    heir = stage.queue()
+    queue = stage.queue({
+        "x-delivery-limit": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir,
+    })
+    restock(stage, queue, 1)
+    channel = stage.channel()
+    for _ in range(6):
+        if not stage.judge.ready(queue):
+            break
+        tag = stage.fetch(channel, queue)[0]
+        if how == "close":
+            channel.close()
+            reopen(stage, channel)
+        else:
+            getattr(channel, how)(tag)
+            stage.barrier(channel)
+    channel.get(queue)
+    stage.quiesce()
+
+
+@rule("RQ-014")
+def test_recover_requeues_everything(stage: Stage) -> None:
+    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent; asynchronously, too."""
+    for method in (m.BasicRecover, m.BasicRecoverAsync):
+        _recover(stage, method)
+
+
+def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -> None:
+    consumed, got = stocked(stage, 2), stocked(stage, 1)
+    channel = stage.channel(connection=stage.connect(method.__name__))
+    stage.fetch(channel, got)
+    channel.qos(2)  # the window is full, so that nothing is under way which recover might return unseen
+    channel.consume(consumed)
+    stage.quiesce()
+    channel.send(method(channel.number, True))
+    stage.barrier(channel)
+    for tag in channel.unacked:
+        channel.ack(tag)
+    stage.fetch(channel, got)
+    channel.ack(1)
+    reopen(stage, channel)
+
+
+@rule("RQ-015")
+def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
+    """Two connections consume, one message at a time. Whoever has the only message returns it."""
+    queue = stocked(stage, 1)
+    channels = [stage.channel(), stage.channel(connection=stage.connect("other"))]
+    for channel in channels:
+        channel.qos(1)
+        channel.consume(queue)
+        stage.quiesce()
+    for how in ("nack", "reject", "nack"):
+        for channel in channels:
+            for tag in channel.unacked:
+                getattr(channel, how)(tag)
+        stage.quiesce()
+
+
+ODD = {
+    "content_type": "application/octet-stream", "content_encoding": "gzip", "priority": 3, "correlation_id": "c-1",
+    "reply_to": "nowhere", "timestamp": 1_700_000_000, "type": "kind", "app_id": "amqp-conformance",
+    "headers": values.table({"word": "odd", "count": 3, "yes": True, "list": ["a", 1], "inner": {"key": "value"}}),
+}
+"""Properties that a broker takes as they are."""
+
+
+@rule("RQ-016")
+def test_contents_come_as_they_were_published(stage: Stage) -> None:
+    """Bodies around whole frames, of octets that differ, with properties: by get, returned, and to a consumer."""
+    queue = stage.queue()
+    exchange = stage.exchange(queue, kind="direct", key="another key")
+    publisher = stage.channel()
+    room = min(publisher.connection.tuned.frame_max or FRAME, FRAME) - 8
+    sizes = (1, room - 1, room, room + 1, 2 * room + 1)
+    for size in sizes:
+        body = Random(size).randbytes(size)
+        publisher.publish("another key", exchange=exchange, body=body, properties=ODD)
+        stage.barrier(publisher)
+    channel = stage.channel()
+    stage.fetch(channel, queue, len(sizes))
+    for tag in channel.unacked:
+        channel.reject(tag)
+    stage.fetch(channel, queue, len(sizes))
+    channel.close()
+    stage.quiesce()
+    taker = stage.channel()
+    taker.consume(queue)
+    stage.quiesce()
+    for tag in taker.unacked:
+        taker.ack(tag)
+    stage.barrier(taker)

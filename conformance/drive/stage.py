@@ -1,0 +1,363 @@
+"""The stage: one history being made.
+
+A scene (a directed check, or one run of a machine) provokes the broker through a stage and asserts nothing. Every
+event goes to the recorder and, at once, to the judge; only the judge's findings say anything about the broker.
+
+What a stage waits for and how long is told in `waiting`, how a history ends in `ending`. A stage owns the queues it
+declares and removes them whatever happens. A scene that cannot go on is left with `SceneOver`; `finish` lets the judge
+speak.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from codec import Method
+from conformance.catalogue import rules as catalogue
+from conformance.catalogue.profiles import Profile
+from conformance.catalogue.rules.features import asked_of
+from conformance.drive import ending
+from conformance.drive.around import Around
+from conformance.drive.belongings import Belongings
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target
+from conformance.drive.guard import Guard
+from conformance.drive.waiting import Endless, Hurry, NotOffered, SceneOver, Spared, Waiting
+from conformance.history import events
+from conformance.history.events import TO_CLIENT, Event
+from conformance.history.recorder import Recorder
+from conformance.oracle.model.views import ChannelView
+from conformance.oracle.monitors import Judge
+from conformance.oracle.verdicts import Judgement
+
+__all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
+
+BACKSTAGE = 900
+"""The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
+
+LARGE = 4096
+NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
+"""What large bodies are made of; its length divides no frame."""
+
+_BOUND = frozenset({"exchange.declare-ok", "queue.bind-ok"})
+
+
+class Stage(Waiting):
+    """Connections, channels and private queues of one history."""
+
+    def __init__(
+        self, target: Target, profile: Profile, recorder: Recorder, name: str, rules: Sequence[str] = (),
+        queue_type: str = "classic", deadline: float = 5.0, guard: Guard | None = None,
+    ) -> None:
+        super().__init__(recorder.begin(name), Judge(profile), deadline, guard)
+        self.target, self.profile, self.name, self.rules = self.guard.at(target), profile, name, tuple(rules)
+        self.queue_type = queue_type
+        about = {feature for rule in rules for feature in catalogue.get(rule).needs}
+        shunned = {name: words for name, words in profile.shunned.items() if name not in about}
+        self._without = {**profile.refused, **shunned}
+        self.around = Around()
+        self.belongings = Belongings()
+        self._channels: dict[tuple[str, int], Channel] = {}
+        self._hands: dict[str, Channel] = {}
+        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+        self._messages, self._consumers = itertools.count(1), itertools.count(1)
+        self.octets = self.length = 0
+        """At least so many have bodies that say nothing else, and characters names."""
+        self._batching = False
+        self._over = self._amid = False
+        self.recorder.subscribe(self._watch)
+        self.note(events.SCENE, name=name, rules=list(self.rules), queue_type=queue_type, profile=profile.name)
+
+    # -- what there is
+
+    @property
+    def history(self) -> str:
+        return self.recorder.history
+
+    @property
+    def judgement(self) -> Judgement:
+        return self.judge.judgement
+
+    @property
+    def connection(self) -> RawConnection:
+        """The first connection; opened when first asked for."""
+        return self.connections.get("c1") or self.connect("c1")
+
+    def connect(
+        self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None, login: tuple[str, str] | None = None,
+    ) -> RawConnection:
+        """One more connection in this history; by another user, where a login is given."""
+        connection = RawConnection.open(
+            self.target_of(login), self.recorder, name, capabilities=capabilities, heartbeat=heartbeat,
+            properties=properties,
+        )
+        self.connections[name] = connection
+        return connection
+
+    def target_of(self, login: tuple[str, str] | None) -> Target:
+        """The broker, as this user, or as the one of the run."""
+        return replace(self.target, user=login[0], password=login[1]) if login else self.target
+
+    def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
+        """Opens a channel and waits until it is open."""
+        channel = self._numbered(number, connection or self.connection)
+        self.reopen(channel)
+        return channel
+
+    def channels(self, count: int, connection: RawConnection | None = None) -> list[Channel]:
+        """Opens so many channels at once, and waits until all are open."""
+        channels = [self._numbered(None, connection or self.connection) for _ in range(count)]
+        with self.batch():
+            for channel in channels:
+                channel.open()
+        for channel in channels:
+            self._await_open(channel)
+        return channels
+
+    def reopen(self, channel: Channel) -> None:
+        """Opens a channel that is closed, and waits until it is open."""
+        channel.open()
+        self._await_open(channel)
+
+    @property
+    def cancels(self) -> bool:
+        """May a consumer be cancelled at any time, without harm to everything else?"""
+        return self.offers("basic.cancel") and self.profile.queue(self.queue_type).cancel_any_time
+
+    def offers(self, feature: str) -> bool:
+        """May it be used here? What came to no lawful end when it was tried is only for the rules that are about it."""
+        return feature not in self._without
+
+    def require(self, *features: str) -> None:
+        """Raises NotOffered where one of these may not be used here."""
+        for feature in features:
+            if feature in self._without:
+                raise NotOffered(f"the broker does not offer {feature}: {self._without[feature]}")
+
+    def used(self) -> list[Channel]:
+        """All channels of the scene, open or not."""
+        return list(self._channels.values())
+
+    def queue(
+        self, arguments: Mapping[str, Any] | None = None, durable: bool | None = None, *, name: str | None = None,
+        **declare: Any,
+    ) -> str:
+        """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
+        self.require(*(arguments or ()))
+        name = name or self.recorder.private_name().ljust(self.length, "-")
+        connection = self.connection if self.connection.alive else self._home(name)
+        channel, seen = self._hand(connection), len(self.events)
+        self.belongings.queues[name] = connection
+        channel.declare(
+            name, durable=True if durable is None else durable,
+            arguments={**({"x-queue-type": self.queue_type} if self.profile.typed else {}), **(arguments or {})},
+            **declare,
+        )
+        self.need(
+            lambda: any(event.method == "queue.declare-ok" for event in self.events[seen:]),
+            f"queue {name} is not declared", channel,
+        )
+        return name
+
+    def exchange(self, *queues: str, kind: str = "fanout", key: str = "") -> str:
+        """Declares a fresh private exchange that leads to these queues, and waits until it does."""
+        name = self.recorder.private_name()
+        channel, seen = self._hand(self.connection), len(self.events)
+        self.belongings.exchanges[name] = None
+        channel.declare_exchange(name, kind)
+        for queue in queues:
+            channel.bind(queue, name, key)
+        self.need(
+            lambda: sum(event.method in _BOUND for event in self.events[seen:]) > len(queues),
+            f"exchange {name} is not declared and bound", channel,
+        )
+        return name
+
+    def backstage(self, queue: str = "") -> Channel:
+        """The open channel of our own on the connection that declared the queue, or on one that lives."""
+        return self._hand(self._home(queue))
+
+    # -- sending
+
+    def transmit(self, channel: Channel, *items: Item) -> None:
+        """Sends for a channel: at once, or with its batch. Raises NotOffered for what the broker does not offer, and
+        Spared for what breaks it down."""
+        if self.guard.deeds.deadly:
+            self._spare(items)
+        if self._without:
+            self.require(*(name for item in items if isinstance(item, Method) and (name := asked_of(item))))
+        try:
+            channel.connection.queue(*items)
+        except ConnectionLost as lost:
+            raise SceneOver(str(lost)) from lost
+        if not self._batching:
+            channel.connection.flush()
+
+    @contextlib.contextmanager
+    def batch(self) -> Iterator[None]:
+        """Everything sent inside leaves in one write per connection."""
+        before, self._batching = self._batching, True
+        try:
+            yield
+        finally:
+            self._batching = before
+            if not before:
+                self._flush()
+
+    @contextlib.contextmanager
+    def hold_close_ok(self, connection: RawConnection | None = None) -> Iterator[None]:
+        """Inside, a channel.close of the broker is not answered; at the end it is."""
+        connection = connection or self.connection
+        connection.holding = True
+        try:
+            yield
+        finally:
+            connection.release()
+
+    # -- getting, and round trips
+
+    def rounds(self) -> None:
+        """A round trip on each connection: whatever the broker had said before has been read then."""
+        for connection in [one for one in self.connections.values() if one.alive]:
+            with contextlib.suppress(SceneOver):
+                self.go_round(self._hand(connection))
+        self.quiesce()
+
+    def go_round(self, channel: Channel) -> None:
+        """Asks for an answer on this channel that changes nothing."""
+        if self.offers("channel.flow"):
+            channel.flow()
+        else:
+            channel.find_exchange("amq.direct")
+
+    def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
+        """Gets n messages, one after the other, and tells their tags."""
+        tags: list[int] = []
+        hurry = Hurry(self)
+        while len(tags) < n:
+            tag = self.get(channel, queue, no_ack=no_ack)
+            if tag is not None:
+                tags.append(tag)
+                hurry.again()
+            elif channel.state != "open" or not self.judge.ready(queue) or hurry.over:
+                self.guard.patience.in_vain(("drain",) if hurry.over else ())
+                raise SceneOver(f"only {len(tags)} of {n} messages could be fetched from {queue}")
+            else:
+                hurry.wait()
+        return tags
+
+    def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None:
+        """One get and its answer: the tag that came, None where none came."""
+        seen = len(self.events)
+        channel.get(queue, no_ack)
+        self.quiesce()
+        key = TO_CLIENT, channel.connection.name, channel.number, "basic.get-ok"
+        return next((
+            event.delivery_tag for event in self.events[seen:]
+            if (event.direction, event.connection, event.channel, event.method) == key
+        ), None)
+
+    # -- the end
+
+    def drain(self, queue: str, *, give_back: bool = False) -> None:
+        """Takes everything back and out of the queue; see `ending.drain`."""
+        ending.drain(self, queue, give_back=give_back)
+
+    def finish(self, *, give_back: bool = False) -> Judgement:
+        """Brings the history to its end: all settled, all queues drained and deleted, all connections closed."""
+        if not self._over:
+            self._flush()
+            ending.finish(self, give_back=give_back)
+            self._end()
+        return self.judgement
+
+    def cut(self) -> Judgement:
+        """Breaks the history off: connections are reset, queues removed unseen. The judge keeps what it has."""
+        if not self._over:
+            for connection in self.connections.values():
+                connection.abort()
+            self._end()
+        self.cleanup()
+        return self.judgement
+
+    def cleanup(self) -> None:
+        """Leaves nothing behind, however the scene ended. Safe to call at any time, and more than once."""
+        for connection in self.connections.values():
+            connection.abort()
+        self.around.clean()
+        self.belongings.sweep(self.guard, self.target, self.deadline)
+
+    # -- inside
+
+    def view_of(self, channel: Channel) -> ChannelView | None:
+        connection = self.judge.connection(channel.connection.name)
+        return connection.channel(channel.number) if connection else None
+
+    def next_message(self) -> str:
+        return f"m{next(self._messages)}"
+
+    def next_consumer(self) -> str:
+        return f"c{next(self._consumers)}".ljust(self.length, "-")
+
+    def body(self, message: str) -> bytes:
+        """Another one for each message, and nowhere uniform. Where they are very large, only one in four is."""
+        octets = self.octets if self.octets <= LARGE or not int(message[1:]) % 4 else 0
+        return (message.encode() + b"." + NOISE * (octets // len(NOISE) + 1))[:octets] if octets else message.encode()
+
+    def _spare(self, items: Iterable[Item]) -> None:
+        why = self.guard.deeds.forbids(self.events, (item for item in items if isinstance(item, Method)))
+        if why:
+            self.spared = why
+            raise Spared(why)
+
+    def _watch(self, event: Event) -> None:
+        """A judge that was interrupted amid a step is told no more."""
+        self.events.append(event)
+        if not self._amid:
+            self._amid = True
+            self.judge.step(event)
+            self._amid = False
+        self.belongings.watch(event)
+
+    def _numbered(self, number: int | None, connection: RawConnection) -> Channel:
+        """This channel of the scene, or the next one."""
+        number = number or next(self._numbers[connection.name])
+        return self._channels.setdefault((connection.name, number), Channel(self, connection, number))
+
+    def _await_open(self, channel: Channel) -> None:
+        self.need(lambda: channel.state == "open", f"{channel} does not open")
+
+    def _home(self, queue: str) -> RawConnection:
+        """The connection that declared the queue, or where that is gone, one that lives."""
+        home = self.belongings.queues.get(queue)
+        return home if home is not None and home.alive else self.living()
+
+    def living(self) -> RawConnection:
+        """A connection that lives; a new one, where none does."""
+        for connection in self.connections.values():
+            if connection.alive:
+                return connection
+        return self.connect(f"c{len(self.connections) + 1}")
+
+    def _hand(self, connection: RawConnection) -> Channel:
+        """The channel of our own on this connection, opened where it is not."""
+        number = min(BACKSTAGE, connection.tuned.channel_max)
+        channel = self._hands.setdefault(connection.name, Channel(self, connection, number))
+        if channel.state != "open":
+            self.reopen(channel)
+        return channel
+
+    def _flush(self) -> None:
+        for connection in self.connections.values():
+            if connection.alive:
+                connection.flush()
+
+    def _end(self) -> None:
+        self._over = True
+        self.judge.end(True)

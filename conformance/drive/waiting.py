@@ -1,0 +1,292 @@
+"""What a stage waits for, and for how long.
+
+Silence is never taken on trust. `quiesce` reads until the judge says that nothing is owed, however long single answers
+take, and only when nothing more has come for a whole deadline does it put a DEADLINE event into the history, from
+which the judge draws its conclusion. A broker that keeps talking and still owes something is given up after several.
+A deadline is over only when a look taken after it has found nothing, and only time in which this process was awake is
+part of it: it is waited for in slices, each of which counts for what it was to last, however long it took.
+
+A history as a whole has its limits, too, of time and of events: with a broker that answers close-ok with close there
+is no end. Beyond them every wait raises `Endless`. Whoever has reason to wait longer than a deadline says so, and the
+history may last that much longer.
+
+Before silence becomes an event, the broker's pulse is taken, where there is one (`guard`): a broker that answers nobody
+has broken down, which says nothing about a rule. Then a BREAKDOWN event ends the history, and every wait in it raises
+`BrokenDown`. A broker that is slow to answer elsewhere gets more time here, many times what that answer took, and its
+pulse is taken again. So late is not never, and what came late stands in the history as a LATE event. What was waited
+for in vain before, at length, is not waited for at length again (`patience`).
+
+A scene that cannot go on (its connection is gone, a message it needs does not come) is left with `SceneOver`. That is
+no verdict: what led to it stands in the history.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.wire import wait_any
+from conformance.drive.guard import Guard
+from conformance.drive.patience import SLACK, kind_of
+from conformance.history import events
+from conformance.history.events import Event
+from conformance.history.recorder import Recorder
+from conformance.oracle.monitors import Judge
+
+PATIENCE = 6
+"""A broker that keeps answering without ever coming to rest is given up after this many deadlines."""
+LASTS, LEAST = 12, 2.5
+"""A history may last this many deadlines, of so many seconds at least, and those longer waits that were announced: what
+takes a moment takes many on a crowded machine, and who is endless has soon had all the events that it may have."""
+MOST_EVENTS = 40_000
+"""A history may have this many events."""
+SLICE = 0.05
+"""Seconds that a deadline is waited for at a time."""
+AFTER = 0.1
+"""Seconds at least that are left to what is owed once the broker has answered elsewhere."""
+
+
+class SceneOver(Exception):
+    """The scene cannot go on. Not a failure by itself: the judgement tells."""
+
+
+class NotOffered(SceneOver):
+    """The broker does not offer what was to be sent. Nothing was sent."""
+
+
+class BrokenDown(SceneOver):
+    """The broker answers nobody any more; the message says what it does instead."""
+
+
+class Spared(SceneOver):
+    """What was to be sent is known to break the broker down. Nothing was sent."""
+
+
+class OutOfTime(SceneOver):
+    """The time of the check, or of the whole run, is over."""
+
+
+class Endless(Exception):
+    """The history has become too long, in seconds or in events; what is owed or wrong stands in it."""
+
+
+class Waiting:
+    """Reading on all connections of one history until something is so."""
+
+    def __init__(self, recorder: Recorder, judge: Judge, deadline: float, guard: Guard | None = None) -> None:
+        self.recorder, self.judge, self.deadline = recorder, judge, deadline
+        self.guard = guard or Guard()
+        self.down = ""
+        """What the broker does instead of answering; empty while it answers."""
+        self.vain = 0.0
+        """Seconds that the last wait has lasted, while this process was awake, since something came."""
+        self.spared = ""
+        """What was not sent, and why; empty where all was."""
+        self.events: list[Event] = []
+        self.connections: dict[str, RawConnection] = {}
+        self._local = recorder.builder("")
+        self._lasts, self._began = LASTS * max(deadline, LEAST), time.monotonic()
+
+    # -- reading
+
+    def pump(self, timeout: float = 0.0) -> list[Event]:
+        """One round of reading on all connections, after waiting up to `timeout` seconds for something to come."""
+        self._bounded()
+        live = [connection for connection in self.connections.values() if connection.alive]
+        if len(live) == 1:
+            return live[0].receive(timeout)
+        for connection in live:
+            connection.flush()
+        wait_any([connection.wire for connection in live], timeout)
+        return [event for connection in live for event in connection.receive()]
+
+    def settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
+        """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
+        usual = deadline is None
+        if deadline is None:
+            deadline = self.guard.patience.allow(self._kinds(), self.deadline)
+        else:
+            self._lasts += deadline
+        begin = last = time.monotonic()
+        self.vain, owed = 0.0, ""
+        while True:
+            if done() and (not self.pump() or done()):
+                return True
+            over = self.vain >= deadline
+            if time.monotonic() - begin > max(deadline, self.deadline) * PATIENCE or not self._alive():
+                return done()
+            if self._hears(0.0 if over else deadline - self.vain):
+                if usual:
+                    self.came(owed, time.monotonic() - last)
+                last, self.vain = time.monotonic(), 0.0
+            elif over:
+                return done()
+            else:
+                owed = owed or self._first_owed()
+
+    def quiesce(self, deadline: float | None = None) -> bool:
+        """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
+        return self.settles(self._at_rest, deadline) or self.comes_late("replies", self._at_rest)
+
+    def need(self, done: Callable[[], bool], otherwise: str, on: Channel | None = None) -> None:
+        """Waits until `done`, or raises SceneOver; in vain where the channel that it happens on is closed."""
+        if not self.settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
+            self.comes_late("replies", lambda: done() or self._at_rest())
+        if not done():
+            raise SceneOver(otherwise)
+
+    def ends(self, connection: RawConnection, patience: float) -> bool:
+        """Waits until the broker has ended this connection. False, and a DEADLINE event, when it has not."""
+        self.vain = 0.0
+        return self._hears_of(lambda: not connection.alive, patience) or self.comes_late(
+            "end", lambda: not connection.alive, connection=connection.name,
+        )
+
+    def go_round(self, channel: Channel) -> None:
+        """Asks for an answer on this channel that changes nothing."""
+        channel.flow()
+
+    def barrier(self, channel: Channel) -> None:
+        """A round trip on the channel that changes nothing; all that was sent on it before has been handled then."""
+        self.go_round(channel)
+        self.quiesce()
+
+    def confirmed(self, channel: Channel) -> bool:
+        """Waits until none of the channel's publishes is unconfirmed."""
+        view = channel.view
+        return self.settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
+
+    # -- what is noted beside the wire
+
+    def note(self, kind: str, **about: object) -> None:
+        """Something beside the wire that the judge must know."""
+        self.recorder.emit(self._local.local(kind, **about))
+
+    def comes_late(
+        self, what: str, done: Callable[[], bool], waited: float | None = None, **about: object,
+    ) -> bool:
+        """Nothing came in so many seconds. Waits on while the broker proves slow elsewhere as well, then gives up."""
+        self.vain = self.vain if waited is None else waited
+        owed, since, more = self._first_owed() or what, time.monotonic() - self.vain, 1.0
+        while more > 0.0:
+            more = self.more_for(self.vain, since)
+            if self._hears_of(done, more):
+                self.came(owed, time.monotonic() - since)
+                return True
+        self.give_up(what, self.vain, **about)
+        return False
+
+    def more_for(self, waited: float, since: float) -> float:
+        """Seconds for which to wait on, by what the pulse shows just now; nothing where those `waited` are enough.
+        Raises BrokenDown where nobody is answered any more."""
+        pulse = self.guard.pulse
+        if pulse is None:
+            return 0.0
+        if not pulse.beats():
+            self.break_down(pulse.down)
+        most = self.deadline * PATIENCE
+        return 0.0 if time.monotonic() - since > most else max(0.0, min(SLACK * pulse.last, most) - waited)
+
+    def give_up(self, what: str, waited: float, **about: object) -> None:
+        """Notes that this was waited for in vain for so many seconds."""
+        self.guard.patience.in_vain(self._kinds() if what == "replies" else {what})
+        self.note(events.DEADLINE, **{"for": what, "waited_ms": round(waited * 1000), **about})
+
+    def came(self, what: str, seconds: float) -> None:
+        """Something came after so many seconds. If that is more than a deadline, it is late, which is no silence."""
+        self.guard.patience.came(seconds)
+        if what and seconds > self.deadline:
+            self.note(events.LATE, what=what, waited_ms=round(seconds * 1000))
+
+    def break_down(self, why: str) -> NoReturn:
+        """Notes that the broker answers nobody any more, and ends the scene."""
+        self.down = why
+        self.note(events.BREAKDOWN, what=why)
+        raise BrokenDown(f"the broker {why}")
+
+    def _kinds(self) -> set[str]:
+        """What is owed just now, as far as patience tells it apart."""
+        return {kind_of(f"{one.kind}: {one.what}") for one in self.judge.owed()}
+
+    def _first_owed(self) -> str:
+        return next((one.what for one in self.judge.owed()), "")
+
+    def _at_rest(self) -> bool:
+        return not self.judge.owed()
+
+    def _hears(self, seconds: float) -> bool:
+        """One slice of so many seconds: does anything come? What this process slept beyond it is nobody's time."""
+        asked, begin = min(seconds, SLICE), time.monotonic()
+        said = self.pump(asked)
+        took = time.monotonic() - begin
+        self.vain += min(took, asked)
+        if not said:
+            self._lasts += max(0.0, took - asked)
+        return any(event.kind != events.HEARTBEAT for event in said)
+
+    def _hears_of(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Reads on for so many seconds, and a moment after the broker has answered elsewhere; is it `done`?"""
+        if self.guard.pulse is not None:
+            seconds = max(seconds, AFTER)
+        until, over = self.vain + seconds, False
+        self._lasts += seconds
+        while not (done() or over) and self._alive():
+            over = self.vain >= until
+            self._hears(0.0 if over else until - self.vain)
+        return done()
+
+    def _alive(self) -> bool:
+        return any(connection.alive for connection in self.connections.values())
+
+    def _bounded(self) -> None:
+        pulse = self.guard.pulse
+        self.down = self.down or (pulse.down if pulse is not None else "")
+        if self.down:
+            raise BrokenDown(f"the broker {self.down}")
+        if self.guard.over:
+            raise OutOfTime("the time for it is over")
+        seconds = time.monotonic() - self._began
+        if seconds > self._lasts or len(self.events) > MOST_EVENTS:
+            raise Endless(
+                f"after {seconds:.0f} s and {len(self.events)} events this history had not come to its end, and was "
+                f"broken off (its limits: {self._lasts:.0f} s, {MOST_EVENTS} events)"
+            )
+
+
+class Hurry:
+    """Time to look into a queue whose messages are not back yet: often at first, then less, for one deadline."""
+
+    SOON, LATER = 0.002, 0.1
+    """Seconds between two looks."""
+
+    def __init__(self, stage: Waiting) -> None:
+        self._stage, self._since = stage, 0.0
+        self.again()
+
+    def again(self) -> None:
+        """Something has come: the deadline begins anew."""
+        if self._since:
+            self._stage.came("a message in a drain", time.monotonic() - self._since)
+        self._since = self.waited = 0.0
+        self._allowed = self._stage.guard.patience.allow(("drain",), self._stage.deadline)
+        self._pause = self.SOON
+
+    @property
+    def over(self) -> bool:
+        return self.waited > self._allowed
+
+    def longer(self) -> bool:
+        """Is the broker slow elsewhere as well? Then there is more time."""
+        more = self._stage.more_for(self.waited, self._since)
+        self._allowed += more
+        return more > 0.0
+
+    def wait(self) -> None:
+        """A moment for what is under way."""
+        self._since = self._since or time.monotonic()
+        self._stage.pump(self._pause)
+        self.waited += self._pause
+        self._pause = min(2 * self._pause, self.LATER)

@@ -1,1 +1,0 @@
-"""Behind the front door: what the pytest plugin and the command line share."""

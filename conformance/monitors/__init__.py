@@ -1,8 +1,0 @@
-"""The monitors: pure functions over facts, one or a few per rule, each saying what is allowed and what was observed.
-
-`table` knows which function judges which rule; the families are files. `Judge` folds one history, `judge` many.
-"""
-
-from conformance.monitors.judge import Judge, judge
-
-__all__ = ["Judge", "judge"]

@@ -1,0 +1,346 @@
+"""Under what circumstances something happened: races and combinations in which brokers are known to fail.
+
+A known deviation excuses what happens *there*, and nowhere else, so it is not enough that a finding reads like it. Each
+circumstance has a name and a place: a channel's life, a queue, a connection, or all of the history. It is noted when
+the event that completes it comes, before the model learns from that, and by what the wire shows alone. A finding stands
+in all circumstances that were noted at the places of the fact which it is about, each told as its name and the
+narrowest of these places.
+
+Also counted is how often each arose: how often a race goes wrong says something only beside how often it could have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from conformance.history.events import END, KILLED, TO_BROKER, Event
+from conformance.oracle.model import topology
+from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
+from conformance.oracle.model.facts import Fact, Overdue
+from conformance.oracle.model.records import Copy, Delivery
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.model import Model
+    from conformance.oracle.model.queues import Queue
+
+PLACES = 4096
+"""So many places are remembered."""
+EVERYWHERE = ""
+YOUNG = 2_000_000_000
+"""Nanoseconds: so young is a queue that was declared right before. Measured: half a second is, a second is not."""
+
+
+class Circumstances:
+    """Of one history: which have arisen, and at which places."""
+
+    __slots__ = ("_at", "_met")
+
+    def __init__(self, met: Counter[str]) -> None:
+        """`met`: where it is counted that they arose."""
+        self._at: dict[str, set[str]] = {}
+        self._met = met
+
+    def note(self, model: Model, event: Event) -> None:
+        """The event may complete some; the model has not read it yet."""
+        arisen: set[str] = set()
+        for place, name in _completed(model, event):
+            self._at.setdefault(place, set()).add(name)
+            arisen.add(name)
+        for name in arisen:
+            self._met[name] += 1
+        if len(self._at) > PLACES:
+            del self._at[next(iter(self._at))]
+
+    def of(self, fact: Fact) -> tuple[str, ...]:
+        """Those in which the fact stands, as `NAME PLACE`."""
+        found: dict[str, str] = {}
+        for place in _places(fact) if self._at else ():
+            for name in self._at.get(place, ()):
+                found.setdefault(name, place)
+        return tuple(f"{name} {place}" for name, place in sorted(found.items()))
+
+
+Found = Iterator[tuple[str, str]]
+"""Places and names."""
+
+
+# -- places
+
+
+def _places(fact: Any) -> Iterator[str]:
+    """Where a fact is, the narrowest first: its delivery, its channels, queues and connections."""
+    channels = [one for one in (getattr(fact, "channel", None), *_channels(fact)) if one is not None]
+    if isinstance(fact, Overdue):
+        yield _out(fact.delivery)
+    for channel in channels:
+        yield _life(channel)
+    for copy in _copies(fact):
+        yield _kill(copy.survives, copy.queue)
+    for queue in _queues(fact):
+        if queue is not None:
+            yield f"queue {queue.name}"
+    for channel in channels:
+        yield f"connection {channel.connection.name}"
+    for connection in (fact.event.connection, getattr(getattr(fact, "obligation", None), "connection", "")):
+        if connection:
+            yield f"connection {connection}"
+    yield EVERYWHERE
+
+
+def _queues(fact: Any) -> Iterator[Queue | None]:
+    """Its own, those of its consumer, and those to which its publish went."""
+    yield getattr(fact, "queue", None)
+    for owner in (getattr(fact, "consumer", None), getattr(fact, "ended", None)):
+        yield getattr(owner, "source", None)
+    for copy in getattr(getattr(fact, "publication", None), "copies", ()):
+        yield copy.queue
+
+
+def _channels(fact: Any) -> Iterator[Channel | None]:
+    """Those that had to do with the messages of a fact before."""
+    for one in _copies(fact):
+        yield one.publisher
+        for known in (one.holder, one.settlement):
+            yield known.channel if known is not None else None
+
+
+def _copies(fact: Any) -> list[Copy]:
+    """The messages of a fact; a few of them, where there are many."""
+    copies: list[Copy] = list(getattr(fact, "copies", ()))
+    if isinstance(copy := getattr(fact, "copy", None), Copy):
+        copies.append(copy)
+    return copies[:5]
+
+
+def _kill(seq: int, queue: Queue) -> str:
+    """A queue as one kill found it: at the next it may be old."""
+    return f"queue {queue.name} at kill {seq}"
+
+
+def _out(delivery: Delivery) -> str:
+    return f"delivery {delivery.tag} on {_life(delivery.channel)}"
+
+
+def _on(channel: Channel, name: str) -> Found:
+    """What may cost the channel, or its connection."""
+    yield _life(channel), name
+    yield f"connection {channel.connection.name}", name
+
+
+def _life(channel: Channel) -> str:
+    return f"channel {channel.connection.name} {channel.number} {channel.opened}"
+
+
+# -- what completes them
+
+
+def _completed(model: Model, event: Event) -> Found:
+    if event.kind == KILLED:
+        yield from _killed(model, event)
+    handler = _HANDLERS.get(event.method or event.kind)
+    connection = model.connections.get(event.connection) if handler is not None else None
+    if handler is not None and connection is not None:
+        yield from handler(model, connection, event)
+
+
+def _killed(model: Model, event: Event) -> Found:
+    for queue in model.queues.values():
+        if queue.declared and event.time_ns - queue.declared_ns < YOUNG:
+            yield _kill(event.seq, queue), "killed-young"
+
+
+def _opened(model: Model, connection: Connection, event: Event) -> Found:
+    former = connection.channels.get(event.channel)
+    if former is not None and former.close_seen:
+        yield f"channel {connection.name} {event.channel} {event.seq}", "opened-after-failure"
+
+
+def _channel_closed(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _unopened(model, connection, event)
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    ours = event.direction == TO_BROKER
+    if channel.discarding if ours else channel.close_sent:
+        yield _life(channel), "closes-cross"
+    yield from _ends(channel) if ours else _deadlines(model, channel)
+
+
+def _connection_closed(model: Model, connection: Connection, event: Event) -> Found:
+    for channel in connection.channels.values():
+        yield from _ends(channel)
+
+
+def _ends(channel: Channel) -> Found:
+    if channel.state == CLOSED:
+        return
+    if channel.unproven and channel.may_buffer():
+        yield _life(channel), "settlements-kept-back"
+    if channel.publishing or channel.unconfirmed:
+        yield _life(channel), "publish-before-end"
+
+
+def _cancelled(model: Model, connection: Connection, event: Event) -> Found:
+    channel, tag = connection.channels.get(event.channel), event.consumer_tag or ""
+    if channel is None:
+        return
+    if event.direction != TO_BROKER:
+        yield from _deadlines(model, channel)
+        return
+    consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    known = consumer or ended
+    if known is not None and known.source.deleted:
+        yield _life(channel), "cancel-meets-deletion"
+        yield f"connection {connection.name}", "cancel-meets-deletion"
+    if consumer is not None and (consumer.source.fresh or consumer.source.returned or consumer.source.held):
+        yield _life(channel), "cancel-amid-deliveries"
+        yield f"queue {consumer.queue}", "cancel-amid-deliveries"
+
+
+def _cancel_agreed(model: Model, connection: Connection, event: Event) -> Found:
+    if event.direction == TO_BROKER:
+        yield f"connection {connection.name}", "client-cancel-ok"
+
+
+def _deleted(model: Model, connection: Connection, event: Event) -> Found:
+    if event.direction != TO_BROKER:
+        return
+    yield from _unopened(model, connection, event)
+    yield EVERYWHERE, "queue-deleted"
+    for one in model.connections.values():
+        for channel in one.channels.values():
+            for consumer in channel.consumers.values():
+                if consumer.queue != event.queue:
+                    continue
+                yield f"queue {event.queue}", "queue-deleted-under-consumer"
+                if consumer.state == CANCELLING:
+                    yield _life(channel), "cancel-meets-deletion"
+                    yield f"connection {one.name}", "cancel-meets-deletion"
+
+
+def _declared(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _unopened(model, connection, event)
+    name = event.queue or ""
+    known, arguments = model.queues.get(name), event.args.get("arguments") or {}
+    if "passive" in event.flags:
+        return
+    if "x-delivery-limit" in arguments:
+        yield f"queue {name}", "delivery-limited"
+    if known is not None and known.deleted and any(one.queue == name for one in _outstanding(model)):
+        yield f"queue {name}", "name-used-again"
+
+
+def _consumed(model: Model, connection: Connection, event: Event) -> Found:
+    channel, tag = connection.channels.get(event.channel), event.consumer_tag
+    if channel is None or not tag:
+        return
+    if any(one.consumer_tag == tag for one in channel.unacked.values()):
+        yield _life(channel), "tag-used-again"
+        yield f"queue {event.queue}", "tag-used-again"
+        yield f"connection {connection.name}", "tag-used-again-here"
+    if tag in channel.consumers:
+        yield from _on(channel, "tag-taken")
+    elif channel.consumers:
+        yield _life(channel), "channel-shared"
+
+
+def _selected(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is not None and channel.numbered:
+        yield _life(channel), "mandatory-before-confirms"
+
+
+def _limited(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    if event.args.get("prefetch_size"):
+        yield from _on(channel, "prefetch-size")
+    count = int(event.args.get("prefetch_count", 0))
+    if "global" not in event.flags and any(one.limit != count for one in channel.consumers.values()):
+        yield _life(channel), "limit-changed"
+    if "global" not in event.flags and channel.shared.count:
+        yield _life(channel), "limit-after-channel-limit"
+    elif "global" in event.flags and (
+        channel.getting or any(one.consumer_tag is None for one in channel.unacked.values())
+    ):
+        yield _life(channel), "channel-limit-after-gets"
+
+
+def _settled(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if event.direction != TO_BROKER:
+        return
+    if channel is None or channel.state == CLOSED:
+        yield from _unopened(model, connection, event)
+        return
+    if event.multiple and not event.delivery_tag and all(one.shaky for one in channel.unacked.values()):
+        yield from _on(channel, "nothing-to-settle")
+        if channel.transactional:
+            yield from _on(channel, "nothing-to-settle-in-transaction")
+    if not model.settings.timed or "requeue" not in event.flags:
+        return
+    for delivery in channel.covered(event.delivery_tag or 0, bool(event.multiple)):
+        if delivery.stale:
+            yield _life(channel), "stale-returned"
+
+
+def _recovered(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    if event.method == "basic.recover-async":
+        yield _life(channel), "recover-async"
+    if "requeue" not in event.flags and channel.consumers:
+        yield from _on(channel, "recover-without-requeue")
+    if "requeue" in event.flags and any(one.consumer_tag is None for one in channel.unacked.values()):
+        yield _life(channel), "gets-recovered"
+
+
+def _published(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None or channel.state == CLOSED:
+        yield from _unopened(model, connection, event)
+        return
+    if "mandatory" not in event.flags or "immediate" in event.flags:
+        return
+    way = topology.route(model, channel, event.exchange or "", event.routing_key or "")
+    for queue in way if isinstance(way, list) else ():
+        if queue.room is not None and sum(queue.pressed.values()) >= queue.room:
+            yield f"queue {queue.name}", "mandatory-to-the-full"
+
+
+def _unopened(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if event.direction == TO_BROKER and (channel is None or channel.state == CLOSED):
+        yield f"connection {connection.name}", "unopened-work"
+
+
+def _deadlines(model: Model, channel: Channel) -> Found:
+    """Something ends here, maybe because its time was over: what else on its queues has a deadline?"""
+    if not model.settings.timed:
+        return
+    here = {one.queue for one in channel.unacked.values() if one.timer is not None}
+    timed = [one for one in _outstanding(model) if one.timer is not None and one.queue in here]
+    for one in timed:
+        if any(other is not one and other.queue == one.queue for other in timed):
+            yield _out(one), "several-deadlines"
+
+
+def _outstanding(model: Model) -> Iterator[Delivery]:
+    for connection in model.connections.values():
+        for channel in connection.channels.values():
+            yield from channel.unacked.values()
+
+
+_HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
+    "channel.open": _opened, "channel.close": _channel_closed, "connection.close": _connection_closed,
+    END: _connection_closed, "basic.cancel": _cancelled, "basic.cancel-ok": _cancel_agreed, "queue.delete": _deleted,
+    "queue.declare": _declared, "basic.consume": _consumed, "confirm.select": _selected, "basic.qos": _limited,
+    "basic.ack": _settled, "basic.nack": _settled, "basic.reject": _settled, "basic.recover": _recovered,
+    "basic.recover-async": _recovered, "basic.publish": _published, "queue.purge": _unopened, "queue.bind": _unopened,
+    "queue.unbind": _unopened,
+}

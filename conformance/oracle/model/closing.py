@@ -1,0 +1,141 @@
+"""The broker closes a channel or a connection: whose mistake was it?
+
+A close that a mistake of the client brings about is expected, unless it names a method of which we know that it may
+have failed as well. Any other close ends the channel for a reason that we can at best guess from the class, method
+and tag it names: if they name a settlement that had to be accepted, that settlement is the suspect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle.model import endings, timeouts
+from conformance.oracle.model.channels import CLOSED, CLOSING, DOOMED, Channel
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.facts import (
+    AfterClose,
+    ChannelInsteadOfConnection,
+    ClosedUnasked,
+    ConnectionFailed,
+    Fact,
+    Faulted,
+    Refused,
+)
+from conformance.oracle.model.records import Settlement
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.model import Model
+
+Facts = Iterator[Fact]
+Ids = tuple[int, int]
+
+SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
+NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
+
+
+def ids_of(event: Event) -> Ids:
+    """Class and method that a close blames."""
+    arguments = event.args
+    return int(arguments.get("class_id", 0)), int(arguments.get("method_id", 0))
+
+
+def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
+    """The broker's channel.close."""
+    channel = connection.met(event.channel, event.seq)
+    former = connection.failed.get(event.channel)
+    if former is not None and former.state == CLOSING:
+        channel = former
+    if channel is None or channel.state == CLOSED:
+        yield AfterClose(event, channel, None, ours=channel is not None and not channel.close_seen)
+        return
+    ids, hard = ids_of(event), connection.doom
+    if hard is not None and ids == (hard.class_id, hard.method_id) and (hard.rule != "ERR-010"):
+        yield ChannelInsteadOfConnection(event, channel, hard)
+        connection.doom = None
+        endings.shake(channel)
+    elif channel.mistake is not None and not (ids in SETTLES and channel.unproven):
+        yield Faulted(event, channel, channel.mistake)
+    elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent) and not earlier(channel, event):
+        yield Refused(event, channel, channel.doom)
+        if _may_mean_another(channel, channel.doom.settlement):
+            endings.shake(channel)
+        connection.refusals, connection.refused = event.seq, channel.doom
+    elif expired := timeouts.behind(model, channel, event):
+        yield from timeouts.closed(model, channel, event, expired)
+        endings.shake(channel)
+    else:
+        yield ClosedUnasked(event, channel, suspect(channel, event))
+        endings.shake(channel)
+    if channel.state != DOOMED:
+        endings.release(channel, event.seq)
+    endings.end_takers(channel, event.seq)
+    channel.end = channel.end or "error"
+    channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
+    connection.failed[event.channel] = channel
+
+
+def earlier(channel: Channel, event: Event) -> bool:
+    """Does this close name a settlement that had to be accepted, and not the later one that had to be refused: its
+    method, and its tag where the text has one?"""
+    assert channel.doom is not None
+    wrong, ids = channel.doom.settlement, ids_of(event)
+    named = NAMED_TAG.search(str(event.args.get("reply_text", "")))
+    if ids not in SETTLES:
+        return False
+    if ids[1] == wrong.method_id and (named is None or int(named[1]) == wrong.tag):
+        return False
+    return any(
+        one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven
+    )
+
+
+def _may_mean_another(channel: Channel, mistake: Settlement) -> bool:
+    """Was the same method sent with the same tag before? Then what came in between may have been discarded, too."""
+    said = mistake.method, mistake.tag
+    return any((one.method, one.tag) == said and one.seq < mistake.seq for one in channel.unproven)
+
+
+def suspect(channel: Channel, event: Event) -> Settlement | None:
+    """The settlement that this close complains of, among those not yet known to be accepted."""
+    unproven = channel.unproven
+    if not unproven:
+        return None
+    text, ids = str(event.args.get("reply_text", "")), ids_of(event)
+    named = NAMED_TAG.search(text)
+    nameless = ids not in SETTLES and named is None
+    if nameless and (ids != (0, 0) or channel.sent or "timed out" in text or _bereft(channel)):
+        return None
+    fitting = [
+        one for one in unproven
+        if (ids not in SETTLES or one.method_id == ids[1]) and (named is None or one.tag == int(named[1]))
+    ]
+    return (fitting or list(unproven))[-1]
+
+
+def _bereft(channel: Channel) -> bool:
+    """Has a consumer of the channel lost its queue? Then a close that names no method may be about that."""
+    return any(consumer.source.deleted for consumer in channel.consumers.values())
+
+
+def close_connection(model: Model, connection: Connection, event: Event, cause: str = "connection error") -> Facts:
+    """The broker's connection.close, or an end that nobody had asked for."""
+    doomed = [one for one in connection.channels.values() if one.doom is not None and not one.close_seen]
+    named = next(filter(None, (suspect(one, event) for one in connection.open_channels())), None)
+    yield ConnectionFailed(event, connection, connection.doom, doomed, named)
+    connection.doom = None
+    lose_connection(connection, event.seq, cause)
+
+
+def lose_connection(connection: Connection, seq: int, cause: str = "") -> None:
+    """It is gone: what was under way may have had no effect."""
+    connection.ended = seq
+    for channel in connection.channels.values():
+        if channel.state != CLOSED:
+            channel.end = channel.end or cause
+            if channel.state not in (DOOMED, CLOSING) and not connection.closing:
+                endings.release(channel, seq)
+            endings.shake(channel)
+            channel.state = CLOSED

@@ -1,0 +1,73 @@
+"""One connection: its channels, and what closes all of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.oracle.model.channels import CLOSED, OPEN, Channel
+from conformance.oracle.model.records import Doom, HardDoom
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Connection:
+    """What one client sees of one TCP connection."""
+
+    name: str
+    channels: dict[int, Channel] = field(default_factory=dict)
+    failed: dict[int, Channel] = field(default_factory=dict)
+    """Closed by the broker: late frames of these may come until their number is open again."""
+    whole: bool = False
+    """Seen from its beginning; otherwise channels are taken as open when they are first met."""
+    broken: str = ""
+    """Why it is not whole, as `gaps` has it."""
+    overheard: bool = False
+    """It was captured: something that the client said may be missing, and nobody knows that yet."""
+    torn: bool = False
+    """What the broker says is missing from here on; until it is seen again, what the client says is not read."""
+    doom: HardDoom | None = None
+    closing: int = 0
+    ended: int = 0
+    blocked: bool = False
+    misused: int = 0
+    """When the client last used a channel that was closed already."""
+    refusals: int = 0
+    """When the broker last closed a channel of it over a mistake of the client."""
+    refused: Doom | None = None
+    """That mistake."""
+    offers: bool | None = None
+    """Does the broker say that it notifies clients of cancelled consumers? None: we have not seen."""
+    notices: bool | None = None
+    """Has the client said that it wants to be notified?"""
+    unreadable: set[str] = field(default_factory=set)
+    """Queues that its user may no longer read."""
+    renewed: int = 0
+    """When the broker last said that it has taken new credentials."""
+    heartbeat: int = 0
+    """Seconds, as the client agreed to."""
+    beats: bool | None = None
+    """Has the broker said that it wants heartbeats? None: we have not seen."""
+    heard_at: int = 0
+    """The time of the client's last frame."""
+    read_at: int = 0
+    """The time of the broker's last frame, where timeouts are the subject."""
+    looked_at: int = 0
+    """The same before those that were read in one go with it: whatever had come by then was read by then."""
+
+    def channel(self, number: int) -> Channel | None:
+        """The current life of this channel number."""
+        return self.channels.get(number)
+
+    def met(self, number: int, seq: int) -> Channel | None:
+        """The channel that a frame belongs to; adopted where the history begins in its midst."""
+        channel = self.channels.get(number)
+        if channel is None and not self.whole:
+            channel = Channel(self, number, seq, state=OPEN, adopted=True)
+            self.channels[number] = channel
+        return channel
+
+    def usable(self) -> bool:
+        """Can it still be expected to do as asked?"""
+        return not (self.doom or self.closing or self.ended)
+
+    def open_channels(self) -> list[Channel]:
+        return [channel for channel in self.channels.values() if channel.state != CLOSED]

@@ -1,0 +1,70 @@
+"""The broker is killed and started again: what must be there afterwards, and what may.
+
+A persistent message in a durable queue was promised to be there from its confirm on, so it survives. About everything
+else nothing is known any more: what was not confirmed may be there or not, what was settled may be back, an id that
+the history has forgotten may turn up, and what comes back comes in any order. Connections end with the broker; what
+they were owed nobody owes them any more. Nor is a broker that has just been started held to answer in time: but a
+queue that gives nothing out has not kept what was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle.model import closing
+from conformance.oracle.model.facts import Unanswered, Unrecovered
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.model import Model
+    from conformance.oracle.model.queues import Queue
+    from conformance.oracle.model.records import Copy
+
+CAUSE = "killed"
+GET = "basic.get"
+
+
+def killed(model: Model, event: Event) -> None:
+    """Everything up to here may be lost, but for what was promised."""
+    promised = {queue.name: [copy for copy in queue.absent() if _promised(copy)]
+                for queue in model.queues.values() if queue.durable}
+    for connection in model.connections.values():
+        if not connection.ended:
+            closing.lose_connection(connection, event.seq, CAUSE)
+    model.exchanges.clear()
+    for queue in model.queues.values():
+        if queue.durable:
+            _recover(queue, promised[queue.name], event.seq)
+        else:
+            queue.forget()
+
+
+def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
+    queue.opaque, kept = True, set(promised)
+    for copy in queue.copies.values():
+        if copy not in kept:
+            queue.unsettle(copy, shaky=True)
+    for copy in promised:
+        if copy.id not in queue.missed:
+            copy.survives = at
+        queue.miss(copy)
+    queue.swept(0, at)
+
+
+def _promised(copy: Copy) -> bool:
+    """Was it confirmed, is it persistent, and has nobody taken it since?"""
+    publication = copy.publication
+    if publication is None or copy.fleeting or copy.queue.lossy:
+        return False
+    return publication.persistent and copy.confirmed > 0
+
+
+def unrecovered(fact: Unanswered) -> Iterator[Unrecovered]:
+    """What a get that is not answered says of its queue."""
+    request = fact.request
+    if request is None or request.method != GET or request.source is None:
+        return
+    lost = [copy for copy in request.source.missed.values() if copy.survives]
+    if lost:
+        yield Unrecovered(fact.event, request.source, lost)

@@ -1,0 +1,283 @@
+"""Deliveries: which message of which queue came to whom, and what that proves.
+
+On a channel that we have closed or made fail, a delivery only shows that the queue had handed the message out before
+it heard of that: it is coming back, or gone if no_ack, and counts as never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle.model import cancelling, counts, memory, proofs, races, timeouts, windows
+from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Stray, Unrequested
+from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.records import (
+    GONE,
+    OUT,
+    PUBLISHED,
+    RELEASED,
+    VOID,
+    WAITING,
+    Copy,
+    Delivery,
+    Request,
+    Taker,
+)
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.model import Model
+
+Facts = Iterator[Fact]
+REPLIES = "amq.rabbitmq.reply-to"
+
+SKIPPED = 64
+"""So many tags at most are remembered of those that were left out at once."""
+OWNERS = 8
+"""So many channels that have taken something are told apart; judges want to know whether they are several."""
+
+
+def request_of(reply: str) -> str:
+    """basic.get-ok -> basic.get"""
+    return "basic.get" if reply == "basic.get-empty" else reply.removesuffix("-ok")
+
+
+def deliver(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.deliver"""
+    tag = event.consumer_tag or ""
+    consumer = channel.consumers.get(tag)
+    if (event.routing_key or "").startswith(REPLIES) or (consumer is not None and consumer.queue == REPLIES):
+        return  # a direct reply comes from no queue, and some brokers number all of them alike
+    if consumer is None and channel.adopted:
+        consumer = _adopted(model, channel, event)
+    if consumer is None:
+        yield Stray(event, channel, tag)
+        if not channel.of_before(tag):
+            yield from _number(channel, event, get=False)
+        elif channel.haunted:
+            _numbered(channel, event, get=False)
+        channel.strays.add(event.delivery_tag or 0)
+        _shake(model, channel, event)
+        return
+    yield Numbered(event, channel, event.delivery_tag or 0, False)
+    _numbered(channel, event, get=False)
+    namesake = _namesake(model, consumer, event)
+    if namesake is not None:
+        namesake.haunt(event.seq)
+        channel.strays.add(event.delivery_tag or 0)
+    if namesake is not None or cancelling.contested(channel, tag):
+        consumer.limit_moved = True  # whose slot it takes is as uncertain as whose delivery it is
+        _shake(model, channel, event)
+        return
+    cancelling.established(consumer, event)
+    if not _counts(channel):
+        unseen(model, channel, event)
+        return
+    since = consumer.since
+    timeouts.overtaken(model, event, consumer.source)
+    yield from _delivered(channel, event, consumer.source, consumer, consumer.taker, since, consumer.no_ack)
+    timeouts.delivered(model, channel, event, since)
+    consumer.received += 1
+    windows.taken(channel, consumer, event.seq)
+
+
+def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.get-ok"""
+    request = channel.answered("basic.get")
+    if request is None or request.source is None:
+        yield from _unrequested_get(model, channel, event, request)
+        return
+    yield from _number(channel, event, get=True)
+    yield from _answer(channel, request, event)
+    queue, taker = request.source, request.taker
+    if _counts(channel):
+        yield from counts.answered(channel, request, event)
+        timeouts.overtaken(model, event, queue)
+        yield from _delivered(channel, event, queue, None, taker, request.seq, request.no_ack)
+        timeouts.delivered(model, channel, event, request.seq)
+    else:
+        _taken_unseen(channel, queue, event, no_ack=request.no_ack)
+    if taker is not None:
+        queue.end(taker, event.seq, blind=False)
+
+
+def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
+    """basic.get-empty"""
+    request = channel.answered("basic.get")
+    if request is None or request.source is None:
+        yield from _unrequested_get(model, channel, event, request)
+        return
+    queue, taker = request.source, request.taker
+    yield from _answer(channel, request, event)
+    yield from counts.answered(channel, request, event)
+    yield FoundEmpty(event, channel, queue, taker, request.seq)
+    if taker is not None:
+        queue.end(taker, event.seq, blind=False)
+    queue.stayed_away(request.seq)
+    queue.voided.clear()
+
+
+def _unrequested_get(model: Model, channel: Channel, event: Event, request: Request | None) -> Facts:
+    """An answer to a get that was never sent, or that had to be ignored."""
+    if request is not None:
+        if channel.doom is not None:
+            channel.doom.answered.append(request)
+    elif not channel.adopted:
+        yield Unrequested(event, channel)
+    if event.method == "basic.get-ok":
+        yield from _number(channel, event, get=True)
+        _shake(model, channel, event)
+
+
+def _answer(channel: Channel, request: Request, event: Event) -> Facts:
+    yield from proofs.proven(channel, request.seq, event)
+    if request.source is None:
+        return
+    if request.source.semantics.same_channel_order:
+        proofs.prove(channel, request.source.name, request.seq, event.seq)
+    elif not channel.may_buffer():
+        proofs.prove_returns(channel, request.source.name, request.seq, event.seq)
+
+
+def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
+    yield Numbered(event, channel, event.delivery_tag or 0, get)
+    _numbered(channel, event, get=get)
+
+
+def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
+    tag = event.delivery_tag or 0
+    channel.confirms_since, channel.last_was_get = 0, get
+    doom = channel.doom
+    if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
+        races.lift(channel)
+    if tag > channel.last_tag:
+        if tag > channel.last_tag + 1:
+            channel.skipped.update(range(max(channel.last_tag + 1, tag - SKIPPED), tag))
+        channel.last_tag = tag
+    else:
+        channel.skipped.discard(tag)
+
+
+def _namesake(model: Model, consumer: Consumer, event: Event) -> Queue | None:
+    """The queue that was declared under the name of the consumer's deleted one, if the message is of that: where nobody
+    could be notified, a broker may have started the consumer anew."""
+    source, message = consumer.source, event.message or ""
+    queue = model.queues.get(source.name)
+    return queue if queue is not None and queue is not source and source.deleted and message in queue.copies else None
+
+
+def _counts(channel: Channel) -> bool:
+    """Does the client still count deliveries on this channel as its own?"""
+    return channel.state == OPEN and not channel.connection.closing
+
+
+def _delivered(
+    channel: Channel, event: Event, queue: Queue, consumer: Consumer | None, taker: Taker | None, since: int,
+    no_ack: bool,
+) -> Facts:
+    tag, message = event.delivery_tag or 0, event.message or ""
+    copy = queue.copies.get(message)
+    if copy is None:
+        copy = Copy(message, queue, event.seq, hidden=True, fleeting=True)
+        queue.know(copy)
+    delivery = Delivery(
+        tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,
+        event.seq, no_ack, channel, copy, consumer,
+    )
+    returning = channel.vague or (channel.race is not None and channel.race.requeue)
+    if returning and copy.place != WAITING:
+        queue.line.lose()
+        _overtaken(channel, delivery)
+        return
+    explained = queue.explains(copy, taker, channel, since)
+    if len(queue.line.owners) < OWNERS:
+        queue.line.owners.add(channel.opened)
+    if first_of(copy, delivery):
+        yield First(event, channel, delivery, copy, queue, taker, since, explained)
+    else:
+        yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
+    memory.delivered(channel, delivery)
+    channel.modes.add(no_ack)
+    if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None:
+        copy.holder.channel.came_back += 1
+    queue.leave(copy, GONE if no_ack else OUT)
+    copy.holder, copy.aground, copy.seen, copy.proof = delivery, None, True, 0
+    if no_ack:
+        copy.settlement = None
+        queue.settled.append(delivery)
+        return
+    channel.unacked[tag] = delivery
+    if channel.race is not None or channel.vague or tag in channel.strays:
+        delivery.shaky = True
+        queue.unsettle(copy, shaky=True)
+
+
+def first_of(copy: Copy, delivery: Delivery) -> bool:
+    """Is this plainly the first delivery of its message?"""
+    return copy.holder is None and copy.place == WAITING and copy.entry == PUBLISHED and not (
+        copy.seen or copy.shaky or copy.spent or copy.returns or copy.stale_settlement or delivery.redelivered
+    )
+
+
+def _overtaken(channel: Channel, delivery: Delivery) -> None:
+    """It was under way when all was returned, or the channel failed, and its message has been seen elsewhere since."""
+    memory.delivered(channel, delivery)
+    delivery.shaky = True
+    if not delivery.no_ack:
+        channel.unacked[delivery.tag] = delivery
+
+
+def unseen(model: Model, channel: Channel, event: Event) -> None:
+    """A delivery on a channel that has ended, or is about to."""
+    if event.method == "basic.get-ok":
+        request = next(iter(channel.requests.get(("basic.get", ""), ())), None)
+        source, no_ack = (request.source, request.no_ack) if request else (None, True)
+    else:
+        consumer = channel.consumers.get(event.consumer_tag or "")
+        source, no_ack = (consumer.source, consumer.no_ack) if consumer else (None, True)
+    if source is None:
+        _shake(model, channel, event)
+    else:
+        _taken_unseen(channel, source, event, no_ack=no_ack)
+
+
+def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool) -> None:
+    copy = queue.copies.get(event.message or "")
+    queue.line.lose()
+    if copy is None or copy.place != WAITING:
+        return
+    copy.hidden = True
+    if no_ack:
+        queue.leave(copy, GONE)
+        copy.shaky = True
+    elif channel.vague or channel.race is not None:
+        queue.unsettle(copy, shaky=True)
+    elif not copy.shaky:
+        settlement = copy.settlement
+        queue.back(copy, RELEASED, event.seq)
+        copy.settlement, copy.aground = settlement, channel
+
+
+def _shake(model: Model, channel: Channel, event: Event) -> None:
+    """We do not know whose delivery this is: nothing is claimed about its message any more. What came by an exchange
+    may be of any queue; else the key is the queue's name."""
+    direct = model.queues.get(event.routing_key or "")
+    for queue in list(model.queues.values()) if event.exchange else [direct] if direct is not None else []:
+        copy = queue.copies.get(event.message or "")
+        if copy is not None and copy.place != VOID:
+            queue.unsettle(copy, shaky=True)
+            copy.hidden = True
+
+
+def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
+    """A consumer that was there before the history began."""
+    tag, queue = event.consumer_tag or "", model.queue(event.routing_key or "")
+    taker = queue.taken_by(Taker(event.seq, no_ack=False, get=False))
+    consumer = Consumer(tag, queue.name, False, LIVE, queue, taker, limit_moved=True, since=event.seq)
+    channel.consumers[tag] = consumer
+    channel.joined += 1
+    return consumer
+
+

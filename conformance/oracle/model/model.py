@@ -1,0 +1,254 @@
+"""The model of one history: its connections, its queues, and the reading of each event.
+
+Reading an event gives facts; whoever iterates over them judges each before the model learns from it. The model never
+judges, knows no rule text, and claims only what the history proves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from conformance.catalogue.profiles import Profile
+from conformance.history import events
+from conformance.history.events import METHOD, TO_BROKER, Event
+from conformance.oracle.model import (
+    cancelling,
+    closing,
+    crash,
+    declaring,
+    endings,
+    gaps,
+    memory,
+    receiving,
+    sending,
+    timeouts,
+)
+from conformance.oracle.model.channels import CLOSED, GIVEN_UP
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
+from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
+from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.topology import Exchange
+
+UNEXPECTED = ("fin", "reset")
+"""How a connection ends when it was not us."""
+_BROKEN = {events.JOINED: gaps.BEFORE, events.GAP: gaps.LOST, events.CUT: gaps.CUT_OFF}
+
+
+class Model:
+    """What one history shows."""
+
+    __slots__ = (
+        "captured", "connections", "deleted", "exchanges", "killed", "opaque", "open", "over", "profile", "queue_type",
+        "queues", "settings", "uncounted",
+    )
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.connections: dict[str, Connection] = {}
+        self.queues: dict[str, Queue] = {}
+        self.exchanges: dict[str, Exchange] = {}
+        self.queue_type = ""
+        self.opaque = False
+        self.uncounted = False
+        """Messages may have gone to queues that were not there when that was arranged."""
+        self.open = ""
+        """Why the world is not closed, as `gaps` has it."""
+        self.captured = False
+        """It was taken off the wire between its clients and the broker."""
+        self.settings = timeouts.Settings()
+        self.over: deque[str] = deque()
+        self.killed = 0
+        """Connections that have ended."""
+        self.deleted: deque[str] = deque()
+        """Queues that the client had deleted."""
+
+    def read(self, event: Event) -> Iterable[Fact]:
+        """The facts in this event, in order; the model learns from each when the next is asked for."""
+        if event.kind != METHOD:
+            return self._beside(event)
+        connection = self.connections.get(event.connection) or self._unannounced(event)
+        if connection.torn:
+            connection.torn = event.direction == TO_BROKER
+            if connection.torn:
+                return ()
+        if event.direction != TO_BROKER:
+            if self.settings.timed:
+                timeouts.read(connection, event)
+            return self._receive(connection, event)
+        if self.settings.timed:
+            self.settings.stamps[event.seq] = event.time_ns
+            memory.stamped(self.settings.stamps)
+        sending.send(self, connection, event)
+        connection.heard_at = event.time_ns
+        return ()
+
+    def _beside(self, event: Event) -> Iterator[Fact]:
+        """What is no method."""
+        kind = event.kind
+        if kind in (events.OPEN, events.PROTOCOL):
+            self._connection(event.connection).whole = True
+        elif kind == events.END:
+            yield from self._end(self._connection(event.connection), event)
+        elif kind == events.HEARTBEAT:
+            if event.direction == TO_BROKER:
+                self._connection(event.connection).heard_at = event.time_ns
+            else:
+                self._connection(event.connection).torn = False
+                if event.channel:
+                    yield self._unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
+        elif kind == events.MALFORMED and event.direction != TO_BROKER:
+            yield self._unlawful(event, str(event.args.get("expected")), str(event.args.get("found")))
+        elif kind == events.SCENE:
+            self.queue_type = str(event.args.get("queue_type") or "")
+        elif kind == events.DEADLINE:
+            yield from self._deadline(event)
+        elif kind == events.POLICY:
+            self.settings.policy(event)
+        elif kind == events.SETTINGS:
+            self.settings.broker(event)
+        elif kind == events.KILLED:
+            self.killed = event.seq
+            crash.killed(self, event)
+        elif kind == events.RIGHTS:
+            self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
+        elif kind in _BROKEN:
+            gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
+        elif kind == events.OBSERVED:
+            gaps.observed(self, event)
+
+    def _unlawful(self, event: Event, allowed: str, found: str) -> Unlawful:
+        return Unlawful(event, self._connection(event.connection), allowed, found)
+
+    def queue(self, name: str) -> Queue:
+        """This queue; where its declaration is not part of the history, one of which little is known."""
+        queue = self.queues.get(name)
+        if queue is None:
+            kind = self.queue_type or "quorum"
+            queue = declaring.queue_of(self.profile, name, kind, 0, {}, opaque=self.opaque)
+            self.queues[name] = queue
+        return queue
+
+    def publish_somewhere(self) -> None:
+        """A message went to an exchange: from now on any queue may hold messages that we do not know."""
+        if not self.opaque:
+            self.opaque = True
+            for queue in self.queues.values():
+                queue.opaque = True
+                queue.overflow()
+
+    def owed(self) -> list[Obligation]:
+        """What the broker still has to send."""
+        return [obligation for obligation, _, _ in owed_by(self.connections.values())]
+
+    def _connection(self, name: str) -> Connection:
+        connection = self.connections.get(name)
+        if connection is None:
+            connection = self.connections[name] = Connection(name, overheard=self.captured)
+        return connection
+
+    def _unannounced(self, event: Event) -> Connection:
+        """A connection of which this is the first that the history knows."""
+        connection = self._connection(event.connection)
+        if event.method != "connection.start":
+            gaps.forget(self, connection, gaps.BEFORE)
+        return connection
+
+    def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
+        if event.method.startswith("connection.") is (event.channel > 0):
+            allowed = "methods of the connection on channel 0, and others on channels of their own"
+            return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
+        if event.channel:
+            if event.method == "channel.close":
+                return closing.close_channel(self, connection, event)
+            return receiving.receive(self, connection, event) if not connection.ended else ()
+        if event.method == "connection.close":
+            return closing.close_connection(self, connection, event)
+        if event.method == "connection.close-ok":
+            return self._closed(connection, event)
+        if event.method == "connection.start":
+            connection.whole = not connection.broken  # else what the client says may still be missing
+            cancelling.introduce(connection, event)
+        elif event.method == "connection.tune":
+            connection.beats = int(event.args.get("heartbeat", 0)) > 0
+        elif event.method in ("connection.blocked", "connection.unblocked"):
+            connection.blocked = event.method == "connection.blocked"
+        elif event.method == "connection.update-secret-ok":
+            connection.renewed = event.seq
+        return ()
+
+    def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        """Close-ok for the connection: all its channels were handled to their end."""
+        for channel in connection.open_channels():
+            channel.unproven.clear()
+            channel.lapsed.clear()
+            channel.unsynced.clear()
+            endings.end_takers(channel, event.seq)
+            channel.close_answered = event.seq
+        yield Parted(event, connection)
+        closing.lose_connection(connection, event.seq)
+
+    def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        if connection.ended:
+            memory.connection_ended(self, connection)
+            return
+        cause = str(event.args.get("cause"))
+        if cause in UNEXPECTED and not connection.closing:
+            if connection.heartbeat and connection.doom is None:
+                yield Silenced(event, connection)
+                cause = "heartbeat"
+            yield from closing.close_connection(self, connection, event, cause)
+        closing.lose_connection(connection, event.seq, cause)
+        memory.connection_ended(self, connection)
+
+    def _deadline(self, event: Event) -> Iterator[Fact]:
+        if event.args.get("for") == "drain":
+            queue = self.queues.get(str(event.queue or event.args.get("queue") or ""))
+            if queue is not None and all(taker.lost for taker in queue.takers):
+                copies = list(queue.absent())
+                yield Missing(event, queue, copies)
+                for copy in copies:
+                    queue.unsettle(copy, shaky=False)
+            return
+        if event.args.get("for") == "end":
+            yield StillThere(event, self._connection(str(event.args.get("connection"))))
+            return
+        if event.args.get("for") == "timeouts":
+            yield from timeouts.overdue(self, event)
+            return
+        for obligation, channel, consumer in list(owed_by(self.connections.values())):
+            fact = Unanswered(event, obligation, channel, consumer=consumer)
+            if channel is not None:
+                fact.doom = channel.doom
+                fact.request = next((one for one in channel.pending() if one.seq == obligation.since_seq), None)
+            fact.hard = self.connections[obligation.connection].doom
+            yield from crash.unrecovered(fact) if self.killed else (fact,)
+            self._give_up(fact)
+
+    def _give_up(self, fact: Unanswered) -> None:
+        """Nobody waits for this any longer, and what depends on it is not judged."""
+        connection = self.connections[fact.obligation.connection]
+        kind, channel = fact.obligation.kind, fact.channel
+        if kind == HARD_CLOSE:
+            connection.doom = None
+        elif channel is None:
+            closing.lose_connection(connection, fact.event.seq)
+        elif kind == CLOSE:
+            endings.overlook(channel)
+        elif kind == CONFIRM:
+            channel.unconfirmed.clear()
+            channel.forgiven = max(channel.forgiven, channel.published)
+        elif kind == NOTICE:
+            if fact.consumer is not None:
+                fact.consumer.state = GIVEN_UP
+        elif kind == DELIVERY:
+            if fact.consumer is not None:
+                fact.consumer.state = GIVEN_UP
+                for copy in [*fact.consumer.source.waiting()][:1]:
+                    copy.queue.miss(copy)
+        elif fact.request is not None:
+            channel.answered(fact.request.method, fact.request.consumer_tag)
+            if fact.request.method in ("channel.close", "channel.open"):
+                channel.state = CLOSED
+            endings.blur(channel)

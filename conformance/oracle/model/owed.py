@@ -1,0 +1,107 @@
+"""What the broker still owes: the predicate that tells lawful silence from a missing answer.
+
+A driver that waits until nothing is owed needs no sleep, and a deadline that passes while something is owed is a
+finding. So this must be exact on the safe side: what the broker may leave out is not owed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from conformance.oracle.model import windows
+from conformance.oracle.model.channels import CLOSED, CLOSING, DOOMED, LIVE, NEVER, OPEN, Channel, Consumer
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.records import RELEASED, Copy
+
+REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
+NOTICE = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """Something the broker has to send: what, where, and since when."""
+
+    kind: str
+    connection: str
+    channel: int
+    what: str
+    since_seq: int
+
+
+def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Channel | None, Consumer | None]]:
+    """All that is owed, each with the channel and the consumer that wait for it."""
+    for connection in connections:
+        if connection.ended:
+            continue
+        if connection.doom and not connection.doom.optional:
+            yield Obligation(HARD_CLOSE, connection.name, 0, HARD_CLOSE, connection.doom.seq), None, None
+        elif connection.closing:
+            yield Obligation(REPLY, connection.name, 0, "connection.close-ok", connection.closing), None, None
+        else:
+            for channel in connection.channels.values():
+                for obligation, consumer in _of_channel(channel, connection):
+                    yield obligation, channel, consumer
+
+
+def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
+    name, number = connection.name, channel.number
+    if channel.doom and not channel.close_seen:
+        yield Obligation(CLOSE, name, number, CLOSE, channel.doom.seq), None
+    if channel.mistake and not channel.close_seen:
+        yield Obligation(CLOSE, name, number, CLOSE, channel.mistake.seq), None
+    if channel.state == CLOSING or channel.close_sent:
+        if channel.state != CLOSED or channel.discarding or channel.close_seen:
+            yield from _reply_to_close(channel, name)
+        return
+    if channel.state in (DOOMED, CLOSED):
+        return
+    for request in channel.pending():
+        yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
+    if channel.unconfirmed and channel.forgiven < NEVER and not channel.vague and not connection.blocked:
+        first = next(iter(channel.unconfirmed.values()))
+        yield Obligation(CONFIRM, name, number, f"the confirm of publish {first.number}", first.seq), None
+    yield from _notices(channel, connection)
+    if channel.state == OPEN and not channel.vague and not channel.paused:
+        for consumer in channel.consumers.values():
+            if consumer.state == LIVE and _starving(channel, consumer):
+                yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
+
+
+def _notices(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
+    """Consumers whose queue is certainly gone, of a client that is to be told."""
+    if not (connection.notices and connection.offers) or channel.state != OPEN or channel.vague:
+        return
+    for consumer in channel.consumers.values():
+        deletion = consumer.source.deletion
+        if (
+            deletion is not None and deletion.known and consumer.state == LIVE and not consumer.noticed
+            and 0 < consumer.established < deletion.sent
+        ):
+            what = f"the notification that {consumer.tag} has ended"
+            yield Obligation(NOTICE, connection.name, channel.number, what, deletion.sent), consumer
+
+
+def _reply_to_close(channel: Channel, name: str) -> Iterator[tuple[Obligation, Consumer | None]]:
+    if channel.requests.get(("channel.close", "")):
+        yield Obligation(REPLY, name, channel.number, "channel.close-ok", channel.close_sent), None
+
+
+def _starving(channel: Channel, consumer: Consumer) -> bool:
+    """Is there a message that must be given to this consumer or to another one that waits?"""
+    queue = consumer.source
+    if consumer.limit_moved or queue.deleted or not queue.declared:
+        return False
+    if queue.single_active and len(queue.takers) > 1:
+        return False
+    if not windows.has_room(channel, consumer):
+        return False
+    return bool(queue.fresh) or any(
+        not _kept(copy) and not queue.may_be_spent(copy) for copy in queue.returned.values()
+    )
+
+
+def _kept(copy: Copy) -> bool:
+    """Does it belong to a failed channel of which the client has not yet confirmed the end?"""
+    holder = copy.holder
+    return copy.entry == RELEASED and holder is not None and holder.channel.discarding

@@ -1,0 +1,472 @@
+"""What is known about one queue: which messages wait in it, and who may be taking them.
+
+Broker and client race, so the order in which a client sees things is not the order in which the queue did them. The
+idea that makes judging safe all the same: keep the *takers*, everything that may take messages, from the sending of
+consume or get until an answer proves that it takes nothing more. A message that the client has not seen may then be
+with a taker, or may have been with one that has given it back.
+
+- `others`: may anybody but this taker hold a message that entered at `since`, unseen by the client?
+- `unseen`: may a message have been delivered and given back since then, without the client seeing it?
+- `there`: was this message certainly in the queue when the broker handled what the channel sent at `since`?
+
+A taker that ended by an answer to itself has shown all that it took. One that ended with its channel is *blind*: it
+may have taken messages that the client never saw.
+
+Cost: waiting messages are kept in order of publication (`fresh`) and of return (`returned`); those that nobody owes
+any more are put aside (`aside`). So a step looks only at messages that are out of order right now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.catalogue.profiles import QueueSemantics
+from conformance.oracle.model import memory
+from conformance.oracle.model.lines import Line
+from conformance.oracle.model.records import (
+    DEAD,
+    GONE,
+    OUT,
+    PROVISIONAL,
+    PUBLISHED,
+    RECOVERED,
+    RELEASED,
+    RETURNED,
+    WAITING,
+    Change,
+    Copy,
+    Delivery,
+    Settlement,
+    Taker,
+)
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.channels import Channel
+
+MARGIN = 3
+"""So near to a delivery limit a message is not owed if its returns may have been miscounted."""
+STRANGERS = 4096
+"""So many messages are remembered of a queue that others may use; nothing is claimed of them."""
+RECENT = 128
+"""So many of the latest settled deliveries are remembered until a get-empty after the end of their channel shows that
+they stayed away."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Queue:
+    """One queue, by name."""
+
+    name: str
+    kind: str
+    semantics: QueueSemantics
+    order: str
+    declared: int = 0
+    durable: bool = False
+    declared_ns: int = 0
+    """The time of its declaration."""
+    deleted: int = 0
+    purged: int = 0
+    purging: int = 0
+    """Purges under way: what enters meanwhile, from wherever, may fall to them."""
+    lossy: bool = False
+    """It may drop messages by itself: declared with an expiry, or with a limit that may have been reached."""
+    ample: int | None = None
+    """Its limit, which cannot have been reached yet."""
+    came: int = 0
+    """How many messages may have come into it at most, gone ones included."""
+    unordered: bool = False
+    """Declared with priorities: there is more than one line."""
+    single_active: bool = False
+    timeout: int | None = None
+    """Its x-consumer-timeout, in milliseconds."""
+    clients: set[bool | None] = field(default_factory=set)
+    """What the clients of its consumers announced: do they want to be notified?"""
+    dead_letters: Queue | None = None
+    """Where rejected messages go."""
+    opaque: bool = False
+    """Messages may have come into it that we do not know of."""
+    declaration: Change | None = None
+    deletion: Change | None = None
+    volatile: bool = False
+    """It may be deleted without anybody asking."""
+    room: int | None = None
+    """How many messages it takes before it turns others away; None: it turns nothing away."""
+    disturbed: bool = False
+    """Something may have left it: a taker, a purge."""
+    accepted: int = 0
+    """How many publishes to it were confirmed."""
+    pressed: Counter[int] = field(default_factory=Counter)
+    """How many publishes each incarnation of a channel has sent to it, where it has room for so many only."""
+    turned_away: Counter[int] = field(default_factory=Counter)
+    """How many of them were refused."""
+    copies: dict[str, Copy] = field(default_factory=dict)
+    fresh: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
+    returned: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
+    aside: dict[str, Copy] = field(default_factory=dict)
+    missed: dict[str, Copy] = field(default_factory=dict)
+    """Messages that a consumer should have got, and did not: nobody waits again, but they must be in it."""
+    takers: dict[Taker, None] = field(default_factory=dict)
+    gone: deque[Copy] = field(default_factory=deque)
+    """The latest messages that are GONE."""
+    most: int = 0
+    """How many that were not gone it has had at once."""
+    settled: deque[Delivery] = field(default_factory=lambda: deque(maxlen=RECENT))
+    voided: deque[Copy] = field(default_factory=lambda: deque(maxlen=RECENT))
+    announced: int = 0
+    """How many messages are PROVISIONAL."""
+    held: int = 0
+    """How many messages are OUT."""
+    left: dict[str, int] = field(default_factory=dict)
+    """When a consumer of it that had room last ended in each way, where its channel lives on."""
+    losers: set[str] = field(default_factory=set)
+    """Connections of which a channel has ended that held messages of it."""
+    sweepers: dict[int, None] = field(default_factory=dict)
+    """Channels that have sent what may return deliveries which their client has not read."""
+    limit: int | None = None
+    """How many returns that count a message survives; None: any number."""
+    all_count: bool = True
+    """Every return counts towards it; else only those by reject and by the end of a channel."""
+    overrun: bool = False
+    """Uncertain messages of it were forgotten, or settled ones that are back: an id alone identifies none any more."""
+    said: int = 0
+    """What the last answer said of its messages, `said_by`; it holds while `stirred` is what it was then, `said_at`."""
+    said_at: int = -1
+    said_by: int = 0
+    stirred: int = 0
+    """Rises with all that may change it, but answers to gets."""
+    reentered: bool = False
+    """Something has been returned to it."""
+    line: Line = field(init=False)
+    _blind_until: int = 0
+    _shared_until: int = 0
+    _lost_until: int = 0
+    _swept: int = 0
+    _lost: int = 0
+    _swallowing: int = 0
+
+    def __post_init__(self) -> None:
+        self.line = Line(self.order, self.semantics.same_channel_order)
+
+    # -- takers
+
+    def taken_by(self, taker: Taker) -> Taker:
+        self.disturbed = True
+        self.stirred += 1
+        self.takers[taker] = None
+        if self._shared() and any(not copy.proof for copy in self.returned.values()):
+            self.line.lose()  # where these go is not known any more
+        return taker
+
+    def haunt(self, at: int) -> None:
+        """It has the name of a deleted one whose consumers may still be there: it may take them for its own."""
+        self.lose(self.taken_by(Taker(at, no_ack=True, get=False)))
+
+    def lose(self, taker: Taker) -> None:
+        """The taker's channel has ended or failed, by our own doing or not."""
+        if taker not in self.takers or taker.lost:
+            return
+        taker.lost = True
+        self.stirred += 1
+        self._lost += 1
+        self.line.lose()
+        if taker.no_ack:
+            self._swallowing += 1
+            self.doubt()
+        memory.lost(self)
+
+    def swallow(self, taker: Taker) -> None:
+        """What a lost taker has taken may have been settled although its delivery was never read."""
+        if taker.lost and not taker.no_ack:
+            taker.no_ack = True
+            self._swallowing += 1
+            self.doubt()
+
+    def regain(self, taker: Taker, at: int) -> None:
+        """The taker's channel might have failed, and has not."""
+        if taker in self.takers and taker.lost:
+            taker.lost = False
+            self._lost -= 1
+            self._swallowing -= taker.no_ack
+            self._lost_until = at
+
+    def end(self, taker: Taker, at: int, *, blind: bool) -> None:
+        """The taker takes nothing more."""
+        if taker not in self.takers:
+            return
+        if self._shared():
+            self._shared_until = at
+        del self.takers[taker]
+        if blind or taker.lost:
+            self.line.lose()
+        else:
+            self.line.end(taker)
+        if taker.lost:
+            self._lost -= 1
+            self._swallowing -= taker.no_ack
+        if blind:
+            self._blind_until = at
+        if blind or taker.lost:
+            self._lost_until = at
+
+    def swept(self, sweeper: int, at: int) -> None:
+        """What might have returned deliveries that the client had not read has been handled."""
+        self.sweepers.pop(sweeper, None)
+        self.stirred += 1
+        self._swept = at
+
+    def crowded(self, me: Taker | None) -> bool:
+        """Is there anybody beside this taker who may be taking messages?"""
+        return not self.declared or len(self.takers) > (me in self.takers)
+
+    def others(self, since: int, me: Taker | None) -> bool:
+        return self._blind_until > since or self.crowded(me)
+
+    def contested(self, copy: Copy) -> bool:
+        """Did several consumers share the queue at any time since the message left it last? Then its place may have
+        been gone when it was returned, and it is closer to the head."""
+        return self._shared() or (copy.holder is not None and self._shared_until > copy.holder.seq)
+
+    def _shared(self) -> bool:
+        return sum(not taker.get for taker in self.takers) > 1
+
+    def unseen(self, copy: Copy) -> bool:
+        since = copy.published
+        return (
+            not self.declared or copy.hidden or self._lost > 0 or self._lost_until > since
+            or self._swept > since or len(self.sweepers) > 0
+        )
+
+    def there(self, copy: Copy, channel: Channel, since: int) -> bool:
+        if 0 < copy.proof <= since:
+            return True
+        if copy.entry == RELEASED or copy.entered >= since:
+            return False
+        origin = copy.publisher if copy.entry == PUBLISHED else copy.holder and copy.holder.channel
+        return origin is channel and not channel.overtook(since) and (self.semantics.same_channel_order or (
+            copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer()
+        ))
+
+    def explains(self, copy: Copy, taker: Taker | None, channel: Channel, since: int) -> bool | None:
+        """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
+        line = self.line
+        if (
+            taker is None or taker not in self.takers or copy.place != WAITING or copy.shaky or copy.doubtful
+            or copy.hidden or self.sweepers or self.opaque or self.unordered or self.lossy
+        ):
+            line.lose()
+        if line.lost or taker is None:
+            return None
+        others = [other for other in self.takers if other is not taker]
+        return line.take(copy.id, taker, lambda one: self.there(one, channel, since), others)
+
+    # -- messages
+
+    def put(self, copy: Copy) -> None:
+        """A published message enters."""
+        namesake = self.copies.get(copy.id)
+        self.stirred += 1
+        self.announced -= copy.place == PROVISIONAL
+        copy.place = WAITING
+        if namesake is not None and namesake is not copy:
+            self._drop(namesake)
+        if self.overrun or (namesake is not None and namesake is not copy):
+            copy.ambiguous = copy.doubtful = copy.shaky = True
+        self.copies[copy.id] = copy
+        if self._swallowing or self.purging:
+            copy.doubtful = True
+        if self.line.lost and self._bare() and not self.opaque:
+            self.line.begin()
+        if copy.doubtful or copy.shaky or copy.entry != PUBLISHED:
+            self.line.lose()
+        self.line.enter(copy, returned=False)
+        if copy.doubtful or copy.shaky:
+            memory.uncertain(self, copy)
+        else:
+            self.fresh[copy.id] = copy
+        self.know(copy)
+
+    def admit(self) -> None:
+        """One more message may come into it, and be more than its limit allows."""
+        self.came += 1
+        if self.ample is not None and self.came > self.ample:
+            self.overflow()
+
+    def overflow(self) -> None:
+        """Its limit may have been reached, or may be at any time: it may drop messages, into where it drops them."""
+        if self.ample is None:
+            return
+        self.ample, self.lossy, disturbed = None, True, self.disturbed
+        for copy in self.copies.values():
+            copy.fleeting = copy.doubtful = True
+        self.doubt()
+        self.disturbed = disturbed if self.room is not None else True  # what it has no room for it turns away
+        if self.dead_letters is not None:
+            self.dead_letters.overflow()
+
+    def know(self, copy: Copy) -> None:
+        """It is remembered; of a queue that others may use, for a while only."""
+        self.copies[copy.id] = copy
+        if not self.declared and len(self.copies) > STRANGERS:
+            oldest = self.copies.pop(next(iter(self.copies)))
+            self.aside.pop(oldest.id, None)
+            self.fresh.pop(oldest.id, None)
+            self.returned.pop(oldest.id, None)
+
+    def announce(self, copy: Copy) -> None:
+        """A message that may enter later: it is part of a transaction."""
+        self.stirred += 1
+        if copy.id in self.copies:
+            copy.ambiguous = True
+        else:
+            copy.place = PROVISIONAL
+            self.line.lose()
+            self.copies[copy.id] = copy
+            self.announced += 1
+
+    def back(self, copy: Copy, entry: str, at: int, settlement: Settlement | None = None) -> None:
+        """A delivered message goes back, some time after the client sent what is to bring it back."""
+        self._drop(copy)
+        self.stirred += 1
+        copy.count(entry, settlement)
+        self.reentered = True
+        copy.place, copy.entry, copy.entered, copy.proof = WAITING, entry, at, 0
+        copy.settlement = settlement
+        if self.limit is not None and self.counted(copy) > self.limit:
+            self._end_returns(copy, at)
+            return
+        if self._swallowing or self.purging or self.may_be_spent(copy):
+            copy.doubtful = True
+        if copy.doubtful or copy.shaky or copy.hidden or (entry == RELEASED and self.order == "tail"):
+            self.line.lose()  # what a channel's end gives back goes to the front even there
+        elif self.order == "original" and self.contested(copy):
+            self.line.lose()
+        self.line.enter(copy, returned=True)
+        (self.aside if copy.doubtful or copy.shaky else self.returned)[copy.id] = copy
+
+    def counted(self, copy: Copy) -> int:
+        """How many of its returns certainly count towards the delivery limit."""
+        return copy.returns if self.all_count else copy.failures
+
+    def may_be_spent(self, copy: Copy) -> bool:
+        """May it have been returned so often that the limit has ended that, unseen by the client?"""
+        if self.limit is None or copy.returns + MARGIN <= self.limit:
+            return False
+        return copy.miscounted or copy.unproven_return() or self.unseen(copy)
+
+    def _end_returns(self, copy: Copy, at: int) -> None:
+        """It was returned once more than the limit allows: gone, or handed on."""
+        copy.place, copy.spent = GONE, True
+        self.line.drop(copy.id)
+        memory.gone(self, copy)
+        if copy.holder is not None:
+            self.settled.append(copy.holder)
+        self.bury(copy, copy.settlement, at)
+
+    def bury(self, copy: Copy, settlement: Settlement | None, at: int) -> None:
+        """A message that was discarded appears where this queue sends such messages, some time later."""
+        target = self.dead_letters
+        if target is not None and not target.deleted:
+            target.admit()
+            dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
+            dead.fleeting = dead.doubtful = target.lossy or self.kind != "classic" or self.deleted > 0
+            target.put(dead)
+
+    def disinherit(self) -> None:
+        """It may be gone before it has sent what was discarded last."""
+        heir = self.dead_letters
+        for copy in list(heir.copies.values()) if heir is not None else ():
+            if heir is not None and copy.entry == DEAD and copy.hidden:
+                copy.fleeting = True
+                heir.unsettle(copy, shaky=False)
+
+    def leave(self, copy: Copy, place: str) -> None:
+        """A message is delivered, or settled."""
+        self._drop(copy)
+        copy.place = place
+        if place == GONE:
+            self.line.drop(copy.id)
+            memory.gone(self, copy)
+        self.held += place == OUT
+        copy.shaky = copy.ambiguous
+        copy.doubtful = copy.ambiguous or copy.fleeting
+
+    def stayed_away(self, since: int) -> None:
+        """It was found empty. What could have come back by then is not waited for any longer."""
+        for _ in range(len(self.settled)):
+            delivery = self.settled.popleft()
+            if not (delivery.copy.spent or delivery.channel.over(since)):
+                self.settled.append(delivery)
+
+    def forget(self) -> None:
+        """Anybody may use it now, and nobody knows of what kind it is."""
+        self.declared, self.opaque, self.lossy, self.volatile = 0, True, True, True
+        self.room = self.ample = self.dead_letters = None
+        self.doubt()
+        for copy in self.copies.values():
+            copy.doubtful = copy.shaky = True
+
+    def doubt(self) -> None:
+        """Whatever waits may be lost."""
+        self.disturbed = True
+        self.stirred += 1
+        self.line.lose()
+        for copy in self.waiting():
+            copy.doubtful = True
+            memory.uncertain(self, copy)
+        self.fresh.clear()
+        self.returned.clear()
+        self.missed.clear()
+
+    def miss(self, copy: Copy) -> None:
+        """A consumer should have got this message, and did not."""
+        self.unsettle(copy, shaky=False)
+        if not copy.shaky:
+            self.missed[copy.id] = copy
+
+    def absent(self) -> Iterator[Copy]:
+        """Messages that must be in it, when nobody but who drains it takes any."""
+        yield from self.waiting()
+        yield from self.missed.values()
+
+    def unsettle(self, copy: Copy, *, shaky: bool) -> None:
+        """Nobody owes this message any more; a shaky one may also turn up where it should not, after any returns."""
+        copy.doubtful = True
+        self.stirred += 1
+        copy.shaky, copy.miscounted = copy.shaky or shaky, copy.miscounted or shaky
+        self.line.lose()
+        self.missed.pop(copy.id, None)
+        if copy.place == WAITING:
+            self._drop(copy)
+        if copy.place == WAITING or shaky:
+            memory.uncertain(self, copy)
+
+    def mix_up(self) -> None:
+        """Messages that are forgotten may be in it again, each under an id that another may have by now."""
+        self.overrun = True
+        self.doubt()
+        for copy in self.copies.values():
+            copy.ambiguous = copy.doubtful = copy.shaky = True
+
+    def waiting(self) -> Iterator[Copy]:
+        """Messages that are certainly owed: fresh ones by publication, then returned ones by return."""
+        yield from self.fresh.values()
+        yield from (copy for copy in self.returned.values() if not self.may_be_spent(copy))
+
+    def _bare(self) -> bool:
+        """Is it certainly empty, and does nobody hold anything of it?"""
+        live = self.held or self.fresh or self.returned or self.aside or self.announced
+        return not (live or self._lost or self._swallowing or self.sweepers or self.unordered or self.lossy)
+
+    def may_hold(self) -> bool:
+        """May there be anything in it to deliver?"""
+        return bool(self.fresh or self.returned or self.aside) or self.opaque or not self.declared
+
+    def _drop(self, copy: Copy) -> None:
+        self.held -= copy.place == OUT
+        self.fresh.pop(copy.id, None)
+        self.returned.pop(copy.id, None)
+        self.aside.pop(copy.id, None)
+        self.missed.pop(copy.id, None)

@@ -1,0 +1,191 @@
+"""What the broker's methods mean: facts, and what the model learns from each right after it is judged.
+
+Replies are matched by method and consumer tag, never by position: consume-ok overtakes and is overtaken. A reply to a
+request also shows that everything sent on the channel before it was taken without complaint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle.model import cancelling, confirming, counts, declaring, delivering, endings, timeouts
+from conformance.oracle.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.facts import (
+    Accepted,
+    AfterClose,
+    Answered,
+    ChannelClosed,
+    Fact,
+    Opened,
+    Overlooked,
+    Unlawful,
+    Unrequested,
+)
+from conformance.oracle.model.proofs import proven
+from conformance.oracle.model.records import Request
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.model import Model
+
+Facts = Iterator[Fact]
+
+
+def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact]:
+    """One method of the broker on a channel."""
+    method, number = event.method, event.channel
+    channel = connection.met(number, event.seq)
+    if channel is None:
+        return _unopened(connection, event)
+    if channel.adopted and method == "channel.open-ok":
+        del connection.channels[number]
+        connection.met(number, event.seq)
+        return ()
+    if channel.state == OPENING:
+        if method == "channel.open-ok":
+            return _open_ok(connection, channel, event)
+        former = connection.failed.get(number)
+        if former is not None:
+            return late(model, former, event)
+        if not connection.whole:
+            return ()  # it is of a life that was not seen
+    if channel.state == CLOSED:
+        return late(model, channel, event)
+    return _HANDLERS.get(method, _reply)(model, channel, event)
+
+
+def _unopened(connection: Connection, event: Event) -> Facts:
+    """A method on a channel that the client has never opened, as far as can be told. Who uses such a channel himself
+    may be answered there: that the broker lets his mistake pass is a fault of its own."""
+    yield AfterClose(event, None, None, ours=False)
+    if not (connection.overheard or connection.misused or connection.doom):
+        yield Unlawful(event, connection, f"nothing on channel {event.channel}: it was never opened", event.method)
+
+
+def _open_ok(connection: Connection, channel: Channel, event: Event) -> Facts:
+    request = channel.answered("channel.open")
+    yield Opened(event, channel, channel.previous)
+    connection.failed.pop(channel.number, None)
+    channel.state = OPEN
+    if request is not None:
+        yield from proven(channel, request.seq, event)
+
+
+def late(model: Model, channel: Channel, event: Event) -> Facts:
+    """A frame for a channel that is closed. Until the number is open again some are expected from a failed one."""
+    method = event.method
+    if method == "channel.close-ok" and channel.requests.get(("channel.close", "")):
+        yield from _close_ok(model, channel, event)
+        return
+    if not channel.close_seen and channel.state != CLOSING:
+        yield AfterClose(event, channel, None, ours=True)
+        return
+    if channel.state == CLOSING:
+        yield from _HANDLERS.get(method, _reply)(model, channel, event)
+        return
+    if method in ("basic.deliver", "basic.get-ok"):
+        channel.afterlife = channel.afterlife or not channel.discarding
+        delivering.unseen(model, channel, event)
+    request = None
+    if method not in ("basic.deliver", "basic.ack", "basic.nack", "basic.return"):
+        request = channel.answered(delivering.request_of(method), event.consumer_tag or "")
+    yield AfterClose(event, channel, request, ours=False)
+
+
+def _reply(model: Model, channel: Channel, event: Event) -> Facts:
+    """An answer that carries nothing but itself."""
+    method = delivering.request_of(event.method)
+    if event.method == "channel.flow":
+        return
+    request = channel.answered(method, event.consumer_tag or "") if method != event.method else None
+    if request is None:
+        if not channel.adopted:
+            yield Unrequested(event, channel)
+        return
+    yield Answered(event, channel, request)
+    if request.ignored:
+        yield from _answered_wrongly(channel, request, event)
+        return
+    yield from counts.answered(channel, request, event)
+    if request.change is not None:
+        request.change.known = event.seq
+        declaring.answered(model, event, request)
+    if method == "basic.consume":
+        _consuming(channel, event, request)
+    elif method == "basic.cancel":
+        cancelling.answered(channel, event, request)
+    elif method == "queue.purge" and request.source is not None:
+        request.source.purging -= 1
+    elif method == "confirm.select":
+        next(one for one in channel.selects if one.seq == request.seq).answered = event.seq
+    elif method == "queue.declare" and event.queue and event.queue not in model.queues and not model.open:
+        model.queues[event.queue] = declaring.queue_of(
+            model.profile, event.queue, "classic", request.seq, {}, opaque=model.opaque,
+        )
+    yield from proven(channel, request.seq, event)
+
+
+def _answered_wrongly(channel: Channel, request: Request, event: Event) -> Facts:
+    """An answer to what was sent with or after a mistake."""
+    mistake = channel.mistake
+    if mistake is not None and mistake.seq == request.seq:
+        yield Overlooked(event, channel, mistake)
+        endings.overlook(channel)
+        return
+    for wrong in (channel.doom, mistake):
+        if wrong is not None:
+            wrong.answered.append(request)
+
+
+def _consuming(channel: Channel, event: Event, request: Request) -> None:
+    tag = event.consumer_tag or ""
+    consumer = channel.consumers.get(request.consumer_tag)
+    if consumer is None or consumer.since < request.seq:
+        return
+    if tag != request.consumer_tag:
+        del channel.consumers[request.consumer_tag]
+        consumer.tag = tag
+        channel.consumers[tag] = consumer
+    if consumer.state != CANCELLING:
+        consumer.state = LIVE
+        if consumer.source.semantics.same_channel_order:
+            cancelling.established(consumer, event)
+
+
+def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
+    request = channel.answered("channel.close")
+    if request is None:
+        yield Unrequested(event, channel)
+        return
+    crossed = channel.close_seen > 0
+    yield ChannelClosed(event, channel, crossed)
+    if not crossed:
+        if channel.doom is not None:
+            yield Accepted(event, channel.doom.settlement)
+        if channel.mistake is not None:
+            yield Overlooked(event, channel, channel.mistake)
+        yield from proven(channel, request.seq, event)
+        endings.prove_release(channel, event.seq)
+        endings.end_takers(channel, event.seq)
+    channel.state = CLOSED
+    channel.close_sent, channel.close_answered = 0, event.seq
+    if channel.connection.failed.get(channel.number) is channel and not crossed:
+        del channel.connection.failed[channel.number]
+
+
+def _cancel(model: Model, channel: Channel, event: Event) -> Facts:
+    consumer = timeouts.concerns(model, channel, event)
+    if consumer is not None:
+        yield from timeouts.notified(model, channel, consumer, event)
+    else:
+        yield from cancelling.notified(channel, event)
+
+
+Handler = Callable[["Model", Channel, Event], Facts]
+_HANDLERS: dict[str, Handler] = {
+    "basic.deliver": delivering.deliver, "basic.get-ok": delivering.get_ok, "basic.get-empty": delivering.get_empty,
+    "basic.ack": confirming.confirm, "basic.nack": confirming.confirm, "basic.return": confirming.give_back,
+    "basic.cancel": _cancel, "channel.close-ok": _close_ok,
+}

@@ -1,0 +1,351 @@
+"""What is remembered about messages, deliveries and settlements.
+
+A `Copy` is one message in one queue: messages are told apart by their id, and a message that a queue hands on to
+another (dead-lettering, several bindings) is another copy there. Every copy is at one of five places:
+
+    WAITING   in its queue, as far as we know
+    OUT       held by the delivery `holder`, unsettled
+    GONE      settled, or delivered with no_ack: must never be seen again
+    VOID      published on a channel that had failed: must never be seen at all
+    PROVISIONAL  published in a transaction that is not committed: must not be seen either
+
+`doubtful` copies may be lost, or never have arrived: nobody owes them. `shaky` copies may be anywhere, because a race
+that the text allows decided about them: nothing at all is claimed until they are seen again. All indices are the
+`seq` of events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.channels import Channel, Consumer
+    from conformance.oracle.model.queues import Queue
+    from conformance.oracle.model.timeouts import Timer
+
+WAITING, OUT, GONE, VOID, PROVISIONAL = "waiting", "out", "gone", "void", "provisional"
+
+PUBLISHED, RETURNED, RECOVERED, RELEASED, DEAD = "published", "returned", "recovered", "released", "dead-lettered"
+RETURNED_LATE = "timed out"
+"""How a copy came into its queue: by publish; by nack or reject; by recover; by the end of its channel; from another
+queue that it was rejected from; because its delivery timed out."""
+
+EITHER = "either"
+"""Stands for a rule id where the broker may accept or refuse a settlement."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Copy:
+    """One message in one queue."""
+
+    id: str
+    queue: Queue
+    published: int
+    publisher: Channel | None = None
+    place: str = WAITING
+    confirmed: int = 0
+    proof: int = 0
+    """When an answer came that proves it to be in its queue; 0: none has come since it entered."""
+    entered: int = 0
+    """When the client sent what brought it into its queue."""
+    entry: str = PUBLISHED
+    settlement: Settlement | None = None
+    """The settlement that returned it, or that made it GONE."""
+    holder: Delivery | None = None
+    """Its last delivery that the client saw on a living channel."""
+    seen: bool = False
+    returns: int = 0
+    failures: int = 0
+    """Those of its returns that were a reject, or the end of a channel."""
+    miscounted: bool = False
+    """More of its returns may have been such."""
+    spent: bool = False
+    """It was returned more often than the delivery limit of its queue allows."""
+    aground: Channel | None = None
+    """The channel on which it was delivered last, after that had failed: its end is believed to have returned it."""
+    hidden: bool = False
+    """It may have been delivered without the client counting it as seen."""
+    fleeting: bool = False
+    """It or its queue may expire, or be dropped: it is never owed."""
+    doubtful: bool = False
+    shaky: bool = False
+    ambiguous: bool = False
+    """Another message of the same id was published to this queue."""
+    stale_settlement: Settlement | None = None
+    """The client settled a delivery of it that had timed out before."""
+    publication: Publication | None = None
+    survives: int = 0
+    """When the broker was killed, for the first time since it promised to keep the message or last showed it."""
+
+    def count(self, entry: str, settlement: Settlement | None) -> None:
+        """It is returned once more."""
+        self.returns += 1
+        self.failures += entry == RELEASED or (settlement is not None and settlement.method == "basic.reject")
+        self.miscounted = self.miscounted or self.hidden or self.unproven_return()
+
+    @property
+    def undecided(self) -> bool:
+        """May the broker still say that it has not taken it over? Then it may come into its queue late, or never."""
+        return self.publication is not None and self.publication.undecided
+
+    def unproven_return(self) -> bool:
+        """May the end of the channel have returned it, instead of what was sent before?"""
+        settlement = self.settlement
+        return settlement is not None and not settlement.channel.alive()
+
+    def older_than(self, other: Copy) -> bool:
+        """Was this certainly put into the queue before the other: by the same channel, or confirmed before? What is
+        refused may come into it at any later time."""
+        if self.publication is not None and self.publication.verdict == "basic.nack":
+            return False
+        if self.undecided and not (self.publisher is not None and self.publisher.alive()):
+            return False
+        if self.publisher is other.publisher and self.publisher is not None:
+            return self.published < other.published
+        return 0 < self.confirmed < other.published
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Publication:
+    """One basic.publish with its content, and what the broker has said about it."""
+
+    seq: int
+    number: int
+    """Its number on a channel in confirm mode, else 0."""
+    message: str
+    exchange: str
+    routing_key: str
+    mandatory: bool
+    persistent: bool
+    size: int
+    body: str
+    """What stands for its body."""
+    content: str
+    """The arguments of its event, with its properties."""
+    frames: int
+    """How many body frames it fills."""
+    copies: list[Copy] = field(default_factory=list)
+    routed: bool | None = None
+    """Does it reach any queue? None: the history does not prove it either way."""
+    full: Queue | None = None
+    """A queue on its way that has to turn it away, unless it has turned away what came before."""
+    pressed: int = 0
+    """So many publishes of its channel went to that queue before it; 0: those that were confirmed by then fill it."""
+    pipelined: bool = False
+    """It was sent before the answer to confirm.select came, or there is none."""
+    immediate: bool = False
+    """It asks for a consumer that takes it at once: without one it comes back, be it routed or not."""
+    returned: int = 0
+    resolved: int = 0
+    verdict: str = ""
+    """basic.ack or basic.nack."""
+    turned_away: bool = False
+    """It was refused by a queue that was certainly full; else the broker had reasons of its own."""
+
+    @property
+    def undecided(self) -> bool:
+        """May the broker still say that it has not taken it over?"""
+        return self.number > 0 and not self.resolved
+
+    def __str__(self) -> str:
+        """In words, as reports show it."""
+        return f"publish {self.number} ({self.message})" if self.number else f"the publish of {self.message}"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Change:
+    """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
+
+    by: Channel
+    sent: int
+    known: int = 0
+
+    def certain_for(self, channel: Channel) -> bool:
+        """Has the broker certainly done it when it handles what this channel sends now?"""
+        return self.known > 0 or self.by is channel
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Delivery:
+    """One basic.deliver or get-ok on a channel."""
+
+    tag: int
+    message: str
+    queue: str
+    consumer_tag: str | None
+    redelivered: bool
+    seq: int
+    no_ack: bool
+    channel: Channel
+    copy: Copy
+    consumer: Consumer | None = None
+    settlement: Settlement | None = None
+    recovered: int = 0
+    """When the client asked to have it recovered."""
+    orphan: bool = False
+    """Its consumer had been cancelled when it was settled."""
+    crowd: int = 0
+    """How many deliveries and takers its queue had when its channel ended with it."""
+    shaky: bool = False
+    restored: int = 0
+    """When a rollback made it outstanding again."""
+    timer: Timer | None = None
+    """Its clock, where it may time out."""
+    ignored: int = 0
+    """When the client settled it after a mistake, which has no effect."""
+    endangered: Settlement | None = None
+    """This settled a stale delivery of an earlier consumer of the same tag, while this one was out."""
+
+    @property
+    def stale(self) -> bool:
+        """It has timed out."""
+        return self.timer is not None and self.timer.stale > 0
+
+    @property
+    def owner(self) -> str:
+        """Who got it, for brokers that settle by owner: the consumer, or all gets of the channel."""
+        return self.consumer_tag if self.consumer_tag is not None else "basic.get"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Settlement:
+    """One ack, nack or reject of the client, and how it looked when it was sent."""
+
+    seq: int
+    method: str
+    method_id: int
+    tag: int
+    multiple: bool
+    requeue: bool
+    channel: Channel
+    refusal: str = ""
+    """The rule by which the broker must refuse it; empty: it must accept it; EITHER: both are right."""
+    covered: list[Delivery] = field(default_factory=list)
+    """What it settles; for a multiple that must be refused, what it would have settled."""
+    outstanding: int = 0
+    gap: bool = False
+    """It passes over tags that are settled already."""
+    early: bool = False
+    """It leaves older deliveries outstanding."""
+    cancelled: bool = False
+    """It covers deliveries of a cancelled consumer."""
+    deleted: bool = False
+    """It covers deliveries from a deleted queue."""
+    racing: bool = False
+    """It may reach deliveries that were under way when it was sent."""
+    accepted: int = 0
+    """When an answer showed that the broker took it without complaint."""
+    accepted_ns: int = 0
+    time_ns: int = 0
+
+    @property
+    def everything(self) -> bool:
+        return self.multiple and self.tag == 0
+
+    @property
+    def owners(self) -> int:
+        """Over how many queues, consumers and gets it reaches."""
+        return len({(delivery.queue, delivery.owner) for delivery in self.covered})
+
+    def __str__(self) -> str:
+        """In words, as reports show it."""
+        multiple = ", multiple" if self.multiple else ""
+        requeue = "" if self.method == "basic.ack" else ", requeue" if self.requeue else ", no requeue"
+        return f"{self.method}({self.tag}{multiple}{requeue})"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Census:
+    """A queue at rest, of which a count was asked for."""
+
+    queue: Queue
+    due: int
+    """So many messages must be ready in it."""
+    said: int
+    """So many the answer before has said; -1: nothing that still holds."""
+    said_by: int
+    stirred: int = 0
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Request:
+    """A method of the client that is to be answered."""
+
+    seq: int
+    method: str
+    class_id: int
+    method_id: int
+    consumer_tag: str = ""
+    source: Queue | None = None
+    no_ack: bool = False
+    taker: Taker | None = None
+    ignored: bool = False
+    """Sent after a mistake that closes the channel: must not be answered."""
+    rule: str = ""
+    """The rule by which it must be answered, where its method alone does not tell."""
+    change: Change | None = None
+    again: bool = False
+    """A basic.qos with the count that is set already."""
+    committed: list[Publication] = field(default_factory=list)
+    """What a tx.commit publishes."""
+    census: Census | None = None
+    """What its answer tells the count of."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Taker:
+    """Something that may take messages off a queue: a consumer or a basic.get, until it is known to have ended."""
+
+    start: int
+    no_ack: bool
+    get: bool
+    lost: bool = False
+    """Its channel has failed or closed: what it takes from now on may come back, or vanish, unseen."""
+    consumer: Consumer | None = field(default=None, repr=False)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Doom:
+    """A mistake of the client that makes the broker close the channel: which one, and what must come of it."""
+
+    seq: int
+    settlement: Settlement
+    answered: list[Request] = field(default_factory=list)
+    """Requests sent after the mistake that were answered all the same."""
+
+    @property
+    def rule(self) -> str:
+        return self.settlement.refusal
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Mistake:
+    """A mistake other than a bad settlement that makes the broker close the channel, and how it must say so."""
+
+    seq: int
+    rule: str
+    code: int
+    class_id: int
+    method_id: int
+    what: str
+    number: int = 0
+    """The number that a failing publish would have had in confirm mode."""
+    answered: list[Request] = field(default_factory=list)
+    """Requests sent with or after it that were answered all the same."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class HardDoom:
+    """A mistake of the client that makes the broker close the connection."""
+
+    seq: int
+    rule: str
+    code: int
+    class_id: int
+    method_id: int
+    what: str
+    optional: bool = False
+    """The broker may also do as asked."""
+    channel: int = 0
+    """Where only an answer on this channel shows that it did; 0: on any."""

@@ -1,0 +1,389 @@
+"""What the model learns from the client's methods. Nothing is judged here: a client may send what it likes.
+
+A method after a mistake must have no effect: publishes become VOID, requests are kept apart as ones that must not be
+answered. After a hard mistake nothing of the connection is certain any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle.model import (
+    cancelling,
+    counts,
+    declaring,
+    endings,
+    memory,
+    publishing,
+    races,
+    requests,
+    settling,
+    timeouts,
+    topology,
+    transacting,
+    windows,
+)
+from conformance.oracle.model.channels import (
+    CANCELLING,
+    CLOSED,
+    CLOSING,
+    DOOMED,
+    LIVE,
+    STARTING,
+    TIMED,
+    Channel,
+    Consumer,
+)
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.records import (
+    RECOVERED,
+    VOID,
+    Census,
+    Change,
+    Copy,
+    Delivery,
+    HardDoom,
+    Settlement,
+    Taker,
+)
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.model import Model
+    from conformance.oracle.model.queues import Queue
+
+Handler = Callable[["Model", Channel, Event], None]
+SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
+
+
+def send(model: Model, connection: Connection, event: Event) -> None:
+    """One method of the client."""
+    if connection.ended or connection.closing:
+        return
+    if event.channel == 0:
+        if event.method == "connection.close":
+            _close_connection(connection, event.seq)
+        elif event.method == "connection.start-ok":
+            connection.whole = True
+            cancelling.announce(connection, event)
+        elif event.method == "connection.tune-ok":
+            connection.heartbeat = int(event.args.get("heartbeat", 0))
+        elif event.method == "connection.update-secret":
+            cancelling.renew(connection, event.seq)
+        return
+    if event.method == "channel.open":
+        _open(connection, event)
+        return
+    channel = connection.met(event.channel, event.seq)
+    if channel is not None and channel.requests:
+        transacting.hurry(channel, event)
+    if event.method == "channel.close-ok":
+        if channel is not None:
+            channel.discarding = False
+        return
+    if channel is None or (channel.state in (CLOSED, CLOSING) and not channel.discarding):
+        _unopened(model, connection, channel, event)
+    elif channel.state == DOOMED or channel.discarding:
+        _ignored(model, channel, event)
+    elif event.method in SETTLING:
+        settling.apply(settling.settlement_of(event, channel), channel)
+    else:
+        channel.sent[event.class_id, event.method_id] = event.seq
+        _HANDLERS.get(event.method, _request)(model, channel, event)
+
+
+def _close_connection(connection: Connection, seq: int) -> None:
+    connection.closing = seq
+    for channel in connection.open_channels():
+        channel.closed_with = seq
+        channel.end = channel.end or "connection.close"
+        endings.release(channel, seq)
+
+
+def _open(connection: Connection, event: Event) -> None:
+    former = connection.channels.get(event.channel)
+    if former is not None and former.adopted:
+        former.state = CLOSED
+        connection.failed[event.channel] = former
+    if former is not None and former.state not in (CLOSED, CLOSING):
+        what = "channel.open of an open channel"
+        requests.hard(connection, HardDoom(event.seq, "", 504, 20, 10, what, optional=True))
+        return
+    if former is not None:
+        former.previous = None
+        if former.state == CLOSING:
+            connection.failed[event.channel] = former
+    channel = Channel(connection, event.channel, event.seq, previous=former)
+    if former is not None:
+        channel.former_tag = max(former.last_tag, former.former_tag)
+        counted = former.published + (former.plain if former.former_confirm else 0)
+        channel.former_published = former.former_published + counted
+        channel.former_open = former.former_open + len(former.unconfirmed)
+        channel.former_confirm = former.former_confirm or former.confirm
+        if former.haunted:
+            channel.ghosts = former.ghosts.union(former.consumers)
+            endings.haunt(channel)
+    connection.channels[event.channel] = channel
+    requests.request(channel, event)
+
+
+def _unopened(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:
+    """A method on a channel that is not open costs the connection, unless the number was in use just before.
+
+    A broker may still be winding up the channel that was closed, and discard what comes for it. One that takes no
+    notice of the close carries it out: what becomes of the queue then is no further fault.
+    """
+    queue = model.queues.get(event.queue or "")
+    if queue is not None and event.method in _MAY_HAPPEN:
+        _MAY_HAPPEN[event.method](queue, channel or Channel(connection, event.channel, event.seq), event)
+    if channel is not None:
+        channel.vague = True
+        connection.misused = event.seq
+    ids = event.class_id, event.method_id
+    requests.hard(connection, HardDoom(
+        event.seq, "ERR-010", 504, *ids, f"{event.method} on channel {event.channel}, which is not open",
+        optional=channel is not None,
+    ))
+
+
+def _may_delete(queue: Queue, channel: Channel, event: Event) -> None:
+    queue.doubt()
+    queue.disinherit()
+    queue.deleted = event.seq
+    queue.deletion = queue.deletion or Change(channel, event.seq)
+
+
+def _may_purge(queue: Queue, channel: Channel, event: Event) -> None:
+    queue.doubt()
+    queue.purged = event.seq
+
+
+def _may_take(queue: Queue, channel: Channel, event: Event) -> None:
+    taker = queue.taken_by(Taker(event.seq, "no_ack" in event.flags, get=event.method == "basic.get"))
+    queue.lose(taker)
+
+
+_MAY_HAPPEN: dict[str, Callable[[Queue, Channel, Event], None]] = {
+    "queue.delete": _may_delete, "queue.purge": _may_purge, "basic.consume": _may_take, "basic.get": _may_take,
+}
+
+
+def _ignored(model: Model, channel: Channel, event: Event) -> None:
+    if event.method == "basic.publish":
+        channel.uncounted += channel.confirm
+        queue = model.queues.get(event.routing_key or "")
+        if not event.exchange and queue is not None and event.message and event.message not in queue.copies:
+            copy = Copy(event.message, queue, event.seq, channel, place=VOID, entered=event.seq)
+            queue.copies[copy.id] = copy
+            queue.voided.append(copy)
+            channel.voided.append(copy)
+    elif event.method == "channel.close":
+        channel.close_sent = event.seq
+        requests.request(channel, event)
+    elif event.method in SETTLING:
+        settling.ignored(channel, event)
+    else:
+        requests.request(channel, event, ignored=True)
+
+
+def _request(model: Model, channel: Channel, event: Event) -> None:
+    requests.request(channel, event)
+
+
+def _close(model: Model, channel: Channel, event: Event) -> None:
+    endings.release(channel, event.seq)
+    channel.end = "close"
+    channel.state, channel.close_sent, channel.closed_with = CLOSING, event.seq, event.seq
+    channel.expect(requests.new_request(event))
+
+
+def _consume(model: Model, channel: Channel, event: Event) -> None:
+    tag, queue = event.consumer_tag or "", model.queue(event.queue or "")
+    present = channel.consumers.get(tag)
+    refusal = timeouts.refusal(model, event, queue.kind, event.args.get("arguments") or {})
+    if refusal:
+        requests.soft(channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {timeouts.ARGUMENT}")
+        return
+    if tag and present is not None and present.state == TIMED:
+        what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
+        requests.hard(channel.connection, HardDoom(event.seq, "TMO-014", 530, 60, 20, what, optional=True))
+    elif tag and present is not None and present.state != CANCELLING and present.source.declared and (
+        not present.source.deleted
+    ):
+        accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
+        what = f"basic.consume with the tag {tag!r}, which is in use"
+        requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 530, 60, 20, what, accepted))
+        if not accepted:
+            return
+    elif tag and present is not None and present.state != CANCELLING:
+        what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
+        requests.hard(channel.connection, HardDoom(event.seq, "", 530, 60, 20, what, optional=True))
+    no_ack = "no_ack" in event.flags
+    taker = queue.taken_by(Taker(event.seq, no_ack, get=False))
+    waits = "no_wait" not in event.flags
+    consumer = channel.consumers[tag] = Consumer(
+        tag, queue.name, no_ack, STARTING if waits else LIVE, queue, taker, channel.prefetch,
+        channel.prefetch_at, channel.prefetch_global, since=event.seq,
+    )
+    taker.consumer = consumer
+    channel.joined += 1
+    timeouts.started(model, channel, consumer, event)
+    doom = windows.refuses(model, channel, event, queue)
+    if doom is not None:
+        requests.hard(channel.connection, doom)
+    if queue.kind != "classic":
+        windows.lose(channel)
+    request = requests.request(channel, event)
+    if request is not None:
+        request.source = queue
+    cancelling.started(channel, consumer, request)
+
+
+def _cancel(model: Model, channel: Channel, event: Event) -> None:
+    cancelling.cancel(channel, event.consumer_tag or "", event, requests.request(channel, event))
+
+
+def _cancel_ok(model: Model, channel: Channel, event: Event) -> None:
+    consumer = channel.consumers.get(event.consumer_tag or "")
+    if consumer is not None and consumer.state == TIMED:
+        cancelling.end(channel, consumer, cancelling.AGREED, event.seq)
+        return
+    what = "a basic.cancel-ok of the client"
+    requests.hard(channel.connection, HardDoom(event.seq, "CAN-017", 503, 60, 31, what, optional=True))
+
+
+def _get(model: Model, channel: Channel, event: Event) -> None:
+    queue, request = model.queue(event.queue or ""), requests.new_request(event)
+    channel.fetched = True
+    census = counts.asked(model, queue, event)
+    request.source, request.no_ack = queue, "no_ack" in event.flags
+    request.taker = queue.taken_by(Taker(event.seq, request.no_ack, get=True))
+    request.census = counts.sent(census)
+    channel.expect(request)
+
+
+def _qos(model: Model, channel: Channel, event: Event) -> None:
+    size = int(event.args.get("prefetch_size", 0))
+    if size != channel.octets:
+        channel.octets, channel.octets_at = size, event.seq
+    if size:
+        requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
+    again = windows.is_set(channel, event)
+    windows.set_limit(model, channel, event)
+    request = requests.request(channel, event)
+    if request is not None:
+        request.again = again
+
+
+def _recover(model: Model, channel: Channel, event: Event) -> None:
+    if "requeue" not in event.flags:
+        requests.hard(channel.connection, HardDoom(
+            event.seq, "ERR-009", 540, 60, event.method_id, "basic.recover without requeue", True,
+        ))
+        endings.blur(channel)
+    else:
+        _recover_all(channel, event)
+    _request(model, channel, event)
+
+
+def _recover_all(channel: Channel, event: Event) -> None:
+    everything = list(channel.unacked.values())
+    recover = Settlement(
+        event.seq, event.method, event.method_id, 0, True, True, channel, covered=everything,
+    )
+    races.begin(channel, recover)
+    channel.gave_back = event.seq
+    for delivery in everything:
+        settling.release(delivery, recover)
+        windows.given_back(delivery, recover, event.seq)
+        delivery.recovered = event.seq
+        channel.gets_recovered += delivery.consumer is None
+        _give_back(delivery, event.seq, recover)
+
+
+def _give_back(delivery: Delivery, seq: int, recover: Settlement) -> None:
+    copy = delivery.copy
+    if copy.holder is not delivery:
+        return
+    if copy.shaky:
+        copy.queue.unsettle(copy, shaky=True)
+        return
+    copy.queue.back(copy, RECOVERED, seq, recover)
+    delivery.channel.await_proof(copy, seq)
+
+
+def _flow(model: Model, channel: Channel, event: Event) -> None:
+    channel.paused = "active" not in event.flags
+    _request(model, channel, event)
+
+
+def _delete(model: Model, channel: Channel, event: Event) -> None:
+    queue = model.queues.get(event.queue or "")
+    change, census = None, counts.asked(model, queue, event)
+    if queue is not None:
+        queue.doubt()
+        queue.disinherit()
+        queue.deleted = event.seq
+        change = queue.deletion = queue.deletion or Change(channel, event.seq)
+        cancelling.delete(model.connections.values(), queue, change)
+        memory.queue_deleted(model, queue)
+    _change(channel, event, change, census)
+
+
+def _purge(model: Model, channel: Channel, event: Event) -> None:
+    queue = model.queues.get(event.queue or "")
+    census = counts.asked(model, queue, event)
+    if queue is not None:
+        queue.doubt()
+        queue.purged = event.seq
+        queue.purging += "no_wait" not in event.flags
+    request = requests.request(channel, event)
+    if request is not None:
+        request.source, request.census = queue, counts.sent(census)
+
+
+def _declare(model: Model, channel: Channel, event: Event) -> None:
+    arguments = event.args.get("arguments") or {}
+    kind = str(arguments.get("x-queue-type") or "classic")
+    refusal = timeouts.refusal(model, event, kind, arguments) if "passive" not in event.flags else ""
+    if refusal:
+        requests.soft(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
+        return
+    model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
+    new = "passive" not in event.flags and event.queue
+    census = counts.asked(model, model.queues.get(event.queue or ""), event)
+    change = declaring.declare(model, event.queue, event, channel) if new and event.queue else None
+    _change(channel, event, change, census)
+
+
+def _change(channel: Channel, event: Event, change: Change | None, census: Census | None = None) -> None:
+    """The answer to this method, where there is one, makes the change certain."""
+    request = requests.request(channel, event)
+    if request is not None:
+        request.change, request.census = change, counts.sent(census)
+
+
+def _topology(change: Callable[[Model, Channel, Event], Change | None]) -> Handler:
+    def handle(model: Model, channel: Channel, event: Event) -> None:
+        _change(channel, event, change(model, channel, event))
+
+    return handle
+
+
+def _bind_exchange(model: Model, channel: Channel, event: Event) -> None:
+    topology.bind_exchange(model, event.args)
+    _request(model, channel, event)
+
+
+_HANDLERS: dict[str, Handler] = {
+    "channel.close": _close, "channel.flow": _flow, "basic.publish": publishing.publish, "basic.consume": _consume,
+    "channel.flow-ok": lambda model, channel, event: None,
+    "basic.cancel": _cancel, "basic.cancel-ok": _cancel_ok,
+    "basic.get": _get, "basic.qos": _qos, "basic.recover": _recover,
+    "basic.recover-async": _recover, "confirm.select": publishing.confirm_select, "tx.select": transacting.select,
+    "tx.commit": transacting.commit, "tx.rollback": transacting.rollback, "queue.declare": _declare,
+    "queue.delete": _delete, "queue.purge": _purge, "queue.bind": _topology(topology.bind),
+    "queue.unbind": _topology(topology.unbind), "exchange.declare": _topology(topology.declare),
+    "exchange.delete": _topology(topology.delete), "exchange.bind": _bind_exchange,
+}

@@ -1,0 +1,33 @@
+"""MODE-007 and MODE-008: what the broker says of the number of messages, held against what it says and does next.
+
+Where two answers disagree, what the model believes tells which of them is wrong; where it agrees with neither, messages
+have come or gone by a fault of another kind, and nothing is certain.
+"""
+
+from __future__ import annotations
+
+from conformance.oracle.model.facts import Counted
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import judges
+
+READY, REMOVED = "MODE-007", "MODE-008"
+
+
+@judges(Counted, READY, REMOVED)
+def counted(fact: Counted, notes: Notes) -> None:
+    """An answer to get, declare, purge or delete, and the one before it."""
+    method, count, expected, due = fact.event.method, fact.count, fact.expected, fact.due
+    removes = method in ("queue.purge-ok", "queue.delete-ok")
+    if count == expected:
+        notes.exercise(REMOVED if removes and count else READY)
+        return
+    allowed = f"{method} with {max(expected, 0)}, as follows from the answer before (message {fact.by})"
+    observed = "it finds none" if method == "basic.get-empty" else f"it says {count}"
+    if due == expected and method == "basic.get-empty":
+        return  # messages that are not to be had: not the count is wrong
+    earlier = due == count
+    rule = REMOVED if removes and not earlier else READY
+    certain = earlier or (due == expected and (removes or count > expected))
+    if count > expected and fact.queue.held and not (earlier or removes):
+        certain = False  # what somebody holds may have come back unseen
+    notes.find(rule, fact.event, allowed, f"{method}: {observed}", fact.by, certain=certain)

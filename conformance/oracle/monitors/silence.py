@@ -1,0 +1,223 @@
+"""What never came: judged only when the driver says that it waited for long enough."""
+
+from __future__ import annotations
+
+from conformance.oracle.model.channels import Channel, Consumer
+from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
+from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
+from conformance.oracle.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
+from conformance.oracle.monitors import fate, slots
+from conformance.oracle.monitors.auto import of_channel, of_end
+from conformance.oracle.monitors.can import notified_neighbour, tag_of_former
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import judges
+
+BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-018", "QOS-019", "QOS-020"})
+"""What a limit that was changed under a running consumer can be taken for; see QOS-004."""
+WOKEN = frozenset({"RQ-007", "RQ-014", "RQ-015", "QOS-018"})
+"""What a queue that serves nobody after the end of a channel can be taken for."""
+REPLIES = {
+    "channel.open": "ERR-007", "channel.close": "ERR-008", "basic.qos": "QOS-024",
+    "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
+    "basic.get": "QOS-014", "tx.commit": "TX-003", "tx.rollback": "TX-002",
+}
+"""The rule that a missing answer comes nearest to; of other methods it is ERR-014."""
+
+
+@judges(Unanswered, "ACK-009", "ACK-010", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
+        "TAG-007", "TAG-008", "TAG-009")
+def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
+    """A mistake of the client that should have closed its channel. A reject of tag 0 that does not, and after which the
+    channel's messages are seen elsewhere, has settled more than one delivery."""
+    doom = fact.doom
+    if fact.obligation.kind != CLOSE or doom is None:
+        return
+    answered = ", ".join(request.method for request in doom.answered)
+    observed = f"later methods were answered ({answered})" if answered else "no channel.close comes"
+    rules, wrong = [doom.rule], doom.settlement
+    if doom.rule == "TAG-009" and wrong.multiple:
+        rules.append("ACK-010")
+    if (wrong.method, wrong.tag) == ("basic.reject", 0) and wrong.channel.came_back:
+        rules.append("ACK-019")
+    for rule in rules:
+        notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
+
+
+@judges(Unanswered, "ERR-009", "ERR-010", "QOS-025")
+def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
+    """A mistake of the client that should have closed its connection."""
+    doom = fact.hard
+    if fact.obligation.kind == HARD_CLOSE and doom is not None and doom.rule:
+        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}",
+                   "no connection.close comes", doom.seq)
+
+
+@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "RQ-014")
+def reply_missing(fact: Unanswered, notes: Notes) -> None:
+    """A synchronous method without its answer."""
+    owed = fact.obligation
+    if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY, NOTICE):
+        return
+    method = fact.request.method if fact.request else "connection.close"
+    channel = fact.channel
+    harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
+    named = fact.request.rule if fact.request else ""
+    near = REPLIES.get(method, "") if _speaks_of(method, channel) else ""
+    rule = "ERR-004" if harmed else named or near or "ERR-014"
+    certain = (harmed and method != "basic.get") or bool(near) or (rule == "ERR-014" and _plain(channel))
+    if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
+        rule, certain = fate.of_refused(channel.unproven[-1]), False
+    crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
+    observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
+    notes.find(rule, fact.event, owed.what, observed, owed.since_seq, *filter(None, [crossed]), certain=certain)
+
+
+def _speaks_of(method: str, channel: Channel | None) -> bool:
+    """Does the rule speak of this case: a number used before, a limit that is reached? A channel's close
+    that is not answered is nobody else's, crossing or not."""
+    if channel is None:
+        return False
+    if method == "channel.open":
+        return channel.previous is not None
+    if method == "basic.get":
+        return channel.shared.full() or any(consumer.full() for consumer in channel.consumers.values())
+    return True
+
+
+def _plain(channel: Channel | None) -> bool:
+    """Has nothing happened that may keep the broker from answering?"""
+    return channel is None or not (channel.vague or channel.doom or channel.mistake or channel.connection.blocked)
+
+
+@judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
+def delivery_missing(fact: Unanswered, notes: Notes) -> None:
+    """A message waits, and so does a consumer that may have it."""
+    consumer = fact.consumer
+    if fact.obligation.kind != DELIVERY or consumer is None or fact.channel is None:
+        return
+    copy = next(consumer.source.waiting(), None)
+    if copy is None:  # it waits only if a mistake was noticed that was not
+        return
+    former = fact.channel.previous
+    if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
+        rules: tuple[str, ...] = ("ERR-007",)
+    elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
+        rules = ("ERR-004",)
+    elif consumer.revived:
+        rules = ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
+    elif notified_neighbour(fact.channel, consumer, copy.entered):
+        rules = ("CAN-011",)
+    elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
+        rules = ("CAN-013",)
+    else:
+        rules = _of_starved(fact.channel, consumer, copy)
+    allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
+    witness = copy.published, copy.entered, consumer.since
+    for rule in rules:
+        told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
+        certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
+        notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+
+
+def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
+    """May something else explain it as well: a former life of the channel's number that has not ended, another limit
+    that was set meanwhile and has reached it (QOS-004), deliveries of its siblings, or the end of a channel that woke
+    nobody (AUTO-012)?"""
+    if consumer.overruled or (channel.previous is not None and channel.previous.afterlife):
+        return True
+    if rule == "QOS-015":
+        return slots.filled_by_siblings(channel, consumer) or slots.followed(channel, consumer)
+    if rule in WOKEN and any(copy.entry == RELEASED for copy in consumer.source.waiting()):
+        return True
+    return rule in BESIDE and slots.meddled(channel, consumer)
+
+
+def _back_by_time_alone(copy: Copy) -> bool:
+    """Was it returned by its time-out, and not by its client as well?"""
+    settlement = copy.stale_settlement
+    return copy.entry == RETURNED_LATE and not (settlement is not None and settlement.requeue)
+
+
+def _starved(channel: Channel, consumer: Consumer) -> str:
+    """What did not come, and what should not have kept it away."""
+    held, shared = consumer.window.held, channel.shared
+    within = f" of {consumer.limit}" if consumer.limit else ""
+    together = f", and its channel {shared.held} of {shared.count}" if shared.count else ""
+    return f"no delivery comes to {consumer.tag}, which has {held}{within} outstanding{together}"
+
+
+def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
+    """The limit's rule, or that of the way the message came; a return to a sole consumer with a limit breaks both."""
+    by_limit = slots.of_starved(channel, consumer, copy)
+    if by_limit and by_limit != "QOS-018":
+        return (by_limit,)
+    if copy.entry == RETURNED:
+        way = "RQ-015" if consumer.source.crowded(consumer.taker) else "RQ-007"
+    else:
+        way = {RECOVERED: "RQ-014", RELEASED: "AUTO-012", RETURNED_LATE: "TMO-006"}.get(copy.entry, "QOS-002")
+    return (way, by_limit) if by_limit else (way,)
+
+
+@judges(Delivered)
+def turned_up(fact: Delivered, notes: Notes) -> None:
+    """What was waited for, or passed over, is there after all; and was there, if the broker has taken it over."""
+    if notes.suspicious and fact.copy.place == WAITING and not fact.copy.undecided:
+        notes.seen(fact.copy, fact.event)
+
+
+@judges(Confirmed)
+def taken_over(fact: Confirmed, notes: Notes) -> None:
+    """What is refused may be in its queues or not, and come there at any time; what has come by now was there."""
+    if not notes.suspicious:
+        return
+    for copy in [copy for publication in fact.resolved for copy in publication.copies]:
+        if fact.event.method == "basic.nack":
+            notes.lost(copy)
+        elif copy.seen:
+            notes.seen(copy, fact.event)
+
+
+@judges(Missing)
+def gone(fact: Missing, notes: Notes) -> None:
+    """It is not: so it could neither come nor be passed over."""
+    for copy in fact.copies if notes.suspicious else ():
+        notes.lost(copy)
+
+
+@judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "ERR-006",
+        "MODE-003", "MODE-005", "RQ-011", "RQ-014")
+def lost(fact: Missing, notes: Notes) -> None:
+    """Messages that nobody settled, and that are nowhere."""
+    by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
+    for copy, rule, certain in fate.of_missing(fact.copies):
+        by_rule.setdefault((rule, certain, _also(copy)), []).append(copy)
+    for (rule, certain, unless), copies in by_rule.items():
+        names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
+        some = copies[:5]
+        notes.find(rule, fact.event, f"{names} in {fact.queue.name}: {_history(some[0])}",
+                   "a drain of the queue never brings it", *(copy.published for copy in some),
+                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder),
+                   certain=certain, unless=unless)
+
+
+def _also(copy: Copy) -> tuple[str, ...]:
+    """Rules about other things that would explain the loss: of an end that has returned nothing, and of the size of a
+    publish."""
+    held = copy.holder
+    if copy.aground is not None:
+        return tuple(of_channel(copy.aground))
+    if copy.entry == RELEASED and held is not None and not held.channel.came_back:
+        return of_end(held)
+    return fate.by_size(copy)
+
+
+def _history(copy: Copy) -> str:
+    if copy.entry == RETURNED:
+        return f"returned by {copy.settlement}"
+    if copy.entry == RECOVERED:
+        return "returned by basic.recover"
+    if copy.entry == DEAD:
+        return f"to be dead-lettered here after {copy.settlement}"
+    if copy.entry == RETURNED_LATE:
+        return "its delivery has timed out"
+    return "never settled, and its channel has ended" if copy.entry == RELEASED else "published and never delivered"

@@ -1,0 +1,104 @@
+"""Which claims stand although the history does not show everything.
+
+A fact speaks of a channel, a connection, or messages of a queue. A claim stands if all that it rests on was seen from
+its beginning (`model/gaps.py`); else it is no finding, but a doubt with its reason. Three things decide:
+
+- *where* the fact is: nothing about an adopted channel stands, but what holds between any two of its frames; nothing
+  that is concluded from silence or from the end of a connection stands on one that was not seen from its beginning
+- *what* it is: deliveries of known messages, finding a queue empty, notifications and closes that blame no method may
+  all have causes that somebody unseen has set, so they need a closed world
+- the *rule*: one that depends on the broker's configuration needs a closed world; and one that takes all connections
+  to decide does not count as exercised by what one of them shows
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.catalogue import rules
+from conformance.history.events import METHOD
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.facts import (
+    ChannelInsteadOfConnection,
+    ClosedUnasked,
+    ConnectionFailed,
+    Delivered,
+    Fact,
+    Faulted,
+    FoundEmpty,
+    Missing,
+    Notified,
+    Overdue,
+    Refused,
+    Silenced,
+    StillThere,
+    Stray,
+    TimedOut,
+    Unanswered,
+)
+from conformance.oracle.model.owed import DELIVERY, NOTICE
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.channels import Channel
+    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.model import Model
+
+ANYWHERE = frozenset({"TAG-002", "TAG-003", "TAG-004", "TAG-005"})
+"""These hold between any two deliveries of a channel."""
+OF_WINDOWS = frozenset(rule.id for rule in rules.CATALOGUE.values() if rule.family == "QOS") | {"CAN-015"}
+"""These look at a delivery without regard to its message."""
+BY_ANNOUNCEMENT = frozenset({"CAN-001", "CAN-002", "CAN-004"})
+"""Whether a client may be notified at all is settled when it connects."""
+BY_FATE = frozenset({"CAN-009", "CAN-010", "CAN-013", "CAN-014"})
+"""What may come for a consumer's tag, and whether it is free, depends on why the consumer ended."""
+CONFIGURED = frozenset(
+    rule.id for rule in rules.CATALOGUE.values() if rule.family == "TMO" or "CFG" in rule.scope.split("+")
+)
+BY_ALL = frozenset(rule.id for rule in rules.CATALOGUE.values() if "ALL" in rule.scope.split("+"))
+
+FROM_SILENCE = (Unanswered, ConnectionFailed, Silenced, StillThere, Overdue, Missing)
+OF_THE_WORLD = (FoundEmpty, Missing, Silenced, StillThere, Overdue, TimedOut, ChannelInsteadOfConnection)
+CLOSES = (ClosedUnasked, ConnectionFailed, Refused, Faulted)
+
+
+def doubt(rule: str, fact: Fact, model: Model, *, finding: bool) -> str:
+    """Why this rule cannot be judged by this fact; empty: it can. `finding`: the fact contradicts it."""
+    channel = _channel(fact)
+    connection = channel.connection if channel is not None else _connection(fact, model)
+    if rule in ANYWHERE:
+        return ""
+    if channel is not None and channel.adopted:
+        return channel.connection.broken or model.open
+    if isinstance(fact, FROM_SILENCE) and (connection is None or not connection.whole):
+        return (connection.broken if connection is not None else "") or model.open
+    if rule in CONFIGURED or _of_the_world(rule, fact) or (not finding and rule in BY_ALL):
+        return model.open
+    return ""
+
+
+def _channel(fact: Fact) -> Channel | None:
+    settlement = getattr(fact, "settlement", None)
+    found: Channel | None = settlement.channel if settlement is not None else getattr(fact, "channel", None)
+    return found
+
+
+def _connection(fact: Fact, model: Model) -> Connection | None:
+    if isinstance(fact, Unanswered):
+        return model.connections.get(fact.obligation.connection)
+    found: Connection | None = getattr(fact, "connection", None)
+    return found
+
+
+def _of_the_world(rule: str, fact: Fact) -> bool:
+    """May somebody unseen be the cause of this?"""
+    if isinstance(fact, Delivered):
+        return rule not in OF_WINDOWS
+    if isinstance(fact, Notified):
+        return rule not in BY_ANNOUNCEMENT
+    if isinstance(fact, Stray):
+        return rule in BY_FATE
+    if isinstance(fact, Unanswered):
+        return fact.obligation.kind in (DELIVERY, NOTICE)
+    if isinstance(fact, CLOSES):
+        return rule in BY_FATE or fact.event.kind != METHOD or ids_of(fact.event) == (0, 0)
+    return isinstance(fact, OF_THE_WORLD)

@@ -1,0 +1,96 @@
+"""What the broker sends of its own accord: ERR-012, internal errors; ERR-013, frames that must not come. And, when a
+connection has ended in order, that all was said: ERR-014.
+
+What it calls an internal error is its own fault, whatever the client had sent. All speak last: what another rule has
+accused already is not accused twice, and a close that answers a mistake is for the rule about that mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.history.events import METHOD, Event
+from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, ConnectionFailed, Parted, Unlawful, Unrequested
+from conformance.oracle.monitors import fate
+from conformance.oracle.monitors.ack import closing
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import judges
+
+INTERNAL_ERROR = 541
+SHOWN = 4
+"""So many of the methods that may have brought it about are shown."""
+
+
+@judges(ConnectionFailed, "ERR-012")
+def connection_ended_by_itself(fact: ConnectionFailed, notes: Notes) -> None:
+    """The broker's own fault cost the connection."""
+    if fact.doom is None and not fact.doomed:
+        _internal(fact.event, "connection", fact.connection.channels.values(), notes)
+
+
+@judges(ClosedUnasked, "ERR-012")
+def channel_ended_by_itself(fact: ClosedUnasked, notes: Notes) -> None:
+    """The broker's own fault cost the channel."""
+    _internal(fact.event, f"channel {fact.channel.number}", (fact.channel,), notes)
+
+
+@judges(ChannelClosed, "ERR-012")
+def ended_as_asked(fact: ChannelClosed, notes: Notes) -> None:
+    """The channel lived until its client closed it."""
+    if not fact.crossed:
+        notes.exercise("ERR-012")
+
+
+@judges(Unlawful, "ERR-013")
+def unlawful(fact: Unlawful, notes: Notes) -> None:
+    """No frame, or none that may come there."""
+    notes.find("ERR-013", fact.event, fact.allowed, fact.found)
+
+
+@judges(Unrequested, "ERR-013")
+def answered_without_question(fact: Unrequested, notes: Notes) -> None:
+    """An answer too many; where the channel is doubtful, or the question may be missing, it may belong to something."""
+    channel, event = fact.channel, fact.event
+    if channel.vague or channel.doom or channel.mistake or channel.connection.doom or channel.connection.overheard:
+        return
+    if _accused(event, notes):
+        return
+    notes.find("ERR-013", event, "an answer to a question, once", f"{event.method}, which nobody asked for")
+
+
+@judges(Parted, "ERR-013", "ERR-014")
+def all_was_said(fact: Parted, notes: Notes) -> None:
+    """All that came on the connection was read, to its end; and nothing is left to be answered."""
+    notes.exercise("ERR-013")
+    if not any(channel.pending() for channel in fact.connection.channels.values()):
+        notes.exercise("ERR-014")
+
+
+def _accused(event: Event, notes: Notes) -> bool:
+    """Has another rule something to say about this event, be it for the sixth time?"""
+    return bool(notes.accused) or any(event.seq in (finding.at, *finding.witness) for finding in notes.fresh)
+
+
+def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
+    code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
+    if code == INTERNAL_ERROR and not _accused(event, notes):
+        notes.find("ERR-012", event, f"the {what} goes on: its client kept to the protocol",
+                   f"{what}: {closing(event.args)}", *_unanswered(event, channels), unless=_of_settlements(channels))
+
+
+def _of_settlements(channels: Iterable[Channel]) -> tuple[str, ...]:
+    """The rules by which what had just been settled had to be accepted. A broker that fails at one of these breaks that
+    rule, also where the end of its connection does not tell."""
+    unproven = (one for channel in channels for one in channel.unproven if not one.refusal)
+    return tuple(sorted({fate.of_refused(one, failed=True) for one in unproven}))
+
+
+def _unanswered(event: Event, channels: Iterable[Channel]) -> list[int]:
+    """What the client had sent that no answer shows to be handled: of the kind that the close names, else the last."""
+    sent = [(seq, ids) for channel in channels for ids, seq in channel.sent.items()]
+    sent += [(one.seq, (one.class_id, one.method_id)) for channel in channels for one in channel.pending()]
+    sent += [(one.seq, (60, one.method_id)) for channel in channels for one in channel.unproven]
+    named = [seq for seq, ids in sent if ids == ids_of(event)]
+    return sorted(named or [seq for seq, _ in sent])[-SHOWN:]

@@ -1,0 +1,116 @@
+"""The broker under test: the one a URL names, or the embedded reference broker.
+
+`resolve` connects once, reads how the broker introduces itself, picks the profile for it and measures how long to
+wait for it. A broker that we started is stopped again at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+from conformance.catalogue import profiles
+from conformance.catalogue.profiles import Profile
+from conformance.drive import probes
+from conformance.drive.drivers import calibrate
+from conformance.drive.drivers.errors import Unreachable
+from conformance.drive.drivers.raw import RawConnection, Target, Tuned
+from conformance.drive.drivers.sweep import unrecorded
+from conformance.drive.probes import Answer
+from reference_broker import ReferenceBroker
+
+
+@dataclass
+class BrokerUnderTest:
+    """A broker that answers: where it is, what it calls itself, what it is held to."""
+
+    target: Target
+    name: str
+    server_properties: Mapping[str, Any]
+    tuned: Tuned
+    profile: Profile
+    deadline: float
+    embedded: ReferenceBroker | None = None
+    found: tuple[Answer, ...] = ()
+    """What it answered when it was asked what it offers."""
+    how: str = ""
+    """What is not certain of its profile, in a sentence."""
+
+    def __enter__(self) -> BrokerUnderTest:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stops the broker where it is ours."""
+        if self.embedded is not None:
+            self.embedded.stop()
+
+    @property
+    def capabilities(self) -> list[str]:
+        """What the broker announces that it can do."""
+        announced = self.server_properties.get("capabilities")
+        return sorted(name for name, on in announced.items() if on) if isinstance(announced, Mapping) else []
+
+
+def resolve(
+    url: str | None, profile: Profile | None = None, name: str | None = None, mutants: Sequence[str] = (),
+    dialect: str = "documented",
+) -> BrokerUnderTest:
+    """The broker that this URL names; without one, the reference broker, started here, wrong in these ways.
+
+    Raises BadUrl or Unreachable.
+    """
+    if url is not None:
+        return _meet(Target.parse(url), profile, name)
+    embedded = ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect).start()
+    try:
+        broker = _meet(Target.parse(embedded.url), profile, name)
+    except BaseException:
+        embedded.stop()
+        raise
+    broker.embedded = embedded
+    broker.name = " with ".join([broker.name, *mutants])
+    return broker
+
+
+def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUnderTest:
+    target, connection = welcome(target)
+    try:
+        properties = connection.server_properties
+        match = profiles.chosen(profile, properties)
+        deadline = calibrate.deadline(connection, match.profile.timing_slack)
+    finally:
+        connection.close()
+    found = tuple(probes.Inquiry(target, deadline).answers())
+    fitting = probes.adapted(match.profile, found, known=match.kind != profiles.TEXTS)
+    return BrokerUnderTest(
+        target, name or introduced(properties, target), properties, connection.tuned, fitting, deadline, found=found,
+        how=match.how,
+    )
+
+
+def welcome(target: Target) -> tuple[Target, RawConnection]:
+    """A connection, and how it came about: by what a client usually says of itself, else by the least, then once more.
+    One failure is no verdict on a broker; the first tells why. Raises Unreachable."""
+    first: Unreachable | None = None
+    for attempt in (target, replace(target, terse=True), target):
+        try:
+            return attempt, unrecorded(attempt)
+        except Unreachable as unreachable:
+            first = first or unreachable
+            if unreachable.layer in ("tcp", "tls", "header"):
+                break
+    assert first is not None
+    raise first
+
+
+def introduced(properties: Mapping[str, Any], target: Target) -> str:
+    """What to call a broker that introduces itself like this."""
+    product, version = properties.get("product"), properties.get("version")
+    return f"{product} {version or ''}".strip() if product else target.address

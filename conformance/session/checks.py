@@ -1,0 +1,330 @@
+"""One check from its first frame to its entry in the ledger.
+
+A check provokes and asserts nothing; whatever it leaves behind is judged. So a check ends in one of three ways: it ran
+through, it could not go on (that is no verdict: its history tells), or something failed that no rule explains. Only
+the last is trouble, and it is blamed on the broker only where the connection is gone without a word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from conformance import evidence
+from conformance.campaigns import trial
+from conformance.catalogue import rules
+from conformance.catalogue.profiles import Profile
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.stage import Endless, SceneOver, Stage
+from conformance.drive.watchdog import Overdue
+from conformance.history import events
+from conformance.history.events import Event
+from conformance.oracle.verdicts import Finding, Judgement
+from conformance.outcome import incidents, terminal
+from conformance.outcome.gate import excuse
+from conformance.outcome.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
+from conformance.outcome.reach import Rows, packed
+from conformance.session.door import ATTEMPT, CHECK, Door
+from conformance.session.options import Options
+from conformance.session.selection import Check
+from conformance.session.session import Opened, again
+
+Kind = tuple[str, bool, str, int | None]
+LONGEST = 250
+SPENT = "the time that a run has for exchanges was spent on others. Ask for this one alone:"
+LOST, TIME, HARNESS = "lost", "time", "harness"
+
+
+@dataclass
+class Attempt:
+    """A check on one queue type while it runs. A machine contributes as many judgements as it likes."""
+
+    name: str
+    check: Check
+    queue_type: str
+    opened: Opened
+    options: Options
+    total: Judgement = field(default_factory=Judgement)
+    histories: int = 0
+    trouble: Trouble | None = None
+    incidents: list[Incident] = field(default_factory=list)
+    unplayed: str = ""
+    round: str = ""
+    """Of a hunt: the one that is played."""
+    _kinds: dict[Kind, Witness] = field(default_factory=dict)
+    _led: set[tuple[Kind, str, str]] = field(default_factory=set)
+    _events: int = 0
+    _times: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _rows: Rows = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._events, self._times = self.opened.tally.count, Counter(self.opened.tally.times)
+        self._rows = list(self.opened.tally.reach.rows)
+
+    @property
+    def witnesses(self) -> list[Witness]:
+        return list(self._kinds.values())
+
+    def contribute(
+        self, judgement: Judgement, history: Sequence[Event] = (), *, reproduced: str = "witnessed",
+    ) -> None:
+        """Add the judgement of one history. The history, if at hand, gives each kind of finding its exchange."""
+        for finding in judgement.findings:
+            kind = self._kind(finding)
+            known = self._kinds.get(kind)
+            if known is not None:
+                again = self._another(kind, finding)
+                self._kinds[kind] = replace(known, seen=known.seen + 1, times=known.times + again)
+            else:
+                self._another(kind, finding)
+                self._kinds[kind] = self._witness(history, finding, reproduced)
+        self.total.add(judgement)
+        self.histories += 1
+
+    def _another(self, kind: Kind, finding: Finding) -> bool:
+        """Is it the first of its kind that these circumstances have led to?"""
+        place = kind[3]
+        name = self.opened.known.entries[place].where if place is not None else ""
+        arose = next((one for one in finding.where if one.partition(" ")[0] == name), "")
+        led = kind, finding.history, arose
+        before = len(self._led)
+        self._led.add(led)
+        return len(self._led) > before
+
+    def show(self, finding: Finding, history: Sequence[Event], reproduced: str) -> None:
+        """Show a kind of finding by this one, whichever was shown before; by the story of that one, where this one's
+        does not pass."""
+        kind = self._kind(finding)
+        known = self._kinds.get(kind)
+        if known is not None and known.story and (known.finding.history, known.finding.at) == (
+            finding.history, finding.at
+        ):
+            self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != "witnessed" else known.reproduced)
+            return
+        self.opened.told.pop(self._told(finding), None)
+        witness = self._witness(history, finding, reproduced)
+        if known is not None:
+            witness = replace(witness, seen=known.seen, times=known.times)
+            if known.story and not witness.story:
+                witness = replace(witness, story=known.story, untold=known.untold, absent=known.absent)
+        self._kinds[kind] = witness
+
+    def _witness(self, history: Sequence[Event], finding: Finding, reproduced: str) -> Witness:
+        """The finding with its exchange, and where a report is asked for, with the story that shows it again."""
+        opened = self.opened
+        if not history:
+            return Witness(finding, (), reproduced)
+        kept = cut(history, finding, opened.profile)
+        witness = Witness(finding, shown(kept, opened.profile), reproduced, round=self.round)
+        kind = self._told(finding)
+        if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
+            return witness
+        if opened.purse.empty or (opened.purse.scarce and self._has_story(finding.rule)):
+            return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")
+        with opened.purse.spending() as seconds:
+            told = trial.tell(
+                [event for event in history if event.history == finding.history], kept, finding, opened.profile,
+                opened.guard.at(opened.target), max(1.0, min(opened.deadline, 3.0)), seconds,
+            )
+        opened.told[kind] = bool(told.story)
+        return replace(witness, story=told.story, untold=told.untold, absent=told.absent,
+                       reproduced=reproduced if reproduced != "witnessed" else told.reproduced or reproduced)
+
+    def known(self, finding: Finding) -> bool:
+        """Does a known deviation cover it?"""
+        return self._excuse(finding) is not None
+
+    def settled(self, finding: Finding) -> bool:
+        """Need nobody look into it any more: is it known, or its story told, or another of its rule and time short?"""
+        told = self.opened.told.get(self._told(finding), False) or self.known(finding)
+        return told or (self.opened.purse.scarce and self._has_story(finding.rule))
+
+    def _has_story(self, rule: str) -> bool:
+        """Has any finding on this rule a story?"""
+        return any(shown for (about, _, _), shown in self.opened.told.items() if about == rule)
+
+    def _told(self, finding: Finding) -> tuple[str, str, str]:
+        return finding.rule, gist(finding.observed), self.queue_type
+
+    def _kind(self, finding: Finding) -> Kind:
+        """What makes two findings one: rule, certainty, words without numbers, and the deviation that covers them."""
+        return finding.rule, finding.certain, gist(finding.observed), self._excuse(finding)
+
+    def _excuse(self, finding: Finding) -> int | None:
+        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type,
+                      finding.where)
+
+    def fail(self, kind: str, message: str) -> None:
+        self.trouble = Trouble(self.name, self.queue_type, kind, message)
+
+    def fit(self) -> bool:
+        """Is there a broker, and time, for one more history?"""
+        self.incidents += self.opened.vitals.fit()
+        return not self.opened.vitals.tired()
+
+    def after(self, stage: Stage) -> None:
+        """A history is over: what happened to the broker in it is kept."""
+        self.incidents += self.opened.vitals.after(self.name, self.queue_type, stage.events, stage.down, stage.spared)
+
+    def entry(self) -> Entry:
+        return Entry(
+            scene=self.name, queue_type=self.queue_type, rules=self.check.rules, broker=self.opened.broker,
+            profile=self.opened.profile.name, queue_types=self.opened.profile.queue_types,
+            witnesses=tuple(self.witnesses), exercised=dict(sorted(self.total.exercised.items())),
+            reports={rule: dict(sorted(seen.items())) for rule, seen in sorted(self.total.reports.items())},
+            histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
+            choices=dict(self.opened.profile.choices), times=self._timed(), refused=dict(self.opened.profile.refused),
+            incidents=incidents.merged(self.incidents), unplayed=self.unplayed,
+            met=dict(sorted(self.total.met.items())), reached=self._reached(),
+        )
+
+    def _reached(self) -> str:
+        """What this check was the first to reach in its process."""
+        return packed(now & ~before for now, before in zip(self.opened.tally.reach.rows, self._rows, strict=True))
+
+    def _timed(self) -> dict[str, dict[str, int]]:
+        """The histograms of what was timed in this check."""
+        found: dict[str, dict[str, int]] = {}
+        for (what, bucket), n in sorted((self.opened.tally.times - self._times).items()):
+            found.setdefault(what, {})[str(bucket)] = n
+        return found
+
+    def signed(self) -> tuple[str, object]:
+        """The entry, as it travels on a test report."""
+        return PROPERTY, encode(self.entry())
+
+    def complaint(self) -> str | None:
+        """Why the check fails as a test: a rule of its own is broken in a way that closes the gate. None: it passes."""
+        closing = [witness for witness in self.witnesses if self._closes(witness.finding)]
+        if closing:
+            first = min(closing, key=lambda witness: (not witness.steps, witness.finding.rule))
+            return told(first, self.queue_type, again(self.options), self.options.seed)
+        if self.trouble:
+            return f"{self.trouble.kind}: {self.trouble.message}"
+        return None
+
+    def _closes(self, finding: Finding) -> bool:
+        if not finding.certain or not self._mine(finding.rule):
+            return False
+        rule = rules.get(finding.rule)
+        if not rule.judged or (rule.level != "must" and not (rule.level == "should" and self.options.strict)):
+            return False
+        return not self.known(finding)
+
+    def _mine(self, rule: str) -> bool:
+        if self.check.rules:
+            return rule in self.check.rules
+        return rule in {selected.id for selected in rules.select(self.options.rules, self.options.level)}
+
+
+def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
+    """The attempt of a collected check; skipped, with an entry, where the broker offers nothing to try it on."""
+    opened, check = door.opened(), item.stash[CHECK]
+    made = Attempt(item.name.removeprefix("test_"), check, queue_type, opened, door.options)
+    absent = check.missing(opened.broker.capabilities, opened.profile.refused)
+    ruled_out = check.ruled_out(opened.profile.choices)
+    if absent is None and queue_type not in opened.profile.queue_types:
+        absent = f"{queue_type} queues"
+    if absent is not None:
+        item.user_properties.append(made.signed())
+        pytest.skip(f"the broker does not offer {absent}")
+    if ruled_out is not None:
+        item.user_properties.append(made.signed())
+        pytest.skip(ruled_out)
+    made.unplayed = opened.vitals.begin_check(made.name)
+    if not made.unplayed:
+        made.fit()
+        made.unplayed = opened.vitals.ended
+    if made.unplayed:
+        item.user_properties.append(made.signed())
+        pytest.skip(made.unplayed)
+    item.stash[ATTEMPT] = made
+    return made
+
+
+def perform(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
+    """Bring the history of a scene to its end, judge it, and tell what went wrong on the way, if anything did."""
+    ended = attempted(stage.finish) if failure is None or isinstance(failure, SceneOver) else failure
+    if ended is not None:
+        attempted(stage.cut)
+    attempt.after(stage)
+    attempt.contribute(stage.judgement, stage.events)
+    account(attempt, ended, "" if stage.down else vanished(stage.events))
+
+
+def account(attempt: Attempt, failure: BaseException | None, cause: str | None = None) -> None:
+    """Name the trouble of a check that failed without a finding. A finding says more than how its check ended."""
+    if isinstance(failure, Unreachable) and attempt.fit():
+        if not attempt.incidents:
+            attempt.incidents.append(incidents.refusal(failure.message, attempt.name, attempt.queue_type))
+    elif attempt.witnesses or isinstance(failure, Unreachable):
+        return
+    elif isinstance(failure, Endless | Overdue):
+        attempt.fail(TIME, str(failure) or "it did not come to its end in time, and was broken off")
+    elif cause:
+        attempt.fail(LOST, f"The broker ended a connection in the middle of this check ({cause}), without "
+                           "connection.close and with no rule that explains it. Look into the broker's log.")
+    elif failure is not None and not isinstance(failure, SceneOver | ConnectionLost):
+        attempt.fail(HARNESS, f"{type(failure).__name__}: {failure} ({where(failure)})")
+
+
+def attempted(action: Callable[[], object]) -> Exception | None:
+    """What the action raised."""
+    try:
+        action()
+    except Exception as failure:
+        return failure
+    return None
+
+
+def vanished(history: Iterable[Event]) -> str | None:
+    """How a connection ended without a word from either side, if one did. With heartbeats that is a lawful end."""
+    said: set[str] = set()
+    for event in history:
+        beating = event.method == "connection.tune-ok" and event.args.get("heartbeat")
+        if event.method == "connection.close" or event.kind == events.MALFORMED or beating:
+            said.add(event.connection)
+        elif event.kind == events.END and event.connection not in said and event.args.get("cause") in ("fin", "reset"):
+            return str(event.args["cause"])
+    return None
+
+
+def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[Step, ...]:
+    """The minimal exchange of a finding, as steps."""
+    return shown(cut(history, finding, profile), profile)
+
+
+def cut(history: Sequence[Event], finding: Finding, profile: Profile) -> list[Event]:
+    """The minimal exchange of a finding; of one that cannot be cut down, the end of what is of interest."""
+    kept = evidence.minimal(history, finding, profile)
+    if len(kept) > LONGEST:
+        near = [event for event in kept if evidence.interest(event) or event.seq in (finding.at, *finding.witness)]
+        kept = near[-LONGEST:]
+    return evidence.introduced(kept, [event for event in history if event.history == finding.history])
+
+
+def shown(kept: Sequence[Event], profile: Profile) -> tuple[Step, ...]:
+    """Events as steps of a case."""
+    return tuple(Step(**step) for step in evidence.steps(kept, evidence.states(kept, profile)))
+
+
+def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:
+    """A finding as the message of a failed test."""
+    rule, finding = rules.get(witness.finding.rule), witness.finding
+    lines = [
+        f"{rule.id} [{rule.level.upper()}] {rule.title} ({queue_type} queue)", f"  clause    {rule.clause}",
+        f"  allowed   {finding.allowed}", f"  observed  {finding.observed}",
+        *terminal.frames(witness.steps, finding.at), f"  again     {command} --rules {rule.id} --seed {seed}",
+    ]
+    return "\n".join(lines)
+
+
+def where(failure: BaseException) -> str:
+    """The innermost line of ours."""
+    at = failure.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else "nowhere"
