@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def campaign(request: pytest.FixtureRequest) -> Campaign:
     """A machine of the suite, brought to the broker of this run."""
     from conformance.session.campaign import Campaign
-    from conformance.session.checks import attempt
+    from conformance.session.door import attempt
 
     return Campaign(attempt(request.node, door_of(request.config), request.param))
 
@@ -78,7 +78,7 @@ def campaign(request: pytest.FixtureRequest) -> Campaign:
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """A history in the making, on private queues that are gone afterwards, whatever happens."""
     from conformance.drive.stage import Stage
-    from conformance.session.checks import attempt
+    from conformance.session.door import attempt
 
     made = attempt(request.node, door_of(request.config), request.param)
     opened = made.opened

@@ -47,7 +47,7 @@ class NoResults(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class MatrixSettings:
     """What every run of the matrix has in common."""
 
     out: Path
@@ -70,18 +70,19 @@ class Wishes:
         return self.rules if self.rules != "*" else node.rules or "*"
 
 
-def examine(node: Node, wishes: Wishes) -> Results:
+def examine(node: Node, settings: MatrixSettings) -> Results:
     """One run of the suite as a process of its own."""
-    log = wishes.out / f"{node.name}.log"
+    log = settings.out / f"{node.name}.log"
     with log.open("w", encoding="utf-8") as errors:
         run = subprocess.run(
-            wishes.command(node), stdout=subprocess.PIPE, stderr=errors, check=False, text=True, env=_environment(node),
+            settings.command(node), stdout=subprocess.PIPE, stderr=errors, check=False, text=True,
+            env=_environment(node),
         )
     if run.returncode not in (GATE_OPEN, GATE_CLOSED):
         raise NoResults(f"{node.name}: the run ended with exit code {run.returncode} and no verdicts; see {log}")
     results = from_json(run.stdout)
-    previous(wishes.out / f"{node.name}.json", results.run)
-    (wishes.out / f"{node.name}.json").write_text(run.stdout, encoding="utf-8")
+    previous(settings.out / f"{node.name}.json", results.run)
+    (settings.out / f"{node.name}.json").write_text(run.stdout, encoding="utf-8")
     print(f"{node.name}: {tally(results)}", file=sys.stderr, flush=True)
     return results
 
@@ -110,14 +111,14 @@ class Twin:
         return f"reference-{self.dialect}{own}"
 
 
-def imitate(twin: Twin, wishes: Wishes) -> Results:
+def imitate(twin: Twin, settings: MatrixSettings) -> Results:
     """The same on the reference broker in this dialect; where that imitates nobody, with clock and settings ours."""
     if twin == Twin(DOCUMENTED.name):
-        return examine(Node(twin.name, ""), wishes)
+        return examine(Node(twin.name, ""), settings)
     with ReferenceBroker(
         dialect=twin.dialect, http_port=0, theirs_only=True, consumer_timeout=twin.consumer_timeout,
     ) as broker:
-        return examine(Node(twin.name, broker.url, broker.admin_url, twin.consumer_timeout, twin.rules), wishes)
+        return examine(Node(twin.name, broker.url, broker.admin_url, twin.consumer_timeout, twin.rules), settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,26 +170,26 @@ class BothGates:
                 f"{told(self.without_deviations)} without (it excuses {', '.join(self.excused) or 'nothing'})")
 
 
-def run(nodes: Sequence[Node], wishes: Wishes) -> Matrix:
+def run(nodes: Sequence[Node], settings: MatrixSettings) -> Matrix:
     """All runs, `together` at a time, and the differences between each real broker and its imitation."""
-    with ThreadPoolExecutor(wishes.together) as pool:
-        real = list(zip(nodes, pool.map(lambda node: examine(node, wishes), nodes), strict=True))
+    with ThreadPoolExecutor(settings.together) as pool:
+        real = list(zip(nodes, pool.map(lambda node: examine(node, settings), nodes), strict=True))
         twins = list(dict.fromkeys([Twin(DOCUMENTED.name), *(twin for pair in real if (twin := twin_of(*pair)))]))
-        imitated = dict(zip(twins, pool.map(lambda twin: imitate(twin, wishes), twins), strict=True))
+        imitated = dict(zip(twins, pool.map(lambda twin: imitate(twin, settings), twins), strict=True))
     differences = [
         difference for node, results in real if (twin := twin_of(node, results)) is not None
         for difference in compare(node.name, results, imitated[twin])
     ]
     runs = {node.name: results for node, results in real} | {twin.name: imitated[twin] for twin in twins}
-    return Matrix(runs, [node.name for node in nodes], differences, wrong(wishes))
+    return Matrix(runs, [node.name for node in nodes], differences, wrong(settings))
 
 
-def wrong(wishes: Wishes) -> Results | None:
+def wrong(settings: MatrixSettings) -> Results | None:
     """The broker that is wrong on purpose, held to all rules; where only some are asked for, it has no say."""
-    if not wishes.mutant or wishes.rules != "*":
+    if not settings.mutant or settings.rules != "*":
         return None
-    (wishes.out / MUTANT).parent.mkdir(exist_ok=True)
-    return examine(Node(MUTANT, "", mutant=wishes.mutant), wishes)
+    (settings.out / MUTANT).parent.mkdir(exist_ok=True)
+    return examine(Node(MUTANT, "", mutant=settings.mutant), settings)
 
 
 def twin_of(node: Node, results: Results) -> Twin | None:
@@ -230,20 +231,20 @@ def tell(matrix: Matrix) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    wishes, nodes = parse(arguments)
-    wishes.out.mkdir(parents=True, exist_ok=True)
+    settings, nodes = parse(arguments)
+    settings.out.mkdir(parents=True, exist_ok=True)
     try:
-        matrix = run(nodes, wishes)
+        matrix = run(nodes, settings)
     except NoResults as failure:
         print(failure, file=sys.stderr)
         return HARNESS_ERROR
-    write(matrix, wishes.out)
+    write(matrix, settings.out)
     tell(matrix)
-    print(f"report: {wishes.out / 'index.html'}", file=sys.stderr)
+    print(f"report: {settings.out / 'index.html'}", file=sys.stderr)
     return GATE_OPEN if matrix.fine else GATE_CLOSED
 
 
-def parse(arguments: list[str] | None) -> tuple[Wishes, list[Node]]:
+def parse(arguments: list[str] | None) -> tuple[MatrixSettings, list[Node]]:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description="Many brokers, one page.")
     parser.add_argument("brokers", nargs="*", metavar="NODE", help=FORM)
     parser.add_argument("--out", type=Path, default=Path("build/matrix"))
@@ -255,11 +256,11 @@ def parse(arguments: list[str] | None) -> tuple[Wishes, list[Node]]:
     parser.add_argument("--mutant", default=SHOWN, metavar="NAME",
                         help="a reference broker that is wrong like this, '' for none (default: %(default)s)")
     options = parser.parse_args(arguments)
-    wishes = Wishes(
+    settings = MatrixSettings(
         options.out, options.depth, options.seed, options.rules, options.workers, options.together, options.mutant,
     )
     try:
-        return wishes, [Node.parse(text) for text in options.brokers]
+        return settings, [Node.parse(text) for text in options.brokers]
     except BadNode as bad:
         parser.error(str(bad))
 

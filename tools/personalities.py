@@ -46,7 +46,7 @@ GIVEN_UP = (2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class CampaignOptions:
     depth: str = "smoke"
     bound: float = BOUNDS["smoke"]
     kept: Path = KEPT
@@ -56,19 +56,20 @@ class Wishes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    wishes = Wishes(options.depth, options.bound or BOUNDS[options.depth], options.kept, tuple(options.argument))
+    bound = options.bound or BOUNDS[options.depth]
+    wanted = CampaignOptions(options.depth, bound, options.kept, tuple(options.argument))
     named = [personality(one) for one in options.name] or chosen(options.runs, options.seed)
     strangers = [one for one in named if fnmatchcase(one.name, options.only)]
     runs: list[Run] = []
     code = DONE
     try:
-        for number, (stranger, run) in enumerate(played(strangers, wishes, options.workers, options.fresh), 1):
+        for number, (stranger, run) in enumerate(played(strangers, wanted, options.workers, options.fresh), 1):
             runs.append(run)
             print(line(number, len(strangers), runs[-1], compare(runs[-1], stranger.truth)), flush=True)
     except KeyboardInterrupt:
         print("Interrupted. What is done is kept; the same command carries on.", file=sys.stderr)
         code = INTERRUPTED
-    document = figures(runs, strangers, wishes)
+    document = figures(runs, strangers, wanted)
     if options.only == "*" and not options.name and code == DONE:
         FIGURES.parent.mkdir(exist_ok=True)
         FIGURES.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -96,12 +97,12 @@ def chosen(runs: int, seed: int) -> list[Personality]:
 
 
 def played(
-    strangers: Sequence[Personality], wishes: Wishes, workers: int, fresh: bool,
+    strangers: Sequence[Personality], wanted: CampaignOptions, workers: int, fresh: bool,
 ) -> Iterator[tuple[Personality, Run]]:
     """Each with its run, in the order of the strangers; so many at a time, for most of a run is waiting."""
     with ThreadPoolExecutor(workers) as pool:
         try:
-            yield from zip(strangers, pool.map(lambda one: examined(one, wishes, fresh), strangers), strict=True)
+            yield from zip(strangers, pool.map(lambda one: examined(one, wanted, fresh), strangers), strict=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -110,16 +111,16 @@ def played(
 # -- one stranger
 
 
-def examined(stranger: Personality, wishes: Wishes, fresh: bool = False) -> Run:
+def examined(stranger: Personality, wanted: CampaignOptions, fresh: bool = False) -> Run:
     """As kept from an earlier campaign with the same suite, or played now."""
-    path = wishes.kept / wishes.depth / f"{stranger.name}.json"
-    key = {"suite": source(), "traits": [one.name for one in stranger.traits], "bound": wishes.bound,
-           "arguments": list(wishes.arguments)}
+    path = wanted.kept / wanted.depth / f"{stranger.name}.json"
+    key = {"suite": source(), "traits": [one.name for one in stranger.traits], "bound": wanted.bound,
+           "arguments": list(wanted.arguments)}
     if path.exists() and not fresh:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if kept["key"] == key:
             return restored(kept["run"])
-    run = play(stranger, wishes)
+    run = play(stranger, wanted)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"key": key, "run": asdict(run)}, indent=1) + "\n", encoding="utf-8")
     return run
@@ -130,13 +131,13 @@ def restored(kept: dict[str, Any]) -> Run:
     return Run(**{**kept, "traits": tuple(kept["traits"])})
 
 
-def play(stranger: Personality, wishes: Wishes) -> Run:
+def play(stranger: Personality, wanted: CampaignOptions) -> Run:
     names = tuple(one.name for one in stranger.traits)
     begin = time.monotonic()
     try:
         with broker(stranger.name) as url:
             begin = time.monotonic()
-            code, out, told = suite(url, wishes)
+            code, out, told = suite(url, wanted)
     except BrokerFailed as failed:
         return Run(stranger.name, names, "aborted", None, 0.0, {}, str(failed))
     seconds = round(time.monotonic() - begin, 1)
@@ -176,16 +177,16 @@ def broker(name: str) -> Iterator[str]:
         process.communicate()
 
 
-def suite(url: str, wishes: Wishes) -> tuple[int | None, str, str]:
+def suite(url: str, wanted: CampaignOptions) -> tuple[int | None, str, str]:
     """Exit code (None: it was killed), what it printed, and what it complained of."""
-    minutes = max(1, int(wishes.bound / 60) - 1)
-    command = [sys.executable, "-m", "conformance.cli", "run", url, "--depth", wishes.depth, "--format", "json",
-               "--time-limit", str(minutes), *wishes.arguments]
+    minutes = max(1, int(wanted.bound / 60) - 1)
+    command = [sys.executable, "-m", "conformance.cli", "run", url, "--depth", wanted.depth, "--format", "json",
+               "--time-limit", str(minutes), *wanted.arguments]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
     )
     try:
-        out, told = process.communicate(timeout=wishes.bound)
+        out, told = process.communicate(timeout=wanted.bound)
     except subprocess.TimeoutExpired:
         out, told = ended(process)
         return None, out, told
@@ -226,11 +227,11 @@ def source() -> str:
 # -- all of them
 
 
-def figures(runs: Sequence[Run], strangers: Sequence[Personality], wishes: Wishes) -> dict[str, Any]:
+def figures(runs: Sequence[Run], strangers: Sequence[Personality], wanted: CampaignOptions) -> dict[str, Any]:
     truths = {one.name: one.truth for one in strangers}
     compared = [compare(run, truths[run.personality]) for run in runs]
     named = sum(run.personality in PERSONALITIES for run in runs)
-    return {"depth": wishes.depth, "bound": wishes.bound, "named": named, "drawn": len(runs) - named,
+    return {"depth": wanted.depth, "bound": wanted.bound, "named": named, "drawn": len(runs) - named,
             **tally(runs, compared)}
 
 

@@ -79,7 +79,7 @@ def measure(options: argparse.Namespace) -> int:
         print("right brokers that take liberties", file=sys.stderr)
         told = io.StringIO()
         with contextlib.redirect_stdout(told):
-            lawful = legal.run(legal.Wishes(options.legal, workers=options.workers, trust=out))
+            lawful = legal.run(legal.LegalOptions(options.legal, workers=options.workers, trust=out))
         if lawful != GATE_OPEN:
             print(told.getvalue())
     legal.merge(out, {"seconds": round(time.monotonic() - begin)})

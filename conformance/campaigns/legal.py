@@ -71,7 +71,7 @@ ROUNDS: Sequence[Round] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class LegalOptions:
     """At least so many histories, from this seed on, in so many processes."""
 
     runs: int
@@ -115,11 +115,11 @@ class Task:
         return " ".join([str(self.seed), *self.names])
 
 
-def tasks(wishes: Wishes) -> Sequence[Task]:
+def tasks(wanted: LegalOptions) -> Sequence[Task]:
     """As many as it takes."""
     made, histories = list[Task](), 0
-    while histories < wishes.runs:
-        made.append(Task(wishes.seed + len(made)))
+    while histories < wanted.runs:
+        made.append(Task(wanted.seed + len(made)))
         histories += made[-1].histories
     return made
 
@@ -197,32 +197,32 @@ def alarm(task: Task, where: str, finding: Finding, history: Sequence[Event]) ->
     }
 
 
-def run(wishes: Wishes) -> int:
+def run(wanted: LegalOptions) -> int:
     """The campaign; closes the gate on a single alarm."""
-    journal, wanted = Journal(wishes.folder, "legal"), tasks(wishes)
-    left = [task for task in wanted if task.key not in journal]
+    journal, every = Journal(wanted.folder, "legal"), tasks(wanted)
+    left = [task for task in every if task.key not in journal]
     begin = time.monotonic()
-    played(left, journal, wishes.workers, Progress(len(wanted), len(wanted) - len(left), stderr), perform)
-    document = summary(wishes, [journal[task.key] for task in wanted])
+    played(left, journal, wanted.workers, Progress(len(every), len(every) - len(left), stderr), perform)
+    document = summary(wanted, [journal[task.key] for task in every])
     document["wall_seconds"] = round(time.monotonic() - begin, 1)
     for number, one in enumerate(document["alarms"], 1):
-        path = wishes.folder / f"alarm-{wishes.seed}-{number}.json"
+        path = wanted.folder / f"alarm-{wanted.seed}-{number}.json"
         path.write_text(json.dumps(one, indent=1) + "\n", encoding="utf-8")
         one["case"] = str(path)
-    merge(wishes.trust, {"chaos_runs": document["runs"], "false_alarms": len(document["alarms"])})
-    print(json.dumps(document, indent=1) if wishes.format == "json" else "\n".join(words(document)))
+    merge(wanted.trust, {"chaos_runs": document["runs"], "false_alarms": len(document["alarms"])})
+    print(json.dumps(document, indent=1) if wanted.format == "json" else "\n".join(words(document)))
     return GATE_CLOSED if document["alarms"] else GATE_OPEN
 
 
-def summary(wishes: Wishes, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(wanted: LegalOptions, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The document: all runs, all alarms, how often each liberty was taken and each rule exercised."""
-    seeds = [task.seed for task in tasks(wishes)]
+    seeds = [task.seed for task in tasks(wanted)]
     taken = Counter(name for seed in seeds for name in charter(seed).granted)
     exercised: Counter[str] = Counter()
     for one in results:
         exercised.update(one["exercised"])
     return {
-        "runs": sum(one["runs"] for one in results), "seed": wishes.seed, "charters": len(seeds),
+        "runs": sum(one["runs"] for one in results), "seed": wanted.seed, "charters": len(seeds),
         "liberties": dict(sorted(taken.items())), "exercised": dict(sorted(exercised.items())),
         "alarms": [alarm for one in results for alarm in one["alarms"]],
         "seconds": round(sum(one["seconds"] for one in results), 1),

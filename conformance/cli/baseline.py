@@ -23,12 +23,13 @@ from tomlkit.items import String
 
 from conformance.catalogue import deviations, profiles, rules
 from conformance.catalogue.deviations import BadDeviations, Deviation
-from conformance.diff.compare import results_in, write
 from conformance.diff.differences import renamed
+from conformance.diff.files import results_in, write
 from conformance.oracle.verdicts import Verdict
 from conformance.outcome.gate import excuse, over_broad, pattern
 from conformance.outcome.results import Case, Results, RuleResult
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
+from conformance.session.places import local
 
 HEAD = """# Known deviations of {name}. Each entry excuses one rule, for the reason given, on evidence.
 # Written by amqp-conformance baseline; edit it as you like, what you write stays.
@@ -52,12 +53,23 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class BaselineOptions:
     """Who answers for new entries, and until when; a date also renews what has expired by `today`."""
 
     owner: str
     expires: datetime.date | None
     today: datetime.date
+
+
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.epilog = "exit codes: 0 done, or nothing to do; 1 with --dry-run: the file would change; 2 wrong use"
+    added.add_argument("results", nargs="+", type=Path, metavar="RESULTS",
+                       help="results.json of one or more runs on one broker, or the directories that hold them")
+    added.add_argument("--deviations", type=local, default=Path("deviations.toml"), metavar="FILE",
+                       help="the file to write or to edit (default: %(default)s)")
+    added.add_argument("--owner", metavar="NAME", help="who answers for new entries (default: you)")
+    added.add_argument("--expires", metavar="DATE", help="when new entries expire; renews those that have")
+    added.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,9 +78,9 @@ def run(options: argparse.Namespace) -> int:
     if len({one.profile for one in runs}) > 1:
         told = ", ".join(sorted({f"{one.broker.name} ({one.profile})" for one in runs}))
         raise Refused(WRONG_USE, f"These runs are of brokers of different kinds: {told}. Give each its own file.")
-    wishes = Wishes(options.owner or getpass.getuser(), _date(options.expires), datetime.date.today())
+    wanted = BaselineOptions(options.owner or getpass.getuser(), _date(options.expires), datetime.date.today())
     before = _before(options.deviations, runs[0])
-    after, done = update(before, runs, wishes, options.deviations.name)
+    after, done = update(before, runs, wanted, options.deviations.name)
     changed = after != before or not options.deviations.exists()
     if changed and not options.dry_run:
         write(after, options.deviations, "--deviations")
@@ -77,17 +89,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def update(
-    text: str, runs: Sequence[Results], wishes: Wishes, name: str = "deviations.toml",
+    text: str, runs: Sequence[Results], wanted: BaselineOptions, name: str = "deviations.toml",
 ) -> tuple[str, list[str]]:
     """The file as it should be, and what was done to it, in words. Raises Refused, with the file's name."""
     draft = _draft(text, name)
     cases = [(one, case) for run in runs for one in _asked(run) for case in one.cases if case.certain]
     blocks = []
     for place, entry in enumerate(draft.entries):
-        block = _Entry(draft, place, entry, runs, cases, wishes).edited()
+        block = _Entry(draft, place, entry, runs, cases, wanted).edited()
         blocks += [block] if block else []
     covered = _read("\n\n".join(blocks), name)
-    draft.blocks = blocks + list(_new(covered, runs, cases, wishes, draft.done))
+    draft.blocks = blocks + list(_new(covered, runs, cases, wanted, draft.done))
     fresh = draft.text() if draft.done else text
     _read(fresh, name)
     return fresh, draft.done
@@ -102,10 +114,10 @@ class _Entry:
 
     def __init__(
         self, draft: Draft, place: int, entry: Deviation, runs: Sequence[Results],
-        cases: Sequence[tuple[RuleResult, Case]], wishes: Wishes,
+        cases: Sequence[tuple[RuleResult, Case]], wanted: BaselineOptions,
     ) -> None:
         self._draft, self._block, self._entry = draft, draft.blocks[place], entry
-        self._runs, self._wishes = runs, wishes
+        self._runs, self._wishes = runs, wanted
         self._met, self._free = list[Case](), list[Case]()
         for rule, case in cases:
             if rule.id == entry.rule and case.queue_type in entry.queue_types:
@@ -165,8 +177,8 @@ class _Entry:
 
 
 def _new(
-    covered: Sequence[Deviation], runs: Sequence[Results], cases: Sequence[tuple[RuleResult, Case]], wishes: Wishes,
-    done: list[str],
+    covered: Sequence[Deviation], runs: Sequence[Results], cases: Sequence[tuple[RuleResult, Case]],
+    wanted: BaselineOptions, done: list[str],
 ) -> Iterator[str]:
     """An entry for each way in which a rule is contradicted that none covers; queues that show the same share one."""
     kinds: dict[tuple[str, str], list[tuple[RuleResult, Case]]] = {}
@@ -187,9 +199,9 @@ def _new(
         observed, allowed = renamed([case.observed, case.allowed])
         table["note"] = f"Seen on {run.broker.name}: {observed}. Allowed is: {allowed}."
         table["evidence"] = f"cases/{case.id}.json of run {run.run}, {run.started[:10]}"
-        table["owner"] = wishes.owner
-        if wishes.expires:
-            table["expires"] = wishes.expires
+        table["owner"] = wanted.owner
+        if wanted.expires:
+            table["expires"] = wanted.expires
         done.append(f"added  {name}  {reason!r}: {case.observed}")
         yield tomlkit.dumps({"deviation": [table]})
 

@@ -7,6 +7,7 @@ from it. A library's differences close no gate: only what the wire holds against
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import shlex
@@ -20,7 +21,6 @@ from typing import Any
 
 from conformance import __version__
 from conformance.catalogue import deviations, profiles, rules
-from conformance.cli.running import terminable
 from conformance.clients import page as clients_page
 from conformance.clients.libraries import SHIPPED
 from conformance.clients.libraries.process import BadAdapter, Library
@@ -31,7 +31,10 @@ from conformance.drive.drivers.target import BadUrl
 from conformance.session import brokers
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused
 from conformance.session.interrupts import results
+from conformance.session.options import DEPTHS
+from conformance.session.places import local
 from conformance.session.plays import Bench, Play, plays_for
+from conformance.session.running import terminable
 from conformance.session.session import around, patient
 
 SCHEMA = "amqp-conformance/clients/1"
@@ -41,7 +44,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ClientsOptions:
     """What the user said. `adapters` are commands of the user's own, `libraries` names of those that come with us."""
 
     url: str | None = None
@@ -68,21 +71,45 @@ class Wishes:
         return {**{name: list(SHIPPED[name].command) for name in names}, **{Path(one[-1]).name: one for one in own}}
 
 
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.epilog = ("exit codes: 0 done; 1 on the wire the broker broke a MUST outside its known deviations; 2 wrong "
+                    "use; 3 the broker is unreachable")
+    added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
+    added.add_argument("--library", action="append", default=[], metavar="NAME", dest="libraries",
+                       help="pika-select, pika-blocking or py-amqp; may repeat (default: all)")
+    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND", dest="adapters",
+                       help="a library of your own, by an adapter (docs/test-a-client.md); may repeat")
+    added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
+    added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
+    added.add_argument("--broker-admin", metavar="URL", help="RabbitMQ-style management API; unlocks policies")
+    added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
+    added.add_argument("--deviations", metavar="FILE", help="known deviations (default: the profile's own)")
+    added.add_argument("--out", type=local, metavar="FILE", help="write it there instead of printing it")
+    added.add_argument("--format", choices=("text", "json", "markdown"), default="text",
+                       help="a summary, the document (`schema clients`), or a page")
+
+
+def run(options: argparse.Namespace) -> int:
+    wanted = ClientsOptions(options.url, options.libraries, options.adapters, options.rules, options.depth,
+                            options.profile, options.broker_admin, options.deviations)
+    return tell(wanted, options.format, options.out)
+
+
 def _absent(module: str) -> bool:
     return importlib.util.find_spec(module) is None
 
 
-def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
+def examine(wanted: ClientsOptions, say: Say) -> dict[str, Any]:
     """The document. Raises Refused."""
-    commands = wishes.commands()
+    commands = wanted.commands()
     try:
-        chosen = [rule.id for rule in rules.select(wishes.rules) if rule.judged]
-        fixed = profiles.load(wishes.profile) if wishes.profile else None
-        with brokers.resolve(wishes.url, fixed) as broker:
-            bench = _bench(broker, wishes)
-            scenes = [play for play in plays_for(chosen, bench.profile, wishes.depth) if not play.machine]
+        chosen = [rule.id for rule in rules.select(wanted.rules) if rule.judged]
+        fixed = profiles.load(wanted.profile) if wanted.profile else None
+        with brokers.resolve(wanted.url, fixed) as broker:
+            bench = _bench(broker, wanted)
+            scenes = [play for play in plays_for(chosen, bench.profile, wanted.depth) if not play.machine]
             if not scenes:
-                raise Refused(WRONG_USE, f"No check matches --rules {wishes.rules!r}. See: amqp-conformance list.")
+                raise Refused(WRONG_USE, f"No check matches --rules {wanted.rules!r}. See: amqp-conformance list.")
             together = 1 if broker.embedded is not None or bench.around.adjustable else len(commands)
             stop = Event()
             with ThreadPoolExecutor(together) as pool:
@@ -104,19 +131,19 @@ def examine(wishes: Wishes, say: Say) -> dict[str, Any]:
     except ConnectionLost:
         raise Refused(UNREACHABLE, "The broker accepted the login and then ended the connection.") from None
     return {
-        "schema": SCHEMA, "suite": __version__, "depth": wishes.depth, "profile": bench.profile.name,
+        "schema": SCHEMA, "suite": __version__, "depth": wanted.depth, "profile": bench.profile.name,
         "broker": {"name": broker.name, "product": str(broker.server_properties.get("product", "")),
                    "version": str(broker.server_properties.get("version", ""))},
         "libraries": accounts,
     }
 
 
-def _bench(broker: brokers.BrokerUnderTest, wishes: Wishes) -> Bench:
-    profile = replace(broker.profile, deviations=wishes.deviations) if wishes.deviations else broker.profile
-    if wishes.deviations:
-        deviations.load(wishes.deviations)
-    return Bench(patient(broker.target), profile, around(wishes.admin, None, broker), broker.deadline,
-                 depth=wishes.depth)
+def _bench(broker: brokers.BrokerUnderTest, wanted: ClientsOptions) -> Bench:
+    profile = replace(broker.profile, deviations=wanted.deviations) if wanted.deviations else broker.profile
+    if wanted.deviations:
+        deviations.load(wanted.deviations)
+    return Bench(patient(broker.target), profile, around(wanted.admin, None, broker), broker.deadline,
+                 depth=wanted.depth)
 
 
 def _account(
@@ -161,10 +188,10 @@ def _plain(account: Account) -> dict[str, Any]:
     }
 
 
-def run(wishes: Wishes, form: str, out: Path | None) -> int:
+def tell(wanted: ClientsOptions, form: str, out: Path | None) -> int:
     """Examines, prints or writes, and tells the exit code."""
     with terminable():
-        document = examine(wishes, lambda words: print(f"{words}\n", end="", file=sys.stderr, flush=True))
+        document = examine(wanted, lambda words: print(f"{words}\n", end="", file=sys.stderr, flush=True))
     text = told(document, form)
     if out is None:
         print(text, end="")

@@ -7,7 +7,10 @@ afterwards, also when the patient dies on the table. Who has passed all of them 
 
 from __future__ import annotations
 
+import argparse
+import json
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,16 +18,38 @@ from typing import Any
 
 from codec import methods as m
 from conformance.catalogue import profiles
+from conformance.cli.parsing import printed
 from conformance.drive import probes
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
-from conformance.drive.drivers.target import Target
+from conformance.drive.drivers.target import BadUrl, Target
 from conformance.history.events import Event
 from conformance.outcome import short_timeout
+from conformance.outcome.screen import colored
+from conformance.outcome.terminal import painter
 from conformance.session import brokers
+from conformance.session.exits import GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
 
 LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "clean-up")
 _PATIENCE = 5.0
+
+
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.add_argument("url", help="amqp or amqps URL")
+    printed(added, "text, or one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        target = Target.parse(options.url)
+    except BadUrl as bad:
+        raise Refused(WRONG_USE, str(bad)) from None
+    diagnosis = examine(target)
+    if options.format == "json":
+        print(json.dumps(diagnosis.plain(), indent=1))
+    else:
+        print(told(diagnosis, painter(colored(sys.stdout))), end="")
+    return UNREACHABLE if diagnosis.failed else GATE_OPEN
 
 
 @dataclass

@@ -5,7 +5,9 @@ The document is also kept as build/mutants/campaign.json, when all mutants took 
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.campaigns.detection import FOLDER, Campaign
+from conformance.cli.parsing import printed, workers
 from conformance.evidence.words import count
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
+from conformance.session.options import DEPTHS
 from reference_broker.mutants import MUTANTS, near
 from reference_broker.mutants.kinds import Mutant
 
@@ -22,7 +26,7 @@ DOCUMENT = "campaign.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class HuntOptions:
     """What was asked for."""
 
     glob: str = "*"
@@ -32,16 +36,52 @@ class Wishes:
     format: str = "text"
 
 
-def run(wishes: Wishes) -> int:
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.add_argument("mutants", nargs="*", metavar="[list|hunt] [GLOB]",
+                       help="list (default), or hunt, only these, e.g. 'settle.*'; a GLOB alone is hunted")
+    added.add_argument("--seeds", type=int, metavar="N", help="hunt with seeds 0 to N-1 (default: 5)")
+    added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
+    added.add_argument("--legal", type=int, metavar="N", help="instead: is a right broker taken for wrong, in N runs?")
+    added.add_argument("--seed", type=int, default=0, metavar="N", help="with --legal: the first seed (default: 0)")
+    added.add_argument("-n", "--workers", metavar="N", help="in N processes (default: as many as cores)")
+    printed(added, "text, or the matrix of mutants and rules; the tally, with --legal")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.legal is not None:
+        return _legal(options)
+    verb, *globs = options.mutants if options.mutants[:1] in (["list"], ["hunt"]) else ["", *options.mutants]
+    glob = ",".join(globs) or "*"
+    old = bool(globs) or options.seeds is not None or options.workers is not None
+    if verb == "list" or not (verb or old):
+        print(listing(glob, options.format))
+        return GATE_OPEN
+    seeds = 5 if options.seeds is None else options.seeds
+    if seeds < 1:
+        raise Refused(WRONG_USE, f"--seeds {seeds} plays nothing; give at least 1.")
+    return hunt(HuntOptions(glob, seeds, options.depth, workers(options.workers), options.format))
+
+
+def _legal(options: argparse.Namespace) -> int:
+    from conformance.campaigns.legal import LegalOptions, run
+
+    if options.legal < 1:
+        raise Refused(WRONG_USE, f"--legal {options.legal} plays nothing; give at least 1.")
+    said = workers(options.workers)
+    count = (os.cpu_count() or 1) if said is None or said == "auto" else int(said)
+    return run(LegalOptions(options.legal, options.seed, count, options.format))
+
+
+def hunt(wanted: HuntOptions) -> int:
     """The campaign; raises Refused where nothing fits."""
-    mutants, folder = chosen(wishes.glob), FOLDER
-    campaign = Campaign(mutants, range(wishes.seeds), wishes.depth)
-    if wishes.workers not in (None, "auto"):
-        campaign.workers = int(wishes.workers or 1)
+    mutants, folder = chosen(wanted.glob), FOLDER
+    campaign = Campaign(mutants, range(wanted.seeds), wanted.depth)
+    if wanted.workers not in (None, "auto"):
+        campaign.workers = int(wanted.workers or 1)
     document = campaign.run()
     if campaign.whole:
         keep(document, folder)
-    print(json.dumps(document, indent=1) if wishes.format == "json" else "\n".join(words(document)))
+    print(json.dumps(document, indent=1) if wanted.format == "json" else "\n".join(words(document)))
     return GATE_OPEN if sound(document) else GATE_CLOSED
 
 

@@ -7,6 +7,7 @@ performance came to the place in question or was answered otherwise there; else 
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -30,6 +31,20 @@ from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNR
 
 TIMES = 5
 CODES = {BROKEN: GATE_CLOSED, ELSE: GATE_OPEN, UNCLEAR: HARNESS_ERROR}
+
+
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.add_argument("case", type=Path, help="cases/ID.json of a report")
+    added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
+    added.add_argument("--times", type=int, default=TIMES, metavar="N", help="how often (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.times < 1:
+        raise Refused(WRONG_USE, f"--times {options.times}: give a number of at least 1.")
+    code, said = replay(options.case, options.url, options.times)
+    print(said)
+    return code
 
 
 class StageWire:

@@ -6,6 +6,7 @@ named. A history.json of the pipeline gives the history page. A directory stands
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +14,26 @@ from typing import Any
 
 from conformance.outcome.deliver import deliver, trusted
 from conformance.outcome.results import BadResults, Results, from_json
-from conformance.session.exits import WRONG_USE, Refused, reason
+from conformance.session.exits import GATE_OPEN, WRONG_USE, Refused, reason
+from conformance.session.places import local
 from reports import html
 from reports.html import history
 
 NAMES = ("results.json", "history.json")
+
+
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.add_argument("paths", nargs="+", type=Path, metavar="PATH",
+                       help="results.json, several of them, or history.json; or their directories")
+    added.add_argument("--history", type=local, metavar="DIR", help="of one run: what --history DIR of runs has kept; "
+                       "this one is added")
+    added.add_argument("--out", type=local, help="directory for the report (default: where the results are; of "
+                                                 "several: report)")
+
+
+def run(options: argparse.Namespace) -> int:
+    print(made(options.paths, options.out, options.history))
+    return GATE_OPEN
 
 
 def made(paths: Sequence[Path], out: Path | None, kept: Path | None = None) -> Path:

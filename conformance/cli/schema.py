@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from importlib import resources
 from typing import Any
 
-from conformance.session.exits import WRONG_USE, Refused
+from conformance.session.exits import GATE_OPEN, WRONG_USE, Refused
 
 FOLDER = resources.files("conformance") / "schemas"
+
+
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.add_argument("name", nargs="?", help="results, case, recording, deviations, ...; default: list them")
+
+
+def run(options: argparse.Namespace) -> int:
+    print(text(options.name) if options.name else listing(), end="")
+    return GATE_OPEN
 
 
 def names() -> list[str]:

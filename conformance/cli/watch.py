@@ -11,6 +11,7 @@ Ctrl-C while it waits ends it at once; during a round, when that round has been 
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -21,10 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.cli.parsing import printed
 from conformance.evidence.words import SIGNS, SILENT
 from conformance.outcome.earlier import PAGE, read
-from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE, WRONG_USE, Refused
 from conformance.session.interrupts import Ending, ending
+from conformance.session.options import DEPTHS, Options
+from conformance.session.places import local, writable
 
 MINUTE = 60.0
 LONGEST = 2000
@@ -37,8 +41,44 @@ Pause = Callable[[float], bool]
 """Waits so many seconds; True where it was told to end meanwhile."""
 
 
+LIGHT = "TAG-*,MODE-*,ACK-*,RQ-00*,CNF-00*,QOS-00*"
+"""What most applications lean on: what is looked at where nobody says otherwise."""
+EVERY = 15.0
+"""Minutes."""
+
+
+def arguments(added: argparse.ArgumentParser) -> None:
+    added.epilog = ("exit codes: 130 interrupted, which is how it usually ends; with --rounds: 0 all gates were open, "
+                    "1 one was closed, 3 the broker was not there; 2 wrong use")
+    added.add_argument("url", help="amqp or amqps URL")
+    added.add_argument("--every", type=float, default=EVERY, metavar="MIN", help="minutes from one round's beginning "
+                       "to the next (default: %(default)g)")
+    added.add_argument("--rounds", type=int, default=0, metavar="N", help="end after so many (default: never)")
+    added.add_argument("--rules", default=LIGHT, metavar="GLOB", help="what is looked at (default: %(default)s)")
+    added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
+    added.add_argument("--out", type=local, default=Path("watch"), metavar="DIR", help="history page, rounds, report "
+                       "of the last one; may be used again (default: %(default)s)")
+    for name, metavar, about in (("broker-admin", "URL", "RabbitMQ-style management API"),
+                                 ("profile", "NAME|FILE", "what the broker is held to (default: detected)"),
+                                 ("deviations", "NAME|FILE", "known deviations (default: the profile's own)"),
+                                 ("seed", "N", "of what is generated, the same in each round (default: 0)")):
+        added.add_argument(f"--{name}", metavar=metavar, help=about)
+    printed(added, "a line for each round, as text or as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    if not options.every >= 0 or options.rounds < 0:
+        raise Refused(WRONG_USE, "--every and --rounds take numbers of at least 0.")
+    said = {name: getattr(options, name.replace("-", "_")) for name in
+            ("depth", "broker-admin", "profile", "deviations", "seed")}
+    Options.checked(lambda name: [options.url] if name == "broker-url" else {**said, "rules": options.rules}.get(name))
+    words = [word for name, value in said.items() if value is not None for word in (f"--{name}", str(value))]
+    out = writable("out", options.out)
+    return watch(RoundsOptions(options.url, out, options.every, options.rounds, options.rules, words, options.format))
+
+
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RoundsOptions:
     """`every` in minutes; `rounds` 0: without end. `words`: options of `run` that hold for each round."""
 
     url: str
@@ -50,37 +90,37 @@ class Wishes:
     format: str = "text"
 
 
-def watch(wishes: Wishes, play: Play | None = None) -> int:
+def watch(wanted: RoundsOptions, play: Play | None = None) -> int:
     """Until interrupted, or so many rounds are over; the exit code: 130, or that of the worst round."""
     worst = GATE_OPEN
     with ending() as end:
-        for code in rounds(wishes, play or (lambda: _played(wishes, end)), end.pause, time.monotonic):
+        for code in rounds(wanted, play or (lambda: _played(wanted, end)), end.pause, time.monotonic):
             worst = max(worst, code)
             if code not in (GATE_OPEN, GATE_CLOSED, UNREACHABLE):
                 break
-            _tell(wishes, code)
-        if (wishes.out / PAGE).exists():
-            print(f"history: {wishes.out / PAGE}", file=sys.stderr)
+            _tell(wanted, code)
+        if (wanted.out / PAGE).exists():
+            print(f"history: {wanted.out / PAGE}", file=sys.stderr)
         return INTERRUPTED if end.told else worst
 
 
-def rounds(wishes: Wishes, play: Play, pause: Pause, clock: Callable[[], float]) -> Iterator[int]:
+def rounds(wanted: RoundsOptions, play: Play, pause: Pause, clock: Callable[[], float]) -> Iterator[int]:
     """The exit code of each round, as long as nobody says that it is to end."""
     due, number = clock(), 0
-    while not wishes.rounds or number < wishes.rounds:
+    while not wanted.rounds or number < wanted.rounds:
         if pause(max(0.0, due - clock())):
             return
-        due = max(due, clock()) + wishes.every * MINUTE
+        due = max(due, clock()) + wanted.every * MINUTE
         number += 1
         yield play()
 
 
-def _played(wishes: Wishes, end: Ending) -> int:
+def _played(wanted: RoundsOptions, end: Ending) -> int:
     """A run. What it says goes into a file, and is shown where it came to no verdicts."""
-    wishes.out.mkdir(parents=True, exist_ok=True)
-    log = wishes.out / "last.log"
-    words = ["run", wishes.url, "--rules", wishes.rules, "--report", str(wishes.out / "last"), "--history",
-             str(wishes.out), *wishes.words]
+    wanted.out.mkdir(parents=True, exist_ok=True)
+    log = wanted.out / "last.log"
+    words = ["run", wanted.url, "--rules", wanted.rules, "--report", str(wanted.out / "last"), "--history",
+             str(wanted.out), *wanted.words]
     with log.open("wb") as errors:
         code = end.run([sys.executable, "-m", "conformance.cli", *words], subprocess.DEVNULL, errors)
     if code not in (GATE_OPEN, GATE_CLOSED) and not end.told:
@@ -88,14 +128,14 @@ def _played(wishes: Wishes, end: Ending) -> int:
     return code
 
 
-def _tell(wishes: Wishes, code: int) -> None:
+def _tell(wanted: RoundsOptions, code: int) -> None:
     """A round in a line."""
     if code == UNREACHABLE:
-        said: object = {"open": None, "unreachable": True} if wishes.format == "json" else "the broker is not there"
+        said: object = {"open": None, "unreachable": True} if wanted.format == "json" else "the broker is not there"
     else:
-        *before, now = read(wishes.out)
-        said = {**now, "changed": changes(before, now)} if wishes.format == "json" else line(before, now)
-    print(json.dumps(said, sort_keys=True, ensure_ascii=False) if wishes.format == "json" else said, flush=True)
+        *before, now = read(wanted.out)
+        said = {**now, "changed": changes(before, now)} if wanted.format == "json" else line(before, now)
+    print(json.dumps(said, sort_keys=True, ensure_ascii=False) if wanted.format == "json" else said, flush=True)
 
 
 def line(before: Sequence[Kept], now: Kept) -> str:

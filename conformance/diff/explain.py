@@ -13,9 +13,9 @@ from collections.abc import Collection
 from contextlib import ExitStack
 
 from conformance.catalogue import rules
-from conformance.diff.compare import hand_over
 from conformance.diff.differences import TELLING, compare
 from conformance.diff.differential import explain
+from conformance.diff.files import hand_over
 from conformance.diff.sides import Named, named, opened
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from reports.compatibility import markdown

@@ -18,7 +18,7 @@ from conformance.campaigns.hunt import DEADLINE
 from conformance.catalogue import profiles
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.fields import near
-from conformance.diff.compare import results_in
+from conformance.diff.files import results_in
 from conformance.drive.around import Around
 from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import pytest
-
 from conformance import evidence
 from conformance.campaigns import trial
 from conformance.catalogue import rules
@@ -27,7 +25,6 @@ from conformance.outcome import incidents, terminal
 from conformance.outcome.gate import excuse
 from conformance.outcome.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
 from conformance.outcome.reach import Rows, packed
-from conformance.session.door import ATTEMPT, CHECK, Door
 from conformance.session.options import Options
 from conformance.session.selection import Check
 from conformance.session.session import Opened, again
@@ -218,31 +215,6 @@ class Attempt:
         if self.check.rules:
             return rule in self.check.rules
         return rule in {selected.id for selected in rules.select(self.options.rules, self.options.level)}
-
-
-def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
-    """The attempt of a collected check; skipped, with an entry, where the broker offers nothing to try it on."""
-    opened, check = door.opened(), item.stash[CHECK]
-    made = Attempt(item.name.removeprefix("test_"), check, queue_type, opened, door.options)
-    absent = check.missing(opened.broker.capabilities, opened.profile.refused)
-    ruled_out = check.ruled_out(opened.profile.choices)
-    if absent is None and queue_type not in opened.profile.queue_types:
-        absent = f"{queue_type} queues"
-    if absent is not None:
-        item.user_properties.append(made.signed())
-        pytest.skip(f"the broker does not offer {absent}")
-    if ruled_out is not None:
-        item.user_properties.append(made.signed())
-        pytest.skip(ruled_out)
-    made.unplayed = opened.vitals.begin_check(made.name)
-    if not made.unplayed:
-        made.fit()
-        made.unplayed = opened.vitals.ended
-    if made.unplayed:
-        item.user_properties.append(made.signed())
-        pytest.skip(made.unplayed)
-    item.stash[ATTEMPT] = made
-    return made
 
 
 def perform(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:

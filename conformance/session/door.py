@@ -314,3 +314,28 @@ def _last_line(report: pytest.TestReport) -> str:
     return str(report.longreprtext).strip().rpartition("\n")[2] or "no message"
 
 
+def attempt(item: pytest.Item, door: Door, queue_type: str) -> Attempt:
+    """The attempt of a collected check; skipped, with an entry, where the broker offers nothing to try it on."""
+    from conformance.session.checks import Attempt
+
+    opened, check = door.opened(), item.stash[CHECK]
+    made = Attempt(item.name.removeprefix("test_"), check, queue_type, opened, door.options)
+    absent = check.missing(opened.broker.capabilities, opened.profile.refused)
+    ruled_out = check.ruled_out(opened.profile.choices)
+    if absent is None and queue_type not in opened.profile.queue_types:
+        absent = f"{queue_type} queues"
+    if absent is not None:
+        item.user_properties.append(made.signed())
+        pytest.skip(f"the broker does not offer {absent}")
+    if ruled_out is not None:
+        item.user_properties.append(made.signed())
+        pytest.skip(ruled_out)
+    made.unplayed = opened.vitals.begin_check(made.name)
+    if not made.unplayed:
+        made.fit()
+        made.unplayed = opened.vitals.ended
+    if made.unplayed:
+        item.user_properties.append(made.signed())
+        pytest.skip(made.unplayed)
+    item.stash[ATTEMPT] = made
+    return made

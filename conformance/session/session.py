@@ -2,7 +2,7 @@
 
 Everything is opened late and once: merely having the plugin installed opens nothing, a worker opens its own
 connections (and, without a URL, its own embedded broker), and the controller of a distributed run opens none. Whatever
-is wrong with the user's wishes or with the broker surfaces here, as `Refused`.
+is wrong with what the user asks for or with the broker surfaces here, as `Refused`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from conformance.oracle.verdicts import Verdict
 from conformance.outcome.bare import excused
 from conformance.outcome.gate import Known
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, WRONG_USE, Refused
+from conformance.trace.options import CheckOptions
 from conformance.trace.stages import Stages
 from reports import objects
 from reports.objects import Unavailable
@@ -52,69 +53,47 @@ MUCH = 1 << 30
 """Octets of which nobody tries to hold the events in this process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the user asked for. `spark`: that it is judged there, however little it is."""
-
-    paths: tuple[objects.Place, ...]
-    out: objects.Place
-    master: str | None = None
-    remote: str | None = None
-    ports: tuple[int, ...] = ()
-    profile: str | None = None
-    deviations: str | None = None
-    format: str = "text"
-    words: tuple[str, ...] = ()
-    whole: bool = False
-    spark: bool = False
-    verbose: bool = False
-
-    @property
-    def distributed(self) -> bool:
-        return self.spark or self.master is not None or self.remote is not None
-
-
 Judged = tuple["list[Checked]", "dict[str, Any]"]
 """The runs, and the summary of the lake that they are in now."""
 
 
-def check(wishes: Wishes) -> int:
+def check(wanted: CheckOptions) -> int:
     """Judge, write everything to `out`, print a summary; the exit code."""
-    known = _known(wishes)
+    known = _known(wanted)
     with Stages(STAGES, sys.stderr) as stages, _refusing():
         stages("reading", 0, 0)
         from conformance.trace.results import Told
         from reports.pipeline.inputs import gather
 
-        inputs = gather(wishes.paths, wishes.ports)
+        inputs = gather(wanted.paths, wanted.ports)
         for torn in inputs.torn:
             stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
-        given = [*map(str, wishes.paths), *(["--whole"] if wishes.whole else [])]
-        told = Told(wishes.words, given, known)
-        found, summary = _judged(inputs, wishes, told, stages)
+        given = [*map(str, wanted.paths), *(["--whole"] if wanted.whole else [])]
+        told = Told(wanted.words, given, known)
+        found, summary = _judged(inputs, wanted, told, stages)
         stages("pages", 0, 0)
-        pages = _pages(found, summary, wishes.out)
-    _tell(found, wishes)
+        pages = _pages(found, summary, wanted.out)
+    _tell(found, wanted)
     for page in pages:
         print(f"report: {page}", file=sys.stderr)
     return GATE_CLOSED if any(one.results.gate.reasons for one in found) else GATE_OPEN
 
 
-def _judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Judged:
+def _judged(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> Judged:
     """In this process, if it is not too much and nobody wants it otherwise; else on Spark."""
-    if not wishes.distributed and inputs.octets <= MUCH:
+    if not wanted.distributed and inputs.octets <= MUCH:
         from conformance.trace.check_alone import judged
         from reports.alone import store
 
         try:
-            return judged(inputs, wishes, told, stages)
+            return judged(inputs, wanted, told, stages)
         except store.TooMany:
             stages.note(f"More than {store.MOST:,} events are judged on Spark.")
-    with _kept(wishes):
-        return _on_spark(inputs, wishes, told, stages)
+    with _kept(wanted):
+        return _on_spark(inputs, wanted, told, stages)
 
 
-def _on_spark(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Judged:
+def _on_spark(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> Judged:
     stages("starting", 0, 0)
     from reports.pipeline.session import installed, running
 
@@ -124,10 +103,10 @@ def _on_spark(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Jud
     from reports.pipeline.lake import Lake
     from reports.pipeline.watch import watched
 
-    log = wishes.out / "spark.log" if isinstance(wishes.out, Path) else None
-    master = wishes.master or "local[*]"
-    with running(log, master=master, remote=wishes.remote, octets=inputs.octets) as spark:
-        job = Job(spark, Lake(objects.join(wishes.out, "lake")), stages, wishes.profile, wishes.whole)
+    log = wanted.out / "spark.log" if isinstance(wanted.out, Path) else None
+    master = wanted.master or "local[*]"
+    with running(log, master=master, remote=wanted.remote, octets=inputs.octets) as spark:
+        job = Job(spark, Lake(objects.join(wanted.out, "lake")), stages, wanted.profile, wanted.whole)
         runs = job.judged(inputs)
         with watched(spark, "evidence", stages):
             found = checked(job, runs, told)
@@ -136,12 +115,12 @@ def _on_spark(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> Jud
         return found, job.summary()
 
 
-def _known(wishes: Wishes) -> Known | None:
+def _known(wanted: CheckOptions) -> Known | None:
     """The deviations that the user named; and is the profile one?"""
     try:
-        if wishes.profile is not None:
-            load_profile(wishes.profile)
-        return Known(deviations.load(wishes.deviations), wishes.deviations) if wishes.deviations else None
+        if wanted.profile is not None:
+            load_profile(wanted.profile)
+        return Known(deviations.load(wanted.deviations), wanted.deviations) if wanted.deviations else None
     except BadProfile as bad:
         raise Refused(WRONG_USE, f"--profile: {bad}.") from None
     except deviations.BadDeviations as bad:
@@ -149,14 +128,14 @@ def _known(wishes: Wishes) -> Known | None:
 
 
 @contextmanager
-def _kept(wishes: Wishes) -> Iterator[None]:
+def _kept(wanted: CheckOptions) -> Iterator[None]:
     """An interrupt ends the job between two commits, and says what that means. Spark may report it as its own."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
     except KeyboardInterrupt:
-        again = shlex.join(wishes.words)
-        lake = objects.join(wishes.out, "lake")
+        again = shlex.join(wanted.words)
+        lake = objects.join(wanted.out, "lake")
         raise Refused(INTERRUPTED, f"Interrupted. Every step that was finished is kept in {lake}, and the same words "
                                    f"go on from there: {again}") from None
     finally:
@@ -222,17 +201,17 @@ def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or "run"
 
 
-def _tell(found: Sequence[Checked], wishes: Wishes) -> None:
+def _tell(found: Sequence[Checked], wanted: CheckOptions) -> None:
     from conformance.outcome.screen import colored, width
     from conformance.outcome.terminal import summary
     from conformance.trace.results import document
 
-    if wishes.format == "json":
+    if wanted.format == "json":
         content = {"schema": "amqp-conformance/check/1", "runs": [document(one.results) for one in found]}
         print(json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False))
     elif len(found) == 1:
         print(summary(found[0].results, color=colored(sys.stdout), width=width(),
-                      verbose=wishes.verbose), end="")
+                      verbose=wanted.verbose), end="")
     else:
         console = Console(no_color=not colored(sys.stdout), highlight=False, width=width())
         _table([one.results for one in found], console)

@@ -25,16 +25,16 @@ from reports.judging.runs import line
 from reports.pipeline.inputs import Inputs
 
 if TYPE_CHECKING:
-    from conformance.trace.check import Wishes
+    from conformance.trace.options import CheckOptions
 
 NO_TABLES = "No tables: they need pip install 'amqp-conformance[lake]'. The history page is about these runs alone."
 
 
-def judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> tuple[list[Checked], dict[str, Any]]:
+def judged(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> tuple[list[Checked], dict[str, Any]]:
     """The runs, and the summary of all that is known of them and others. Raises TooMany."""
     found = histories(inputs)
     stages("judging", 0, 0)
-    runs = judge(inputs, found, wishes.profile, whole=wishes.whole)
+    runs = judge(inputs, found, wanted.profile, whole=wanted.whole)
     stages("evidence", 0, 0)
     results = checked(runs, told, lambda done, known: stages("evidence", done, known))
     known = {one.results.run: excused(one.results) for one in results}
@@ -46,10 +46,10 @@ def judged(inputs: Inputs, wishes: Wishes, told: Told, stages: Stages) -> tuple[
     from reports.alone import tables as lakes
     from reports.pipeline.lake import Lake
 
-    lake = Lake(objects.join(wishes.out, "lake"))
-    lakes.write(lake, inputs, runs, whole=wishes.whole)
+    lake = Lake(objects.join(wanted.out, "lake"))
+    lakes.write(lake, inputs, runs, whole=wanted.whole)
     lakes.excuse(lake, runs, rows)
-    return results, lakes.summary(lake, wishes.profile)
+    return results, lakes.summary(lake, wanted.profile)
 
 
 def summary(runs: Sequence[Run], rows: Mapping[str, Sequence[tables.Row]]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class FollowOptions:
     """What the user asked for."""
 
     inbox: Path
@@ -54,13 +54,13 @@ class Wishes:
     format: str = "text"
 
 
-def watch(wishes: Wishes) -> int:
+def watch(wanted: FollowOptions) -> int:
     """Watch, tell, and sum up; the exit code."""
-    if not wishes.inbox.is_dir():
-        raise Refused(WRONG_USE, f"{wishes.inbox} is no directory; give the one in which recordings appear.")
-    checkpoint = wishes.checkpoint or (wishes.out / "checkpoint" if isinstance(wishes.out, Path) else None)
+    if not wanted.inbox.is_dir():
+        raise Refused(WRONG_USE, f"{wanted.inbox} is no directory; give the one in which recordings appear.")
+    checkpoint = wanted.checkpoint or (wanted.out / "checkpoint" if isinstance(wanted.out, Path) else None)
     if checkpoint is None:
-        raise Refused(WRONG_USE, f"--out {wishes.out} is an object store, and how far a watch has come is kept on this "
+        raise Refused(WRONG_USE, f"--out {wanted.out} is an object store, and how far a watch has come is kept on this "
                                  "machine: name a directory by --checkpoint.")
     from reports.pipeline.session import NotInstalled, installed, session
 
@@ -68,21 +68,21 @@ def watch(wishes: Wishes) -> int:
         installed()
         from reports.pipeline.stream import Stream
 
-        log = checkpoint.parent if isinstance(wishes.out, str) else wishes.out
-        spark = session(log / "spark.log", master=wishes.master)
+        log = checkpoint.parent if isinstance(wanted.out, str) else wanted.out
+        spark = session(log / "spark.log", master=wanted.master)
     except (NotInstalled, ImportError) as missing:
         raise Refused(WRONG_USE, f"{missing}.") from None
-    stream = Stream(wishes.inbox, wishes.out, checkpoint, wishes.lateness)
+    stream = Stream(wanted.inbox, wanted.out, checkpoint, wanted.lateness)
     try:
-        interrupted = _follow(spark, stream, once=wishes.once)
+        interrupted = _follow(spark, stream, once=wanted.once)
         rows, left = _sum_up(spark, stream)
     finally:
         spark.stop()
-    _print(rows, left, wishes)
+    _print(rows, left, wanted)
     if interrupted:
         return INTERRUPTED
     if not rows:
-        print(f"nothing was judged: no recording has come into {wishes.inbox}.", file=sys.stderr)
+        print(f"nothing was judged: no recording has come into {wanted.inbox}.", file=sys.stderr)
         return GATE_CLOSED
     return GATE_CLOSED if any(row.verdict == Verdict.BROKEN and row.level == "must" for row in rows) else GATE_OPEN
 
@@ -165,8 +165,8 @@ def _known(profile: str, rule: str, observed: str, where: Collection[str]) -> bo
     return any(entry.rule == rule and entry.covers(observed, None, where) for entry in _entries(profile))
 
 
-def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:
-    if wishes.format == "json":
+def _print(rows: Sequence[Row], left: int, wanted: FollowOptions) -> None:
+    if wanted.format == "json":
         print(json.dumps([asdict(row) for row in rows], indent=1))
         return
     by_run: dict[str, list[Any]] = {}
@@ -181,4 +181,4 @@ def _print(rows: Sequence[Row], left: int, wishes: Wishes) -> None:
                 print(f"  {row.rule} is {row.verdict} ({row.level})")
     if left:
         print(f"{count(left, 'history', 'histories')} still open: the last events have not come yet.", file=sys.stderr)
-    print(f"verdicts: {objects.join(wishes.out, 'verdicts.json')}", file=sys.stderr)
+    print(f"verdicts: {objects.join(wanted.out, 'verdicts.json')}", file=sys.stderr)

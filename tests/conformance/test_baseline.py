@@ -11,13 +11,13 @@ import pytest
 
 from conformance.catalogue import deviations
 from conformance.cli import main
-from conformance.cli.baseline import Wishes, update
+from conformance.cli.baseline import BaselineOptions, update
 from conformance.outcome.results import Gate, Results, RuleResult, to_json
 from conformance.session.exits import Refused
 from tests.support.runs import case, results, rule
 
 TODAY = datetime.date(2026, 11, 21)
-WISHES = Wishes("me", None, TODAY)
+WISHES = BaselineOptions("me", None, TODAY)
 
 FILE = """# What we know of our broker.
 
@@ -54,8 +54,8 @@ ELSEWISE = rule("ACK-002", "broken", case("ACK-002", "channel 7 ends"))
 HELD = rule("ACK-002")
 
 
-def edited(text: str, *runs: Results, wishes: Wishes = WISHES) -> tuple[str, list[str]]:
-    return update(text, runs, wishes)
+def edited(text: str, *runs: Results, wanted: BaselineOptions = WISHES) -> tuple[str, list[str]]:
+    return update(text, runs, wanted)
 
 
 def test_what_fits_is_left_to_the_letter() -> None:
@@ -128,7 +128,7 @@ def test_an_expired_entry_waits_for_a_date() -> None:
     text, done = edited(old, run(BROKEN))
     assert text == old
     assert "type --expires DATE" in done[0]
-    text, done = edited(old, run(BROKEN), wishes=Wishes("me", datetime.date(2027, 6, 30), TODAY))
+    text, done = edited(old, run(BROKEN), wanted=BaselineOptions("me", datetime.date(2027, 6, 30), TODAY))
     assert done == ["renewed  ACK-002  'tag .* stays': until 2027-06-30"]
     assert text == FILE.replace("2030-01-31", "2027-06-30")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import example
-from conformance.cli.drawing import LEAST, ROOMY, draw
+from conformance.cli.explain import example
+from conformance.cli.explain.drawing import LEAST, ROOMY, draw
 from conformance.outcome.results import to_json
 from conformance.outcome.terminal import painter
 from reports.html.ladder import Rung

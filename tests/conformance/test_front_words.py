@@ -17,9 +17,9 @@ import pytest
 
 from conformance.catalogue import explain, rules
 from conformance.cli import demo, main, mutants
-from conformance.cli.running import Outcome
 from conformance.outcome import screen
 from conformance.session.places import local
+from conformance.session.running import Outcome
 from reference_broker.mutants import MUTANTS
 from tests.support.runs import results, rule
 
@@ -100,8 +100,8 @@ def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_mutants_are_hunted_also_in_the_former_words(
     words: tuple[str, ...], glob: str, seeds: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[mutants.Wishes] = []
-    monkeypatch.setattr(mutants, "run", lambda wishes: asked.append(wishes) or 0)
+    asked: list[mutants.HuntOptions] = []
+    monkeypatch.setattr(mutants, "hunt", lambda wanted: asked.append(wanted) or 0)
     assert main(["mutants", *words]) == 0
     assert [(one.glob, one.seeds) for one in asked] == [(glob, seeds)]
 

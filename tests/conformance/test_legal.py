@@ -17,7 +17,7 @@ import pytest
 from conformance.campaigns import legal
 from conformance.campaigns.hunt import DEADLINE
 from conformance.campaigns.journal import Journal
-from conformance.campaigns.legal import Task, Wishes
+from conformance.campaigns.legal import LegalOptions, Task
 from conformance.catalogue import profiles
 from conformance.cli import main
 from conformance.drive.around import Around
@@ -100,7 +100,7 @@ def test_an_alarm_tells_how_to_see_it_again(
     monkeypatch.setattr(legal, "played", here)
     trust = tmp_path / "trust.json"
     trust.write_text('{"mutants": 7}')
-    assert legal.run(Wishes(1, 5, 1, "text", tmp_path, trust)) == 1
+    assert legal.run(LegalOptions(1, 5, 1, "text", tmp_path, trust)) == 1
     said = capsys.readouterr().out
     assert "with the liberties of seed 5 (amqp-conformance broker --dialect documented --liberties 5)" in said
     assert re.search(r"FALSE ALARM RQ-\d+: ", said)
@@ -113,8 +113,8 @@ def test_an_alarm_tells_how_to_see_it_again(
 
 
 def test_a_campaign_has_at_least_as_many_histories_as_asked_for() -> None:
-    assert [len(legal.tasks(Wishes(wanted))) for wanted in (1, EACH, EACH + 1)] == [1, 1, 2]
-    many = legal.tasks(Wishes(20_000))
+    assert [len(legal.tasks(LegalOptions(wanted))) for wanted in (1, EACH, EACH + 1)] == [1, 1, 2]
+    many = legal.tasks(LegalOptions(20_000))
     assert sum(task.histories for task in many[:-1]) < 20_000 <= sum(task.histories for task in many)
 
 
@@ -127,12 +127,12 @@ def test_the_tally_of_a_campaign_without_alarms(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is carried on where it was interrupted."""
-    wishes = Wishes(1, 7, 1, "json", tmp_path, tmp_path / "trust.json")
+    wanted = LegalOptions(1, 7, 1, "json", tmp_path, tmp_path / "trust.json")
     done = {"runs": EACH, "alarms": [], "exercised": {"ACK-001": 3}, "seconds": 2.0}
     Journal(tmp_path, "legal").add(Task(7).key, done)
     monkeypatch.setattr(legal, "perform", None)
-    assert legal.run(wishes) == 0
+    assert legal.run(wanted) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["runs"], document["alarms"], document["charters"]) == (EACH, [], 1)
     assert document["liberties"] == dict.fromkeys(sorted(charter(7).granted), 1)
-    assert json.loads(wishes.trust.read_text()) == {"chaos_runs": EACH, "false_alarms": 0}
+    assert json.loads(wanted.trust.read_text()) == {"chaos_runs": EACH, "false_alarms": 0}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.progress import Follower, told
+from conformance.session.progress import Follower, told
 
 
 class Clock:

@@ -38,7 +38,7 @@ def test_what_is_neither_is_refused_by_what_it_is(capsys: pytest.CaptureFixture[
     ("--profile", "rabbitmq-9", "there is no profile 'rabbitmq-9'"),
     ("--deviations", "rabbitmq-9", "there are no deviations 'rabbitmq-9'"),
 ])
-def test_wishes_are_checked_first(
+def test_options_are_checked_first(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str, value: str, told: str,
 ) -> None:
     code, said = run(capsys, tmp_path, str(tmp_path), option, value)

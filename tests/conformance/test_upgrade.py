@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.upgrade import Wishes, upgrade
+from conformance.diff.upgrade import UpgradeOptions, upgrade
 from conformance.outcome.results import to_json
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
 from tests.support.runs import case, results, rule
@@ -38,7 +38,7 @@ class Runs:
 
 def test_both_sides_are_run_and_compared_on_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = Runs("held", "broken", codes=(GATE_OPEN, GATE_CLOSED))
-    assert upgrade(Wishes(URLS, tmp_path, ["--depth", "smoke"]), runs) == GATE_CLOSED
+    assert upgrade(UpgradeOptions(URLS, tmp_path, ["--depth", "smoke"]), runs) == GATE_CLOSED
     assert runs.words == [
         ["run", "amqp://u:secret@old/%2F", "--report", str(tmp_path / "before"), "--depth", "smoke"],
         ["run", "amqp://u:secret@new/%2F", "--broker-admin", "http://new:15672", "--consumer-timeout", "5000",
@@ -56,13 +56,13 @@ def test_both_sides_are_run_and_compared_on_one_page(tmp_path: Path, capsys: pyt
 
 
 def test_nothing_that_changes_is_exit_code_0(tmp_path: Path) -> None:
-    assert upgrade(Wishes(URLS, tmp_path, []), Runs("held", "held")) == GATE_OPEN
+    assert upgrade(UpgradeOptions(URLS, tmp_path, []), Runs("held", "held")) == GATE_OPEN
 
 
 def test_a_side_that_came_to_no_verdicts_is_named_and_the_other_is_not_examined(tmp_path: Path) -> None:
     runs = Runs("held", "held", codes=(UNREACHABLE, GATE_OPEN))
     with pytest.raises(Refused, match="The broker before the upgrade is not there") as refused:
-        upgrade(Wishes(URLS, tmp_path, []), runs)
+        upgrade(UpgradeOptions(URLS, tmp_path, []), runs)
     assert refused.value.code == UNREACHABLE
     assert len(runs.words) == 1
 

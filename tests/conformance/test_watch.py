@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.watch import Wishes, changes, line, rounds, watch
+from conformance.cli.watch import RoundsOptions, changes, line, rounds, watch
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, INTERRUPTED, UNREACHABLE
 from conformance.session.interrupts import ending
 
@@ -40,25 +40,25 @@ class Time:
         return play
 
 
-def wishes(**given: Any) -> Wishes:
-    return Wishes("amqp://x", Path("x"), **{"every": 1.0, **given})
+def wanted(**given: Any) -> RoundsOptions:
+    return RoundsOptions("amqp://x", Path("x"), **{"every": 1.0, **given})
 
 
 def test_rounds_begin_at_the_interval() -> None:
     time = Time(end=200)
-    assert list(rounds(wishes(), time.round(10), time.pause, lambda: time.now)) == [GATE_OPEN] * 4
+    assert list(rounds(wanted(), time.round(10), time.pause, lambda: time.now)) == [GATE_OPEN] * 4
     assert time.began == [0, 60, 120, 180]
 
 
 def test_a_round_that_takes_too_long_puts_off_the_next_and_none_is_made_up_for() -> None:
     time = Time(end=500)
-    list(rounds(wishes(), time.round(150), time.pause, lambda: time.now))
+    list(rounds(wanted(), time.round(150), time.pause, lambda: time.now))
     assert time.began == [0, 150, 300, 450]
 
 
 def test_so_many_rounds_and_no_wait_after_the_last() -> None:
     time = Time(end=10**6)
-    list(rounds(wishes(rounds=2), time.round(1), time.pause, lambda: time.now))
+    list(rounds(wanted(rounds=2), time.round(1), time.pause, lambda: time.now))
     assert time.began == [0, 60]
     assert time.now == 161
 
@@ -89,7 +89,7 @@ def rounded(tmp_path: Path, *codes: int, form: str = "text") -> int:
             (tmp_path / f"{number}.json").write_text(json.dumps(told), encoding="utf-8")
         return code
 
-    return watch(Wishes("amqp://x", tmp_path, every=0.0, rounds=len(codes), format=form), play)
+    return watch(RoundsOptions("amqp://x", tmp_path, every=0.0, rounds=len(codes), format=form), play)
 
 
 def test_the_worst_round_is_the_exit_code_and_a_broker_that_is_away_is_told(
@@ -162,8 +162,9 @@ def test_a_watch_on_a_broker_is_interrupted_between_rounds_and_has_its_page(tmp_
 
 
 def test_the_light_set_leaves_out_nothing_by_a_slip() -> None:
-    from conformance.catalogue import rules
     from conformance.cli.verbs import LIGHT
+
+    from conformance.catalogue import rules
 
     families = {rule.family for rule in rules.select(LIGHT)}
     assert families == {"TAG", "MODE", "ACK", "RQ", "CNF", "QOS"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.drive.machines.alphabet import Command
-from conformance.drive.machines.world import World
+from conformance.drive.machines.world import Command, World
 from conformance.history.events import Event
 
 

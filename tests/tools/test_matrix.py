@@ -17,15 +17,15 @@ from conformance.outcome.results import Results
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
 from tools.compare import EXPLAINED, compare
-from tools.matrix import BothGates, Twin, Wishes, imitate, main, spoken_by
+from tools.matrix import BothGates, MatrixSettings, Twin, imitate, main, spoken_by
 
 Change = Callable[..., Results]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    wishes = Wishes(tmp_path_factory.mktemp("matrix"), "smoke", rules="ACK-01*,CAN-008")
-    return imitate(Twin("rabbitmq-4.3"), wishes)
+    settings = MatrixSettings(tmp_path_factory.mktemp("matrix"), "smoke", rules="ACK-01*,CAN-008")
+    return imitate(Twin("rabbitmq-4.3"), settings)
 
 
 @pytest.fixture
@@ -105,13 +105,13 @@ def test_a_node_is_named_with_all_there_is_to_know() -> None:
 
 def test_what_a_run_is_told_of_its_node(tmp_path: Path) -> None:
     node = Node("short", "amqp://host", "http://host:1", 5000, "TMO-*")
-    words = Wishes(tmp_path, workers=2).command(node)
+    words = MatrixSettings(tmp_path, workers=2).command(node)
     for option, value in (("--broker-admin", "http://host:1"), ("--consumer-timeout", "5000"), ("--rules", "TMO-*"),
                           ("-n", "2")):
         assert words[words.index(option) + 1] == value
-    assert Wishes(tmp_path).command(Node("embedded", ""))[4:6] == ["--format", "json"]
-    assert Wishes(tmp_path, rules="ACK-*").of(node) == "ACK-*"
-    assert "--consumer-timeout" not in Wishes(tmp_path).command(Node("plain", "amqp://host"))
+    assert MatrixSettings(tmp_path).command(Node("embedded", ""))[4:6] == ["--format", "json"]
+    assert MatrixSettings(tmp_path, rules="ACK-*").of(node) == "ACK-*"
+    assert "--consumer-timeout" not in MatrixSettings(tmp_path).command(Node("plain", "amqp://host"))
 
 
 def test_a_broker_beside_its_imitation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

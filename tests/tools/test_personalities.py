@@ -24,7 +24,7 @@ SHORT = (
 @pytest.mark.parametrize("name", SHORT)
 def test_a_stranger_is_examined_to_the_end_and_judged_rightly(name: str, tmp_path: Path) -> None:
     stranger = personality(name)
-    run = personalities.play(stranger, personalities.Wishes(bound=120, kept=tmp_path))
+    run = personalities.play(stranger, personalities.CampaignOptions(bound=120, kept=tmp_path))
     seen = compare(run, stranger.truth)
     assert run.how == "judged", run.last_words
     assert seen.wrong == ()
@@ -32,7 +32,7 @@ def test_a_stranger_is_examined_to_the_end_and_judged_rightly(name: str, tmp_pat
 
 
 def test_what_is_played_is_kept_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    monkeypatch.setattr(personalities, "suite", lambda url, wishes: (3, "", f"said something\nno broker at {url}"))
+    monkeypatch.setattr(personalities, "suite", lambda url, wanted: (3, "", f"said something\nno broker at {url}"))
     assert personalities.main(["--name", "pedant", "--kept", str(tmp_path)]) == 1, "who is given up misses a goal"
     told = capsys.readouterr().out
     assert told.startswith("1/1 pedant: ")
@@ -44,5 +44,5 @@ def test_what_is_played_is_kept_and_told(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_suite_that_does_not_end_is_killed(monkeypatch: Any) -> None:
     monkeypatch.setattr(personalities, "INTERRUPT", 0.1)
     with personalities.broker("sieve") as url:
-        code, _, _ = personalities.suite(url, personalities.Wishes(bound=0.2))
+        code, _, _ = personalities.suite(url, personalities.CampaignOptions(bound=0.2))
     assert code is None

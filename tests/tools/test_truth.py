@@ -61,17 +61,17 @@ def test_the_tally_adds_up() -> None:
 def test_a_campaign_that_was_interrupted_carries_on(tmp_path: Path, monkeypatch: Any) -> None:
     played = []
 
-    def play(stranger: Any, wishes: Any) -> Run:
+    def play(stranger: Any, wanted: Any) -> Run:
         played.append(stranger.name)
         return Run(stranger.name, tuple(one.name for one in stranger.traits), "judged", 0, 1.0,
                    {"ACK-001": Said("held", "fine")})
 
     monkeypatch.setattr(personalities, "play", play)
-    wishes, stranger = personalities.Wishes(kept=tmp_path), PERSONALITIES["sieve"]
-    first, again = personalities.examined(stranger, wishes), personalities.examined(stranger, wishes)
+    wanted, stranger = personalities.CampaignOptions(kept=tmp_path), PERSONALITIES["sieve"]
+    first, again = personalities.examined(stranger, wanted), personalities.examined(stranger, wanted)
     assert first == again
     assert played == ["sieve"]
-    personalities.examined(of("sieve", ["redelivered.always"]), wishes)
+    personalities.examined(of("sieve", ["redelivered.always"]), wanted)
     assert played == ["sieve", "sieve"], "other traits under the same name are another broker"
 
 

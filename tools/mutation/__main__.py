@@ -25,7 +25,7 @@ from conformance.campaigns.journal import Journal
 from tools.mutation.campaign import BOUNDS, Campaign, Failed, Sampled
 from tools.mutation.curve import Figures, figures, line, sound, words
 from tools.mutation.sites import mutations
-from tools.mutation.survey import Wishes
+from tools.mutation.survey import ExamSettings
 
 FIGURES = Path("build") / "mutation.json"
 FOLDER = Path("build") / "mutation"
@@ -37,9 +37,9 @@ DONE, MISSED, FAILED, INTERRUPTED = 0, 1, 4, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    wishes = Wishes(options.depth, options.seed, options.dialect, options.machines_alone)
+    settings = ExamSettings(options.depth, options.seed, options.dialect, options.machines_alone)
     journal = Journal(options.folder, f"exams-{own_sources()}")
-    campaign = Campaign(wishes, options.base or BASES[options.depth], journal, options.workers, options.bound)
+    campaign = Campaign(settings, options.base or BASES[options.depth], journal, options.workers, options.bound)
     done: list[Sampled] = []
     code, begin = DONE, time.monotonic()
     try:

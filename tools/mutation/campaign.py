@@ -19,7 +19,7 @@ from conformance.campaigns.journal import Journal
 from tools.mutation.child import TROUBLE, Answer, Send, bounded
 from tools.mutation.exam import BROKE_DOWN, Exam, Seen, examine
 from tools.mutation.sites import Mutation, mutations
-from tools.mutation.survey import At, Reach, Wishes, read, survey
+from tools.mutation.survey import At, ExamSettings, Reach, read, survey
 from tools.mutation.triggers import ALWAYS, TRIGGERS, Trigger, drawn
 
 T = TypeVar("T")
@@ -51,11 +51,11 @@ class Campaign:
     """Of one seed, at one depth."""
 
     def __init__(
-        self, wishes: Wishes, base: str, journal: Journal, workers: int, bound: float | None = None,
+        self, settings: ExamSettings, base: str, journal: Journal, workers: int, bound: float | None = None,
     ) -> None:
         """`base`: the depth at which a mutation has to show."""
-        self.wishes, self.journal, self.workers = wishes, journal, workers
-        self.base = replace(wishes, depth=base, machines_alone=False)
+        self.settings, self.journal, self.workers = settings, journal, workers
+        self.base = replace(settings, depth=base, machines_alone=False)
         self.bound = bound
         self.alarms: list[str] = []
         self._lock, self._over = threading.Lock(), False
@@ -63,7 +63,7 @@ class Campaign:
     def sampled(self, sample: int) -> Iterator[Sampled]:
         """Each of them as it is done; so many at a time."""
         reach = self.surveyed(self.base)
-        deeper = reach if self.base == self.wishes else self.surveyed(self.wishes)
+        deeper = reach if self.base == self.settings else self.surveyed(self.settings)
         with ThreadPoolExecutor(self.workers) as pool:
             try:
                 yield from pool.map(lambda number: self.one(number, reach, deeper), range(sample))
@@ -74,10 +74,10 @@ class Campaign:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def surveyed(self, wishes: Wishes) -> dict[At, Reach]:
+    def surveyed(self, settings: ExamSettings) -> dict[At, Reach]:
         """What is reached at this depth; what the survey was alarmed by is kept in `alarms`."""
-        kept = self._kept(f"survey {wishes} {wishes.seed}", survey, wishes,
-                          3 * self._bound(wishes))
+        kept = self._kept(f"survey {settings} {settings.seed}", survey, settings,
+                          3 * self._bound(settings))
         if kept is None or TROUBLE in kept:
             raise Failed(f"the survey of the honest broker did not end: {kept}")
         self.alarms += [told for told in kept["alarms"] if told not in self.alarms]
@@ -85,7 +85,7 @@ class Campaign:
 
     def one(self, number: int, reach: dict[At, Reach], deeper: dict[At, Reach]) -> Sampled:
         """The first mutation drawn for this number that shows, with its trigger."""
-        chance = random.Random(f"{self.wishes.seed} {number}")
+        chance = random.Random(f"{self.settings.seed} {number}")
         kind = list(TRIGGERS)[number % len(TRIGGERS)]
         known = [one for one in mutations() if one.at in reach]
         passed_over = 0
@@ -95,24 +95,24 @@ class Campaign:
                 continue
             shown, _ = self.examined(mutation, ALWAYS, self.base, reach)
             if shown.outcome == "found" and shown.rule != BROKE_DOWN:
-                seen, hung = self.examined(mutation, trigger, self.wishes, deeper)
+                seen, hung = self.examined(mutation, trigger, self.settings, deeper)
                 return Sampled(number, mutation, trigger, shown.rule, passed_over, seen, hung)
             passed_over += 1
         raise Failed(f"no mutation shows that a trigger of the kind {kind} fits")
 
     def examined(
-        self, mutation: Mutation, trigger: Trigger, wishes: Wishes, reach: dict[At, Reach],
+        self, mutation: Mutation, trigger: Trigger, settings: ExamSettings, reach: dict[At, Reach],
     ) -> tuple[Seen, bool]:
         """As kept, or now; and whether it had to be ended. A broker that cannot even be started shows nothing."""
         plays = tuple(reach[mutation.at].plays) if mutation.at in reach else ()
-        exam = Exam(mutation, trigger, wishes, plays, self._bound(wishes))
+        exam = Exam(mutation, trigger, settings, plays, self._bound(settings))
         kept = self._kept(exam.key, examine, exam, exam.bound + GRACE)
         if kept is None:
             return Seen("unfinished", seconds=exam.bound + GRACE), True
         return (Seen("unfinished", observed=kept[TROUBLE]) if TROUBLE in kept else Seen(**kept)), False
 
-    def _bound(self, wishes: Wishes) -> float:
-        return self.bound or BOUNDS[wishes.depth]
+    def _bound(self, settings: ExamSettings) -> float:
+        return self.bound or BOUNDS[settings.depth]
 
     def _kept(self, key: str, function: Callable[[T, Send], None], argument: T, seconds: float) -> Answer | None:
         """From the journal, or in a process of its own."""

@@ -23,11 +23,11 @@ Figures = dict[str, Any]
 
 def figures(sampled: Sequence[Sampled], campaign: Campaign, places: int) -> Figures:
     """Of one campaign."""
-    wishes = campaign.wishes
+    settings = campaign.settings
     rows = [plain(one) for one in sampled]
     near, far = [one for one in rows if one["k"] <= NEAR], [one for one in rows if one["k"] > NEAR]
     return {
-        "of": str(wishes), "depth": wishes.depth, "seed": wishes.seed, "sample": len(rows), "places": places,
+        "of": str(settings), "depth": settings.depth, "seed": settings.seed, "sample": len(rows), "places": places,
         "base": str(campaign.base),
         "passed_over": sum(one["passed_over"] for one in rows), "near": counted(near), "far": counted(far),
         "kinds": {kind: counted(those) for kind, those in _by(rows, "kind").items()},

@@ -21,7 +21,7 @@ from tools.mutation.child import Send
 from tools.mutation.install import installed
 from tools.mutation.live import Live
 from tools.mutation.sites import Mutation
-from tools.mutation.survey import DEADLINE, Wishes, chosen
+from tools.mutation.survey import DEADLINE, ExamSettings, chosen
 from tools.mutation.triggers import Trigger
 
 Outcome = Literal["found", "unseen", "silent", "unfinished"]
@@ -37,13 +37,13 @@ class Exam:
 
     mutation: Mutation
     trigger: Trigger
-    wishes: Wishes
+    settings: ExamSettings
     plays: tuple[str, ...]
     bound: float
 
     @property
     def key(self) -> str:
-        return f"{self.mutation.key}, {self.trigger.key}, {self.wishes} {self.wishes.seed}"
+        return f"{self.mutation.key}, {self.trigger.key}, {self.settings} {self.settings.seed}"
 
 
 @dataclass(slots=True)
@@ -68,13 +68,13 @@ class _Caught(BaseException):
 def examine(exam: Exam, send: Send) -> None:
     """Sends what came of it, before the broker is asked to end: it may not."""
     wanted = frozenset(exam.plays)
-    wishes = exam.wishes
+    settings = exam.settings
     with (
         installed(exam.mutation, exam.trigger) as live,
-        embedded(wishes.dialect, wishes.seed, wishes.depth, deadline=DEADLINE) as bench,
+        embedded(settings.dialect, settings.seed, settings.depth, deadline=DEADLINE) as bench,
     ):
         examiner = Examiner(exam, bench, live)
-        examiner.run([play for play in chosen(wishes) if play.key in wanted])
+        examiner.run([play for play in chosen(settings) if play.key in wanted])
         send(asdict(examiner.seen))
 
 
@@ -131,9 +131,9 @@ class Examiner:
 
     def _honest(self, play: Play) -> bool:
         """Does a broker that is right pass it?"""
-        wishes = self.exam.wishes
+        settings = self.exam.settings
         with (
             self.live.silenced(),
-            embedded(wishes.dialect, wishes.seed, wishes.depth, deadline=DEADLINE) as bench,
+            embedded(settings.dialect, settings.seed, settings.depth, deadline=DEADLINE) as bench,
         ):
             return not control(play, bench).broken

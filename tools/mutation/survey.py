@@ -31,7 +31,7 @@ At = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ExamSettings:
     """How brokers are examined."""
 
     depth: str = "ci"
@@ -44,11 +44,11 @@ class Wishes:
         return f"{self.depth} {self.dialect}{' machines alone' if self.machines_alone else ''}"
 
 
-def chosen(wishes: Wishes) -> list[Play]:
+def chosen(settings: ExamSettings) -> list[Play]:
     """What is played at this depth: scenes, then machines."""
-    profile = profiles.load(wishes.dialect)
-    wanted = (play for play in plays() if not (wishes.machines_alone and play.scenic))
-    return sorted((play for play in wanted if play.suits(profile, wishes.depth)), key=lambda play: play.machine)
+    profile = profiles.load(settings.dialect)
+    wanted = (play for play in plays() if not (settings.machines_alone and play.scenic))
+    return sorted((play for play in wanted if play.suits(profile, settings.depth)), key=lambda play: play.machine)
 
 
 @dataclass
@@ -93,15 +93,15 @@ def read(kept: dict[str, Any]) -> dict[At, Reach]:
     return reached
 
 
-def survey(wishes: Wishes, send: Send) -> None:
+def survey(settings: ExamSettings, send: Send) -> None:
     """Plays everything on the honest broker. What breaks there is an alarm, and such a check takes no part."""
     noted, alarms = Survey(), list[str]()
     with ExitStack() as stack:
         stack.enter_context(noted.past.watching())
         for module in CORE:
             stack.enter_context(running(module, codes(_noting(module), module), SURVEY, noted))
-        bench = stack.enter_context(embedded(wishes.dialect, wishes.seed, wishes.depth, deadline=DEADLINE))
-        for play in chosen(wishes):
+        bench = stack.enter_context(embedded(settings.dialect, settings.seed, settings.depth, deadline=DEADLINE))
+        for play in chosen(settings):
             noted.play = play.key
             broken = control(play, bench).broken
             if broken:

@@ -7,7 +7,7 @@ weights lean to publishing and settling, since everything else needs messages to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from hypothesis import strategies as st
 
@@ -21,12 +21,6 @@ TAGS = (2**8, 2**16, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1)
 
 How = Literal["ack", "nack", "reject"]
 Kind = Literal["double", "auto", "future", "foreign", "stale", "zero"]
-
-
-class Command(Protocol):
-    """Something that a client does."""
-
-    def perform(self, world: World) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

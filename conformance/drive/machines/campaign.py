@@ -21,11 +21,10 @@ from conformance.drive.budget import EACH, Purse
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
-from conformance.drive.machines.alphabet import Command
 from conformance.drive.machines.cutting import cut_batches
 from conformance.drive.machines.failures import RuleBroken, fail
 from conformance.drive.machines.shape import Shape
-from conformance.drive.machines.world import World
+from conformance.drive.machines.world import Command, World
 from conformance.drive.stage import Endless, NotOffered, SceneOver, Stage
 from conformance.history.events import DEADLINE, Event
 from conformance.history.recorder import Recorder

@@ -24,7 +24,6 @@ from conformance.drive.around import Around
 from conformance.drive.budget import Purse
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
-from conformance.drive.machines.alphabet import Command
 from conformance.drive.machines.campaign import (
     Between,
     Campaign,
@@ -40,7 +39,7 @@ from conformance.drive.machines.failures import RuleBroken
 from conformance.drive.machines.lean import LARGE, PLAIN, Lean
 from conformance.drive.machines.shape import WIDE, Shape, shapes
 from conformance.drive.machines.swarm import Alphabet, factors, mixed
-from conformance.drive.machines.world import World
+from conformance.drive.machines.world import Command, World
 from conformance.history.recorder import Recorder
 
 BATCH = 6

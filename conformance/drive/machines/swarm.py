@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from conformance.drive.machines.alphabet import Command
+    from conformance.drive.machines.world import Command
 
 FACTORS = (0, 1, 1, 4)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
@@ -185,3 +186,9 @@ class World:
 
     def _connect(self) -> RawConnection:
         return self.stage.connect(f"c{len(self.stage.connections) + 1}")
+
+
+class Command(Protocol):
+    """Something that a client does."""
+
+    def perform(self, world: World) -> None: ...

@@ -10,8 +10,8 @@ import pytest
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target, Unreachable
 from conformance.drive.machines import campaign
-from conformance.drive.machines.alphabet import Command
 from conformance.drive.machines.settlement import SCHEDULERS, MachineOutcome, Scheduler, run_settlement
+from conformance.drive.machines.world import Command
 from conformance.history.events import Event
 from conformance.history.recorder import Recorder
 from conformance.oracle.monitors import Judge, judge

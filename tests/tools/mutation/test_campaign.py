@@ -20,11 +20,11 @@ from tools.mutation.curve import figures, line, sound, words
 from tools.mutation.exam import BROKE_DOWN, Exam, Seen, examine
 from tools.mutation.sites import Mutation, mutations
 from tools.mutation.subjects import KINDS
-from tools.mutation.survey import Survey, Wishes, read, survey
+from tools.mutation.survey import ExamSettings, Survey, read, survey
 from tools.mutation.triggers import ALWAYS, TRIGGERS, WRITE, Trigger
 from tools.pages import mutation as mutation_page
 
-WISHES = Wishes("ci", 7)
+SETTINGS = ExamSettings("ci", 7)
 VISIBLE = "unacked", "confirms"
 """In this tale the mutations of these modules show."""
 Play = Callable[[Callable[..., None], Any], dict[str, Any] | None]
@@ -60,8 +60,8 @@ def asked(monkeypatch: Any) -> list[Any]:
     return arguments
 
 
-def campaign(folder: Path, wishes: Wishes = WISHES) -> Campaign:
-    return Campaign(wishes, "ci", Journal(folder, "exams"), workers=1)
+def campaign(folder: Path, settings: ExamSettings = SETTINGS) -> Campaign:
+    return Campaign(settings, "ci", Journal(folder, "exams"), workers=1)
 
 
 def drawn(sampled: list[Sampled]) -> list[tuple[str, str]]:
@@ -71,7 +71,7 @@ def drawn(sampled: list[Sampled]) -> list[tuple[str, str]]:
 def test_the_same_seed_draws_the_same_and_a_larger_sample_has_the_smaller_in_it(asked: Any, tmp_path: Path) -> None:
     few = list(campaign(tmp_path / "few").sampled(7))
     many = list(campaign(tmp_path / "many").sampled(14))
-    other = list(campaign(tmp_path / "other", replace(WISHES, seed=8)).sampled(7))
+    other = list(campaign(tmp_path / "other", replace(SETTINGS, seed=8)).sampled(7))
     assert drawn(many)[:7] == drawn(few) != drawn(other)
     assert [one.trigger.kind for one in many] == 2 * list(TRIGGERS)
     assert {one.mutation.module for one in many} <= set(VISIBLE)
@@ -83,7 +83,7 @@ def test_what_was_done_is_not_done_again(asked: list[Any], tmp_path: Path) -> No
     played = len(asked)
     again = list(campaign(tmp_path).sampled(4))
     assert again[:3] == first
-    assert not any(isinstance(one, Wishes) for one in asked[played:]), "the survey is kept"
+    assert not any(isinstance(one, ExamSettings) for one in asked[played:]), "the survey is kept"
     assert {one.mutation for one in asked[played:] if one.trigger != ALWAYS} == {again[3].mutation}
 
 
@@ -103,26 +103,26 @@ def test_an_interrupt_loses_only_what_is_being_played(asked: list[Any], tmp_path
     monkeypatch.setattr(campaigns, "bounded", answered)
     before = len(asked)
     assert command.main(arguments) == command.DONE
-    assert not any(isinstance(one, Wishes) for one in asked[before:])
+    assert not any(isinstance(one, ExamSettings) for one in asked[before:])
     assert json.loads((tmp_path / "f").read_text())["ci documented"]["sample"] == 3
 
 
 def test_the_base_may_be_of_another_depth_than_the_exam(asked: list[Any], tmp_path: Path) -> None:
-    deep = Campaign(Wishes("deep", 7), "ci", Journal(tmp_path, "exams"), workers=1)
+    deep = Campaign(ExamSettings("deep", 7), "ci", Journal(tmp_path, "exams"), workers=1)
     list(deep.sampled(1))
-    surveys = [one.depth for one in asked if isinstance(one, Wishes)]
-    exams = {(one.trigger == ALWAYS, one.wishes.depth) for one in asked if isinstance(one, Exam)}
+    surveys = [one.depth for one in asked if isinstance(one, ExamSettings)]
+    exams = {(one.trigger == ALWAYS, one.settings.depth) for one in asked if isinstance(one, Exam)}
     assert surveys == ["ci", "deep"]
     assert exams == {(True, "ci"), (False, "deep")}
 
 
 def test_machines_alone_are_asked_about_what_shows_to_all(asked: list[Any], tmp_path: Path) -> None:
-    alone = Campaign(replace(WISHES, machines_alone=True), "ci", Journal(tmp_path, "exams"), workers=1)
+    alone = Campaign(replace(SETTINGS, machines_alone=True), "ci", Journal(tmp_path, "exams"), workers=1)
     list(alone.sampled(1))
-    exams = {(one.trigger == ALWAYS, one.wishes.machines_alone) for one in asked if isinstance(one, Exam)}
+    exams = {(one.trigger == ALWAYS, one.settings.machines_alone) for one in asked if isinstance(one, Exam)}
     assert exams == {(True, False), (False, True)}
-    assert all(play.machine for play in surveys.chosen(Wishes("ci", machines_alone=True)))
-    assert not all(play.machine for play in surveys.chosen(WISHES))
+    assert all(play.machine for play in surveys.chosen(ExamSettings("ci", machines_alone=True)))
+    assert not all(play.machine for play in surveys.chosen(SETTINGS))
 
 
 def test_who_does_not_answer_is_not_done_in_time_and_who_cannot_start_shows_nothing(
@@ -132,14 +132,14 @@ def test_who_does_not_answer_is_not_done_in_time_and_who_cannot_start_shows_noth
     monkeypatch.setattr(campaigns, "bounded", lambda function, argument, *_: (
         told(function, argument) if not isinstance(argument, Exam) else answers[argument.mutation.module]))
     one = campaign(tmp_path)
-    reach = one.surveyed(WISHES)
-    hung, was_hung = one.examined(place("unacked.Unacked.up_to", "constant", "`True` as"), ALWAYS, WISHES, reach)
+    reach = one.surveyed(SETTINGS)
+    hung, was_hung = one.examined(place("unacked.Unacked.up_to", "constant", "`True` as"), ALWAYS, SETTINGS, reach)
     assert (hung.outcome, was_hung) == ("unfinished", True)
-    failed, was_hung = one.examined(place("confirms.Confirms.next", "constant"), ALWAYS, WISHES, reach)
+    failed, was_hung = one.examined(place("confirms.Confirms.next", "constant"), ALWAYS, SETTINGS, reach)
     assert (failed.outcome, failed.observed, was_hung) == ("unfinished", "no broker", False)
     with pytest.raises(Failed):
         monkeypatch.setattr(campaigns, "bounded", lambda *_: None)
-        campaign(tmp_path / "none").surveyed(WISHES)
+        campaign(tmp_path / "none").surveyed(SETTINGS)
 
 
 def test_a_breakdown_is_no_base(asked: list[Any], tmp_path: Path, monkeypatch: Any) -> None:
@@ -158,10 +158,10 @@ def test_a_breakdown_is_no_base(asked: list[Any], tmp_path: Path, monkeypatch: A
 
 def test_a_survey_tells_who_reaches_what_and_with_which_subjects(monkeypatch: Any) -> None:
     names = ("settling_is_silent-classic", "a_confirm_for_one-classic")
-    everything = surveys.chosen(Wishes("smoke"))
-    monkeypatch.setattr(surveys, "chosen", lambda wishes: [play for play in everything if play.key in names])
+    everything = surveys.chosen(ExamSettings("smoke"))
+    monkeypatch.setattr(surveys, "chosen", lambda settings: [play for play in everything if play.key in names])
     answers: list[dict[str, Any]] = []
-    survey(Wishes("smoke"), answers.append)
+    survey(ExamSettings("smoke"), answers.append)
     assert answers[0]["alarms"] == []
     reach = read(json.loads(json.dumps(answers[0])))
     confirmed = reach[place("confirms.Confirms.accept", "dropped", "append").at]
@@ -234,6 +234,6 @@ def test_every_kind_of_trigger_has_its_words() -> None:
 
 def test_a_mutation_at_a_statement_that_nobody_reaches_is_not_drawn(asked: list[Any], tmp_path: Path) -> None:
     one = campaign(tmp_path)
-    reach = {at: reached for at, reached in one.surveyed(WISHES).items() if at[0] == "confirms"}
+    reach = {at: reached for at, reached in one.surveyed(SETTINGS).items() if at[0] == "confirms"}
     found: list[Mutation] = [one.one(number, reach, reach).mutation for number in range(5)]
     assert {each.module for each in found} == {"confirms"}

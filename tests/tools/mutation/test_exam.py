@@ -12,10 +12,10 @@ from tools.mutation import exam as exams
 from tools.mutation.child import TROUBLE, Answer, Send, bounded
 from tools.mutation.exam import Exam, examine
 from tools.mutation.sites import Mutation
-from tools.mutation.survey import Wishes
+from tools.mutation.survey import ExamSettings
 from tools.mutation.triggers import ALWAYS, Trigger
 
-SMOKE = Wishes("smoke")
+SMOKE = ExamSettings("smoke")
 PLAYS = ("a_multiple_settles_all_up_to_its_tag-classic", "singles_in_any_order-classic")
 TAKEN = place("unacked.Unacked.up_to", "comparison", "found == tag")
 """A multiple that settles the first."""

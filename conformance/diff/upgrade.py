@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.diff.compare import formatted, results_in, write
 from conformance.diff.differences import compare
+from conformance.diff.files import formatted, results_in, write
 from conformance.diff.nodes import BadNode, Node
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE, WRONG_USE, Refused
 from conformance.session.interrupts import ending
@@ -33,7 +33,7 @@ COMMAND = (sys.executable, "-m", "conformance.cli")
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class UpgradeOptions:
     """`words`: the options of `run` that hold for both."""
 
     brokers: Sequence[str]
@@ -47,26 +47,26 @@ Examine = Callable[[Sequence[str]], int]
 """Runs the command line with these words; its exit code. Usually that is a process of its own."""
 
 
-def upgrade(wishes: Wishes, examine: Examine | None = None) -> int:
+def upgrade(wanted: UpgradeOptions, examine: Examine | None = None) -> int:
     """The exit code. Raises Refused."""
-    nodes = [_node(side, broker) for side, broker in zip(SIDES, wishes.brokers, strict=True)]
+    nodes = [_node(side, broker) for side, broker in zip(SIDES, wanted.brokers, strict=True)]
     with ending() as end:
         for node in nodes:
             print(f"{node.name} the upgrade: {node.url.rpartition('@')[2]}", file=sys.stderr, flush=True)
-            words = [*_words(node, wishes.out / node.name), *wishes.words]
+            words = [*_words(node, wanted.out / node.name), *wanted.words]
             code = examine(words) if examine else end.run([*COMMAND, *words], subprocess.DEVNULL)
             if end.told or code not in (GATE_OPEN, GATE_CLOSED):
                 raise Refused(INTERRUPTED if end.told else code, _why(node.name, code, interrupted=end.told))
-    return _compared(wishes)
+    return _compared(wanted)
 
 
-def _compared(wishes: Wishes) -> int:
+def _compared(wanted: UpgradeOptions) -> int:
     """The page about both, in words here as well."""
-    found = compare(*(results_in(wishes.out / side) for side in SIDES))
+    found = compare(*(results_in(wanted.out / side) for side in SIDES))
     document = json.loads(json.dumps(found.plain()))
-    write(formatted(document, "json"), wishes.out / "diff.json", "--report")
-    write(render(document, {side: f"{side}/index.html" for side in SIDES}), wishes.out / "index.html", "--report")
-    print(formatted(document, wishes.format, color=wishes.color), end="")
+    write(formatted(document, "json"), wanted.out / "diff.json", "--report")
+    write(render(document, {side: f"{side}/index.html" for side in SIDES}), wanted.out / "index.html", "--report")
+    print(formatted(document, wanted.format, color=wanted.color), end="")
     return GATE_OPEN if found.same else GATE_CLOSED
 
 

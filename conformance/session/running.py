@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.cli.progress import Follower
 from conformance.session.door import SUITE, Door, door_of
 from conformance.session.exits import HARNESS_ERROR, INTERRUPTED, UNREACHABLE, WRONG_USE
+from conformance.session.progress import Follower
 
 if TYPE_CHECKING:
     from conformance.outcome.results import Results

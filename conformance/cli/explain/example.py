@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from conformance.campaigns.hunt import Unhuntable, embedded, held_to
-from conformance.cli.drawing import draw
+from conformance.cli.explain.drawing import draw
 from conformance.drive.watchdog import Overdue, alarm
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement

@@ -1,38 +1,17 @@
-"""`diff A.json B.json`: what two runs disagree on, for somebody who moves from the one broker to the other.
-
-The exit code is that of a comparison: 0 where no rule and no reading differs, 1 where one does, 2 where there is
-nothing to compare. What one run was too weak to say, and what was merely seen otherwise where the texts leave it open,
-is told and does not count.
-"""
+"""Results that are read, and comparisons that are written: to a file, or to whoever reads the terminal."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from conformance.diff.differences import compare
 from conformance.outcome.results import BadResults, Results, from_json
 from conformance.outcome.terminal import painter
-from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
+from conformance.session.exits import WRONG_USE, Refused
 from reports import diff as pages
 from reports.html.diff import render
-
-
-def run(options: argparse.Namespace) -> int:
-    """Compares two runs, or explains how two brokers differ. Raises Refused."""
-    if options.explain:
-        from conformance.diff.explain import run as explain
-
-        return explain(options)
-    if options.rules:
-        raise Refused(WRONG_USE, "--rules goes with --explain. Runs are compared in all their rules.")
-    found = compare(results_in(Path(options.before)), results_in(Path(options.after)))
-    document = json.loads(json.dumps(found.plain()))
-    hand_over(formatted(document, options.format, color=options.out is None and colored()), options.out)
-    return GATE_OPEN if found.same else GATE_CLOSED
 
 
 def formatted(document: dict[str, Any], form: str, *, color: bool = False) -> str:
@@ -42,12 +21,6 @@ def formatted(document: dict[str, Any], form: str, *, color: bool = False) -> st
     if form == "markdown":
         return pages.markdown(document)
     return render(document) if form == "html" else pages.terminal(document, painter(color))
-
-
-def colored() -> bool:
-    from conformance.outcome.screen import colored as is_colored
-
-    return is_colored(sys.stdout)
 
 
 def hand_over(text: str, out: Path | None) -> None:

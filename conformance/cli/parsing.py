@@ -1,0 +1,52 @@
+"""What the parsers of all verbs share: complaints in our words, formats, and what a shell may complete."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from conformance.session.exits import WRONG_USE, Refused
+
+
+class Parser(argparse.ArgumentParser):
+    """Complaints of argparse, in our words and with our exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(WRONG_USE, f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help.")
+
+
+def printed(added: argparse.ArgumentParser, about: str) -> None:
+    """What most verbs print: a summary, or data."""
+    added.add_argument("--format", choices=("text", "json"), default="text", help=about)
+
+
+def workers(said: str | None) -> str | None:
+    """A number of processes, or 'auto'. Raises Refused."""
+    if said is None or said == "auto" or (said.isdecimal() and said != "0"):
+        return said
+    raise Refused(WRONG_USE, f"-n {said} is no number of processes; give one of at least 1, or 'auto'.")
+
+
+def completed(action: argparse.Action) -> None:
+    """What a shell may complete here, where argcomplete asks for it."""
+    known = {"rule": _rules, "rules": _rules, "mutant": _mutants, "profile": _profiles}
+    if action.dest in known:
+        action.completer = known[action.dest]  # type: ignore[attr-defined]
+
+
+def _rules(**_: object) -> list[str]:
+    from conformance.catalogue import rules
+
+    return list(rules.CATALOGUE)
+
+
+def _mutants(**_: object) -> list[str]:
+    from reference_broker.mutants import MUTANTS
+
+    return list(MUTANTS)
+
+
+def _profiles(**_: object) -> list[str]:
+    from conformance.catalogue import profiles
+
+    return list(profiles.NAMES)
