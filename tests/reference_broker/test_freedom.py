@@ -1,6 +1,6 @@
 """Each liberty shows on the wire, says who grants it, and costs a broker without liberties nothing.
 
-That each is lawful is for the monitors to say: see tests/conformance/test_legal.py.
+That each is lawful is for the monitors to say: see tests/conformance/campaigns/test_legal.py.
 """
 
 from __future__ import annotations

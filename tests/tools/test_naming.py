@@ -11,8 +11,8 @@ import pytest
 from conformance.outcome.ledger import Witness
 from conformance.outcome.results import Fault, to_json
 from reference_broker.mutants import MUTANTS
-from tests.conformance.test_likeness import CROSSED, CROSSES, NEVER_SEEN, results
-from tests.conformance.test_results import FRAME, build, entry, finding, ledger
+from tests.conformance.campaigns.test_likeness import CROSSED, CROSSES, NEVER_SEEN, results
+from tests.conformance.outcome.test_results import FRAME, build, entry, finding, ledger
 from tools.naming import __main__ as naming
 from tools.naming import compared, runs, scripts
 from tools.naming.compared import Named

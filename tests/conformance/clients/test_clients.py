@@ -34,7 +34,7 @@ from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder
 from conformance.session.plays import Bench, plays_for
 from reference_broker import ReferenceBroker
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "test-a-client.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "test-a-client.md"
 POLICY = "TMO-022"
 """Its scenes give a queue a policy."""
 Examine = Callable[..., Account]

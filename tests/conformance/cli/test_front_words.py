@@ -23,7 +23,7 @@ from conformance.session.running import Outcome
 from reference_broker.mutants import MUTANTS
 from tests.support.runs import results, rule
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HEAVY = ("pytest", "hypothesis", "pyspark", "pyarrow", "deltalake", "obstore", "jinja2")
 LIGHTLY = f"""
 import sys

@@ -36,7 +36,7 @@ def played(folder: Path, *options: str) -> int:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "--pyargs", "conformance", "--depth", "smoke", "-q", "--recording",
          str(folder), "-p", "no:cacheprovider", *options],
-        capture_output=True, timeout=600, check=False, cwd=Path(__file__).parents[3],
+        capture_output=True, timeout=600, check=False, cwd=Path(__file__).parents[4],
     ).returncode
 
 

@@ -31,7 +31,7 @@ from reference_broker.channel import Channel
 from reference_broker.errors import not_implemented
 from reference_broker.parts import HANDLERS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMAS = Path(conformance.__file__).parent / "schemas"
 
 

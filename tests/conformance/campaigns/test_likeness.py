@@ -16,7 +16,7 @@ from conformance.outcome.ledger import Witness
 from conformance.outcome.results import Fault, Results, from_json, to_json
 from reference_broker.mutants import MUTANTS
 from reports.html import render
-from tests.conformance.test_results import FRAME, build, entry, finding, ledger
+from tests.conformance.outcome.test_results import FRAME, build, entry, finding, ledger
 
 Row = dict[str, Any]
 CROSSES, ZERO = "settle.crosses-channels", "tags.start-at-zero"

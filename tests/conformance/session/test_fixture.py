@@ -9,7 +9,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 RECIPE = re.compile(r"<!-- recipe: (\w+)\.py -->\n```python\n(.*?)```", re.DOTALL)
 PAGES = {"README.md": 1, "docs/reference-broker.md": 3, "docs/recipes.md": 5}
 FOREIGN = ("pika", "amqp", "aio_pika", "kombu", "celery", "pyspark", "pyarrow", "pandas", "numpy", "grpc", "duckdb")
