@@ -110,6 +110,7 @@ crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and s
 	@$(PY) -m benchmarks.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 docs: setup  ## the documentation as a site that needs no network, build/docs; pages made from data are made anew
+	@$(PY) -m tools.pages.house
 	@$(PY) -m tools.pages.rules
 	@$(PY) -m tools.pages.lake
 	@$(PY) -m tools.pages.compatibility $(wildcard build/matrix)

@@ -1,7 +1,6 @@
 """The house keeps its own rules: who may import whom, file by file, and what no file may contain.
 
-The table is HOUSE in one place: a file belongs to the room with the longest matching prefix and may import, of our own
-packages, only its room and what the room lists. An entry `package!` means its public door only, not its inside.
+The rooms, and what each may know, stand in `tools.rooms`.
 """
 
 from __future__ import annotations
@@ -9,53 +8,31 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-OURS = ("codec", "conformance", "reference_broker", "reports", "tools", "tests", "benchmarks")
-SHIPPED = ("codec", "conformance", "reference_broker", "reports")
-
-CATALOGUE, HISTORY, ORACLE = "conformance.catalogue", "conformance.history", "conformance.oracle"
-DRIVE, EVIDENCE, OUTCOME = "conformance.drive", "conformance.evidence", "conformance.outcome"
-PURE = ("codec", CATALOGUE, HISTORY, ORACLE)
-EXAM = (*PURE, DRIVE, EVIDENCE, OUTCOME, "conformance.session")
-VERSION = "conformance.__version__"
-
-ROOMS: dict[str, tuple[str, ...]] = {
-    "codec": (),
-    "reference_broker": ("codec",),
-    "conformance": (),
-    CATALOGUE: (),
-    HISTORY: ("codec",),
-    ORACLE: ("codec", HISTORY, CATALOGUE),
-    EVIDENCE: PURE,
-    DRIVE: PURE,
-    f"{DRIVE}.machines": (*PURE, DRIVE, EVIDENCE),
-    f"{DRIVE}.scenes": (*PURE, DRIVE, EVIDENCE),
-    # what a run found, and how it is told; the deeds and waits that it names are those of the drive
-    OUTCOME: (*PURE, EVIDENCE, f"{DRIVE}.deeds", f"{DRIVE}.patience", VERSION),
-    "conformance.session": (*EXAM, "conformance.campaigns", "reference_broker", VERSION),
-    "conformance.campaigns": (*EXAM, "reference_broker"),
-    "conformance.clients": EXAM,
-    "conformance.diff": (*EXAM, "conformance.campaigns", "reference_broker", "reports"),
-    "conformance.trace": (*EXAM, "reports", VERSION),
-    # where users come in: these put the rooms together, so they may know them all
-    "conformance.cli": SHIPPED,
-    "conformance.plugin": SHIPPED,
-    "conformance.fixture": ("codec", "reference_broker", HISTORY),
-    # what a run leaves behind is written by whoever renders it
-    **dict.fromkeys(
-        (f"{OUTCOME}.deliver", f"{OUTCOME}.earlier", f"{OUTCOME}.allured"), (*PURE, OUTCOME, EVIDENCE, "reports"),
-    ),
-    "reports": ("codec", CATALOGUE, HISTORY, ORACLE, EVIDENCE, VERSION),
-    # campaigns on the suite itself, outside of the wheel: they may know anything, and but for tests nobody knows them
-    "tools": OURS,
-    "tests": OURS,
-    "benchmarks": OURS,
-}
+from tools.pages import house
+from tools.rooms import (
+    DRIVE,
+    ENTANGLED,
+    FULL,
+    MOST,
+    OURS,
+    ROOMS,
+    ROOT,
+    SHIPPED,
+    allowed,
+    circles,
+    graph,
+    imports,
+    module_name,
+    python_files,
+    room_of,
+    within,
+)
 
 # where users come in: verbs, plugin, checks, brokers, jobs on Spark; and what runs in a process of its own
 DOORS = ("conformance.cli", "conformance.plugin", f"{DRIVE}.scenes", f"{DRIVE}.machines", "codec",
@@ -70,49 +47,6 @@ SHELLS = {
     "codec": set(),
 }
 WORLD = {"asyncio", "time", "random", "os", "socket", "threading", "select", "selectors", "secrets", "subprocess"}
-
-
-def python_files() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split()
-    return [ROOT / name for name in listed if name.split("/")[0] in OURS and (ROOT / name).exists()]
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def room_of(module: str) -> str:
-    return max((room for room in ROOMS if module == room or module.startswith(room + ".")), key=len)
-
-
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of every import; `from a import b` counts as a.b, which is right for modules and names."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: relative import"
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-
-
-def within(name: str, room: str) -> bool:
-    return name == room or name.startswith(room + ".")
-
-
-def allowed(name: str, room: str) -> bool:
-    if within(name, room):
-        return True
-    for entry in ROOMS[room]:
-        if entry.endswith("!"):
-            if name.count(".") <= 1 and within(name, entry[:-1]):
-                return True
-        elif within(name, entry):
-            return True
-    return False
 
 
 FILES = python_files()
@@ -185,3 +119,30 @@ def test_files_stay_small() -> None:
     assert len(large) <= len(sizes) // 25, "too many files over 400 lines:\n" + "\n".join(large)
     median = sizes[len(sizes) // 2][0]
     assert median <= 200, f"the median file has {median} lines"
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports inside of functions and for types count. What is excused has its reason, and is still a circle."""
+    found = circles(graph([path for path in FILES if path.parts[len(ROOT.parts)] in (*SHIPPED, "tools")]))
+    needed = set()
+    for one in found:
+        reason = next((why for why, names in ENTANGLED.items()
+                       if all(any(within(module, name) for name in names) for module in one)), None)
+        assert reason is not None, f"these import each other in a circle: {', '.join(sorted(one))}"
+        needed.add(reason)
+    assert needed == set(ENTANGLED), "some are excused without need"
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}) == [{"a", "b", "c"}]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_folder_is_an_attic() -> None:
+    held = Counter(str(path.parent.relative_to(ROOT)) for path in FILES)
+    assert {folder for folder, files in held.items() if files > MOST} == set(FULL)
+
+
+def test_the_plan_is_drawn_from_the_rooms() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert house.drawn(page) == page, "python -m tools.pages.house draws it anew"

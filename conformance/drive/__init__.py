@@ -1,1 +1,2 @@
-"""What is done to a broker beside the exam itself: asking what it offers, seeing that it lives, and limits of time."""
+"""The exam: what talks to a broker. A stage on which a history is made, what is asked and watched beside it, and limits
+of time."""

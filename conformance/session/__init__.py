@@ -1,1 +1,1 @@
-"""A run as a whole: what happens to the broker in it, and what is kept of that."""
+"""One run of the suite in pytest: options, the broker, the checks, and how each is played."""
