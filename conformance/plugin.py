@@ -1,4 +1,4 @@
-"""The pytest plugin: options, markers, fixtures. What happens with them is behind the door, `conformance.front`.
+"""The pytest plugin: options, markers, fixtures. What happens with them is behind the door, `session.door`.
 
 It is loaded wherever the distribution is installed, so it imports nothing of weight, opens nothing and says nothing
 until checks of the suite are collected. Exit codes of such a session are those of the command line: 1 where the gate
@@ -11,6 +11,7 @@ the results of nothing but the entries on test reports.
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentError
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Literal
@@ -63,6 +64,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if "--strict" in config.invocation_params.args:  # pytest's own option of this name is meant for the gate, too
         config.option.amqp_strict = True
     config.pluginmanager.register(Door(config), NAME)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hypothesis' own plugin loads all of Hypothesis in order to sum up. Where nobody has used it, there is nothing to
+    sum up, and a project that only uses our fixture is spared that."""
+    manager = session.config.pluginmanager
+    if "hypothesis" not in sys.modules and (summing_up := manager.get_plugin("hypothesispytest")) is not None:
+        manager.unregister(summing_up)
 
 
 @pytest.fixture

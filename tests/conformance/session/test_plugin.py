@@ -65,6 +65,21 @@ def test_a_foreign_project_is_not_disturbed(pytester: pytest.Pytester) -> None:
     assert made <= {"__pycache__", "stdout", "stderr", "runpytest-0", "runpytest-current"}
 
 
+@pytest.mark.parametrize(("used", "loaded"), [("", False), ("import hypothesis", True)])
+def test_hypothesis_is_loaded_only_where_it_is_used(pytester: pytest.Pytester, used: str, loaded: bool) -> None:
+    """It is slow to load, and a project that only wants our fixture is spared it to the end of the session."""
+    pytester.makeconftest("""
+        import sys
+
+        def pytest_unconfigure(config):
+            print("hypothesis loaded:", "hypothesis" in sys.modules)
+    """)
+    pytester.makepyfile(f"{used}\ndef test_own(): pass")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.ret == 0
+    done.stdout.fnmatch_lines([f"hypothesis loaded: {loaded}"])
+
+
 def test_a_foreign_failure_keeps_its_exit_code(pytester: pytest.Pytester) -> None:
     foreign(pytester, "def test_own(): assert False")
     assert pytester.runpytest_subprocess("-p", "no:cacheprovider").ret == 1
