@@ -278,4 +278,4 @@ def size_keeps_waiting(fact: Answered, notes: Notes) -> None:
 
 
 def _about_size(doom: HardDoom | None) -> bool:
-    return doom is not None and (doom.class_id, doom.method_id) == SIZED
+    return doom is not None and (doom.class_id, doom.method_id) == SIZED and doom.code == NOT_IMPLEMENTED

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from conformance import cli
-from conformance.cli import main
+from conformance.cli import command, main
 from conformance.outcome.results import to_json
 from conformance.session.exits import MEANING
 from reference_broker import ReferenceBroker
@@ -123,7 +122,8 @@ def test_an_interrupt_and_a_fault_of_ours_end_any_verb_in_words(
     def fail(options: Any) -> int:
         raise raised
 
-    monkeypatch.setattr(cli, "parser", lambda: SimpleNamespace(parse_args=lambda words: SimpleNamespace(verb=fail)))
+    options = SimpleNamespace(verb=fail)
+    monkeypatch.setattr(command, "parser", lambda verb: SimpleNamespace(parse_args=lambda words: options))
     assert main([verb]) == code
     said = capsys.readouterr().err
     assert "Traceback" not in said

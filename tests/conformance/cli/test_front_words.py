@@ -119,7 +119,7 @@ def test_a_demonstration_opens_the_report_of_a_wrong_broker(
         outcome.results, outcome.written = results("Broker 1", [rule("ACK-004", "broken")]), [page]
         return outcome
 
-    monkeypatch.setattr(demo, "run", run)
+    monkeypatch.setattr(demo, "run_suite", run)
     monkeypatch.setattr(webbrowser, "open", pages.append)
     assert main(["demo", "--out", str(tmp_path), *words]) == 0
     assert "--amqp-mutant=settle.crosses-channels" in said

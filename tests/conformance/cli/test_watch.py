@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.watch import RoundsOptions, changes, line, rounds, watch
+from conformance.catalogue import rules
+from conformance.cli.watch import LIGHT, RoundsOptions, changes, line, rounds, watch
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, INTERRUPTED, UNREACHABLE
 from conformance.session.interrupts import ending
 
@@ -162,9 +163,5 @@ def test_a_watch_on_a_broker_is_interrupted_between_rounds_and_has_its_page(tmp_
 
 
 def test_the_light_set_leaves_out_nothing_by_a_slip() -> None:
-    from conformance.cli.verbs import LIGHT
-
-    from conformance.catalogue import rules
-
     families = {rule.family for rule in rules.select(LIGHT)}
     assert families == {"TAG", "MODE", "ACK", "RQ", "CNF", "QOS"}

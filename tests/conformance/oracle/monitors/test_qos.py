@@ -234,3 +234,10 @@ def test_a_size_that_is_accepted_is_obeyed(play) -> None:
     assert play(large + "1 > ack 1 \n 1 < deliver a 2 m2 q bodies=2").broken == [], "nothing is outstanding"
     assert play(small + "1 < deliver a 2 m2 q").broken == [], "it is no larger"
     assert play(large + "1 < deliver a 2 m2 q bodies=2").broken == ["QOS-023"]
+
+
+def test_a_limit_without_a_size_on_a_closed_channel_is_refused_for_the_channel(play) -> None:
+    """QOS-023 has nothing to say of that 504: no size was asked for."""
+    book = play("@open 1\n@close 1\n1 > qos 5\n1 < kicked 504 60 10 CHANNEL_ERROR - expected 'channel.open'")
+    assert book.broken == []
+    assert book.exercised["ERR-010"] == 1
