@@ -60,7 +60,7 @@ unanswered("tx.rollback", m.TxRollbackOk, may="TX-002", hides="TX-*", about="tra
 # ERR-008 wants a client's close answered that meets the broker's own. After a close without answer nobody can reopen.
 unanswered("channel.close", m.ChannelCloseOk, breaks="ERR-008", may="AUTO-011",
            hides="ERR-007 TAG-007 AUTO-001 AUTO-006", about="errors")
-unanswered("connection.close", m.ConnectionCloseOk, hides="AUTO-002")
+unanswered("connection.close", m.ConnectionCloseOk, breaks="ERR-014", hides="AUTO-002")
 
 
 @changes(TRAITS, "unanswered.queue.delete-with-consumers", "queue.delete of a queue with consumers is not answered",

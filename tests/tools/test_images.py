@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import cli
+from conformance.cli import command
 from reference_broker.__main__ import arguments
 from tools.release import images
 from tools.release.built import ROOT, SHIPPED
@@ -45,7 +45,7 @@ def test_the_entry_points_are_programs_with_options_that_they_know() -> None:
     assert [start[0] for start in starts] == ["reference-broker", "amqp-conformance"]
     assert all((Path(sys.executable).parent / start[0]).exists() for start in starts)
     assert arguments([*starts[0][1:], "--user", "app:secret"], "reference-broker").host == ["0.0.0.0"]
-    assert cli.parser().parse_args(["run"]) is not None
+    assert command.parser().parse_args(["run"]) is not None
 
 
 def test_a_machine_without_a_builder_says_so(

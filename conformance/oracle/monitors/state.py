@@ -40,7 +40,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.verdicts import Judgement
 
 FORMAT = "amqp-conformance/judge/1"
-OURS = "conformance"
+OURS = "conformance.oracle"
 _LEVEL = 1
 _TRANSIENT = frozenset({"facts", "views"})
 """Modules of the model of which nothing outlives an event."""
@@ -163,7 +163,7 @@ def _shapes(package: str) -> dict[type, _Shape]:
 
 
 def _package(kind: type[Judge]) -> str:
-    return kind.__module__.partition(".")[0]
+    return kind.__module__.rsplit(".", 2)[0]
 
 
 def _counterpart(said: type, package: str) -> type:
