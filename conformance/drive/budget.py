@@ -21,7 +21,7 @@ LEAST = 4.0
 
 
 @dataclass
-class Purse:
+class TimeBudget:
     """`left` in seconds. A finding is looked into from `begin` to `done`, of which it may take its `share`."""
 
     left: float = ALTOGETHER

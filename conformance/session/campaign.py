@@ -26,7 +26,7 @@ class Campaign:
             machine, opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
             options.examples or examples(options.depth, timed=machine.clock), STEPS[options.depth], options.seed,
             on_judgement=self.attempt.contribute, deadline=opened.deadline, around=opened.around,
-            known=self.attempt.settled, purse=opened.purse, guard=opened.guard, between=self.attempt,
+            known=self.attempt.settled, budget=opened.budget, guard=opened.guard, between=self.attempt,
         )
         for broken in outcome.broken.values():
             self.attempt.show(broken.finding, broken.events, broken.reproduced)
@@ -57,7 +57,7 @@ class Campaign:
             one.scheduler, one.examples, one.steps, one.seed, on_judgement=attempt.contribute,
             deadline=opened.deadline, around=opened.around,
             known=lambda finding: attempt.settled(finding) or opened.hunt.seen(finding, one.queue_type),
-            purse=opened.purse, guard=opened.guard, between=attempt, lean=one.lean,
+            budget=opened.budget, guard=opened.guard, between=attempt, lean=one.lean,
         )
         for broken in outcome.broken.values():
             attempt.show(broken.finding, broken.events, broken.reproduced)

@@ -119,9 +119,9 @@ class Attempt:
         kind = self._told(finding)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
             return witness
-        if opened.purse.empty or (opened.purse.scarce and self._has_story(finding.rule)):
+        if opened.budget.empty or (opened.budget.scarce and self._has_story(finding.rule)):
             return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")
-        with opened.purse.spending() as seconds:
+        with opened.budget.spending() as seconds:
             told = trial.tell(
                 [event for event in history if event.history == finding.history], kept, finding, opened.profile,
                 opened.guard.at(opened.target), max(1.0, min(opened.deadline, 3.0)), seconds,
@@ -137,7 +137,7 @@ class Attempt:
     def settled(self, finding: Finding) -> bool:
         """Need nobody look into it any more: is it known, or its story told, or another of its rule and time short?"""
         told = self.opened.told.get(self._told(finding), False) or self.known(finding)
-        return told or (self.opened.purse.scarce and self._has_story(finding.rule))
+        return told or (self.opened.budget.scarce and self._has_story(finding.rule))
 
     def _has_story(self, rule: str) -> bool:
         """Has any finding on this rule a story?"""

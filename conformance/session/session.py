@@ -21,7 +21,7 @@ from conformance.catalogue import deviations
 from conformance.catalogue.profiles import BadProfile, Profile, load
 from conformance.drive import probes
 from conformance.drive.around import Around
-from conformance.drive.budget import ALTOGETHER, PART, Purse
+from conformance.drive.budget import ALTOGETHER, PART, TimeBudget
 from conformance.drive.drivers.admin import Admin, AdminRefused
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.sweep import hasty
@@ -132,7 +132,7 @@ class Session:
         return Opened(
             target, broker, profile, known, under_test.deadline, detected=fixed is None,
             guard=guard, vitals=Vitals(guard, f"vhost {target.vhost}"),
-            purse=Purse(min(ALTOGETHER, options.minutes * 60 * PART)),
+            budget=TimeBudget(min(ALTOGETHER, options.minutes * 60 * PART)),
             tally=tally, around=beside, age=self.ticket.age,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
@@ -189,7 +189,7 @@ class Opened:
     vitals: Vitals
     told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     """Kinds of findings (rule, words, queue type) of which a story was looked for, and whether there is one."""
-    purse: Purse = field(default_factory=Purse)
+    budget: TimeBudget = field(default_factory=TimeBudget)
     hunt: Hunt = field(default_factory=Hunt)
     age: Callable[[], float] = lambda: 0.0
     """Seconds since the run began."""

@@ -17,24 +17,24 @@ import wire
 def back(url: str, queue_type: str, n: int, closing: int, multiple: bool = False) -> int:
     """How many of n acknowledged messages come back when channel `closing` (0: the connection) is closed."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, queue_type)
     try:
         keeper.fill(1, queue, [str(number) for number in range(n)])
-        taker.send(wire.consume(1, queue))
+        receiver.send(wire.consume(1, queue))
         for _ in range(n):
-            taker.wait(wire.DELIVER)
+            receiver.wait(wire.DELIVER)
         acks = [wire.ack(1, n, multiple=True)] if multiple else [wire.ack(1, tag) for tag in range(1, n + 1)]
-        taker.send(*acks, wire.close(closing))
-        taker.wait(wire.CHANNEL_CLOSE_OK, wire.CONNECTION_CLOSE_OK)
+        receiver.send(*acks, wire.close(closing))
+        receiver.wait(wire.CHANNEL_CLOSE_OK, wire.CONNECTION_CLOSE_OK)
         time.sleep(2)
         return keeper.declare(1, queue, queue_type)
     finally:
         keeper.delete(1, queue)
         keeper.end()
-        taker.end()
+        receiver.end()
 
 
 def main() -> None:

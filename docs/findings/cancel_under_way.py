@@ -22,19 +22,19 @@ MESSAGES, ROUNDS = 100, 20
 def oddities(url: str, queue_type: str, no_ack: bool, pause: float) -> Counter[str]:
     """What one round shows that it must not, with the cancel `pause` seconds after the publishes."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, queue_type)
     try:
-        taker.send(wire.consume(1, queue, no_ack=no_ack))
-        taker.wait(wire.CONSUME_OK)
+        receiver.send(wire.consume(1, queue, no_ack=no_ack))
+        receiver.wait(wire.CONSUME_OK)
         keeper.send(*(wire.publish(1, queue, str(number)) for number in range(MESSAGES)))
         time.sleep(pause)
-        taker.send(wire.cancel(1))
-        seen, late = _arrivals(taker)
-        taker.send(wire.close(1))
-        taker.wait(wire.CHANNEL_CLOSE_OK)
+        receiver.send(wire.cancel(1))
+        seen, late = _arrivals(receiver)
+        receiver.send(wire.close(1))
+        receiver.wait(wire.CHANNEL_CLOSE_OK)
         time.sleep(0.2)
         rest = _rest(keeper, queue)
         twice = any(count > 1 for count in Counter(body for body, redelivered in seen if not redelivered).values())
@@ -43,7 +43,7 @@ def oddities(url: str, queue_type: str, no_ack: bool, pause: float) -> Counter[s
     finally:
         keeper.delete(1, queue)
         keeper.end()
-        taker.end()
+        receiver.end()
 
 
 def _arrivals(connection: wire.Connection) -> tuple[list[tuple[str, bool]], bool]:

@@ -18,25 +18,25 @@ QUIET = 0.5
 def outstanding(url: str, returns: int) -> int:
     """How many deliveries the consumer holds, after so many messages were returned until they were dropped."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, "quorum", x_delivery_limit=1)
     try:
         keeper.send(wire.method(1, wire.CONFIRM, bytes(1)))
         keeper.wait(wire.CONFIRM_OK)
-        taker.send(wire.qos(1, 1), wire.consume(1, queue))
-        taker.wait(wire.CONSUME_OK)
+        receiver.send(wire.qos(1, 1), wire.consume(1, queue))
+        receiver.wait(wire.CONSUME_OK)
         tag = 0
         for _ in range(returns):
             keeper.send(wire.publish(1, queue, "doomed"))
-            while deliveries(taker):
+            while deliveries(receiver):
                 tag += 1
-                taker.send(wire.reject(1, tag))
+                receiver.send(wire.reject(1, tag))
         keeper.send(*(wire.publish(1, queue, "fresh") for _ in range(5)))
-        return deliveries(taker)
+        return deliveries(receiver)
     finally:
-        taker.end()
+        receiver.end()
         keeper.delete(1, queue)
         keeper.end()
 

@@ -19,27 +19,27 @@ QUIET = 1.0
 def found(url: str, queue_type: str, shared: bool) -> str:
     """What the consumer has, and what each get brings."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, queue_type)
     try:
         keeper.fill(1, queue, [str(number) for number in range(MESSAGES)])
-        taker.send(wire.qos(1, 2, shared))
-        taker.wait(wire.QOS_OK)
-        taker.send(wire.consume(1, queue))
+        receiver.send(wire.qos(1, 2, shared))
+        receiver.wait(wire.QOS_OK)
+        receiver.send(wire.consume(1, queue))
         held = 0
-        while (frame := taker.read(QUIET)) is not None:
+        while (frame := receiver.read(QUIET)) is not None:
             held += frame[1] == wire.DELIVER
             if frame[1] in (wire.CHANNEL_CLOSE, wire.CONNECTION_CLOSE):
                 return wire.closing(frame)
-        gets = [taker.take(1, queue) for _ in range(2)]
+        gets = [receiver.take(1, queue) for _ in range(2)]
         return f"{held} delivered, then " + ", ".join("get-empty" if one is None else f"get-ok {one}" for one in gets)
     finally:
-        taker.send(wire.close(0))
-        while taker.read() is not None:
+        receiver.send(wire.close(0))
+        while receiver.read() is not None:
             pass
-        taker.end()
+        receiver.end()
         keeper.delete(1, queue)
         keeper.end()
 

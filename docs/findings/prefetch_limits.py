@@ -22,17 +22,17 @@ Steps = Callable[[wire.Connection, str], None]
 def deliveries(url: str, queue_type: str, messages: int, act: Steps, tags: tuple[str, ...] = ("a", "b")) -> str:
     """Deliveries by consumer after `act`; or how the connection ended."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, queue_type)
     try:
         keeper.fill(1, queue, [str(number) for number in range(messages)])
-        act(taker, queue)
-        found = count(taker)
+        act(receiver, queue)
+        found = count(receiver)
         return found if isinstance(found, str) else " + ".join(str(found[tag]) for tag in tags)
     finally:
-        taker.end()
+        receiver.end()
         keeper.delete(1, queue)
         keeper.end()
 

@@ -28,28 +28,28 @@ CASES: list[list[Step]] = [
 def steps(url: str, case: list[Step]) -> str:
     """Each step of the case with the deliveries that followed it."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, "classic")
     try:
         keeper.fill(1, queue, [str(number) for number in range(20)])
-        return ", ".join(_taken(taker, queue, *step) for step in case)
+        return ", ".join(_taken(receiver, queue, *step) for step in case)
     finally:
-        taker.end()
+        receiver.end()
         keeper.delete(1, queue)
         keeper.end()
 
 
-def _taken(taker: wire.Connection, queue: str, what: str, value: str | int) -> str:
+def _taken(receiver: wire.Connection, queue: str, what: str, value: str | int) -> str:
     if what == "qos":
-        taker.send(wire.qos(1, int(value)))
+        receiver.send(wire.qos(1, int(value)))
     elif what == "consume":
-        taker.send(wire.consume(1, queue, str(value)))
+        receiver.send(wire.consume(1, queue, str(value)))
     else:
-        taker.send(wire.ack(1, int(value), multiple=True))
+        receiver.send(wire.ack(1, int(value), multiple=True))
     seen: dict[str, int] = {}
-    while (found := taker.read(QUIET)) is not None:
+    while (found := receiver.read(QUIET)) is not None:
         if found[1] in (wire.CHANNEL_CLOSE, wire.CONNECTION_CLOSE):
             return f"{what} {value}: {wire.closing(found)}"
         if found[1] == wire.DELIVER:

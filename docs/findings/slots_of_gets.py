@@ -20,50 +20,50 @@ MESSAGES, GETS, LIMIT = 10, 3, 2
 def deliveries(url: str, way: str, shared: bool, first: bool) -> str:
     """How many come under the limit."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, "classic")
     try:
         keeper.fill(1, queue, [str(number) for number in range(MESSAGES)])
         if first:
-            _limit(taker, shared)
+            _limit(receiver, shared)
         for _ in range(GETS):
-            taker.take(1, queue)
+            receiver.take(1, queue)
         if way.endswith("consumer"):
-            taker.send(wire.consume(1, queue, "early"))
-            _come(taker)
-        _give_back(taker, way)
-        came = _come(taker)
+            receiver.send(wire.consume(1, queue, "early"))
+            _come(receiver)
+        _give_back(receiver, way)
+        came = _come(receiver)
         if not first:
-            _limit(taker, shared)
+            _limit(receiver, shared)
         if not way.endswith("consumer"):
-            taker.send(wire.consume(1, queue, "late"))
-            came = _come(taker)
+            receiver.send(wire.consume(1, queue, "late"))
+            came = _come(receiver)
         return came
     finally:
-        taker.end()
+        receiver.end()
         keeper.delete(1, queue)
         keeper.end()
 
 
-def _limit(taker: wire.Connection, shared: bool) -> None:
-    taker.send(wire.qos(1, LIMIT, shared))
-    taker.wait(wire.QOS_OK)
+def _limit(receiver: wire.Connection, shared: bool) -> None:
+    receiver.send(wire.qos(1, LIMIT, shared))
+    receiver.wait(wire.QOS_OK)
 
 
-def _give_back(taker: wire.Connection, way: str) -> None:
+def _give_back(receiver: wire.Connection, way: str) -> None:
     settle = {"ack": wire.ack, "nack with requeue": wire.nack, "reject with requeue": wire.reject}.get(way)
     if settle is None:
-        taker.send(wire.recover(1))
+        receiver.send(wire.recover(1))
     else:
-        taker.send(*(settle(1, tag) for tag in range(1, GETS + 1)))
+        receiver.send(*(settle(1, tag) for tag in range(1, GETS + 1)))
 
 
-def _come(taker: wire.Connection) -> str:
+def _come(receiver: wire.Connection) -> str:
     """How many deliveries come until nothing has come for a second."""
     seen = 0
-    while (found := taker.read(1.0)) is not None:
+    while (found := receiver.read(1.0)) is not None:
         if found[1] in (wire.CHANNEL_CLOSE, wire.CONNECTION_CLOSE):
             return wire.closing(found)
         seen += found[1] == wire.DELIVER

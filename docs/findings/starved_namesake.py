@@ -18,30 +18,30 @@ TAG, OTHER = "worker", "another"
 def comes(url: str, kind: str, tag: str) -> str:
     """Is the third message delivered?"""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
-    keeper, taker = wire.Connection(url), wire.Connection(url)
+    keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
     keeper.open(2)
-    taker.open(1)
+    receiver.open(1)
     keeper.declare(1, queue, kind)
     try:
         keeper.fill(1, queue, ["1", "2"])
-        taker.send(wire.consume(1, queue, TAG))
+        receiver.send(wire.consume(1, queue, TAG))
         for _ in range(2):
-            taker.wait(wire.DELIVER)
-        taker.send(wire.cancel(1, TAG))
-        taker.wait(wire.CANCEL_OK)
-        taker.send(wire.consume(1, queue, tag))
-        taker.wait(wire.CONSUME_OK)
+            receiver.wait(wire.DELIVER)
+        receiver.send(wire.cancel(1, TAG))
+        receiver.wait(wire.CANCEL_OK)
+        receiver.send(wire.consume(1, queue, tag))
+        receiver.wait(wire.CONSUME_OK)
         keeper.fill(2, queue, ["3"])
-        return _outcome(taker)
+        return _outcome(receiver)
     finally:
-        taker.end()
+        receiver.end()
         keeper.delete(1, queue)
         keeper.end()
 
 
-def _outcome(taker: wire.Connection) -> str:
-    while (found := taker.read(2.0)) is not None:
+def _outcome(receiver: wire.Connection) -> str:
+    while (found := receiver.read(2.0)) is not None:
         if found[1] in (wire.CHANNEL_CLOSE, wire.CONNECTION_CLOSE):
             return wire.closing(found)
         if found[1] == wire.DELIVER:

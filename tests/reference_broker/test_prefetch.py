@@ -45,9 +45,9 @@ def test_slots_go_back_to_their_owner(full, found_in):
     full.consume("a")
     full.consume("b")
     frames = full.send(m.BasicAck(1, 0, True))
-    takers = [frame.consumer_tag for frame in frames if isinstance(frame, m.BasicDeliver)]
-    assert len(takers) == 5
-    assert max(takers.count("a"), takers.count("b")) <= 3
+    receivers = [frame.consumer_tag for frame in frames if isinstance(frame, m.BasicDeliver)]
+    assert len(receivers) == 5
+    assert max(receivers.count("a"), receivers.count("b")) <= 3
 
 
 def test_raising_and_removing_the_channel_limit_delivers_at_once(full, found_in):

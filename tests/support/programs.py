@@ -130,7 +130,7 @@ def handed_around(port: int, count: int) -> None:
     parameters = pika.ConnectionParameters("127.0.0.1", port)
     queue = f"programs-{uuid4()}"
     keeper, worker, other = (pika.BlockingConnection(parameters) for _ in range(3))
-    publisher, giver, taker = keeper.channel(), worker.channel(), other.channel()
+    publisher, giver, receiver = keeper.channel(), worker.channel(), other.channel()
     publisher.queue_declare(queue)
     publisher.confirm_delivery()
     for n in range(count):
@@ -139,16 +139,16 @@ def handed_around(port: int, count: int) -> None:
         method, _, _ = giver.basic_get(queue)
         settle(method.delivery_tag, requeue=True)
         giver.basic_qos(prefetch_count=1)
-        method, _, _ = taker.basic_get(queue)
-        taker.basic_ack(method.delivery_tag)
-        taker.basic_qos(prefetch_count=1)
+        method, _, _ = receiver.basic_get(queue)
+        receiver.basic_ack(method.delivery_tag)
+        receiver.basic_qos(prefetch_count=1)
     giver.basic_get(queue)
     giver.close()
-    method, _, _ = taker.basic_get(queue)
-    taker.basic_ack(method.delivery_tag)
+    method, _, _ = receiver.basic_get(queue)
+    receiver.basic_ack(method.delivery_tag)
     worker.channel().basic_get(queue)
     _reset(worker)
-    while taker.basic_get(queue, auto_ack=True)[0] is not None:
+    while receiver.basic_get(queue, auto_ack=True)[0] is not None:
         pass
     publisher.queue_purge(queue)
     publisher.queue_delete(queue)

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import Around
-from conformance.drive.budget import EACH, Purse
+from conformance.drive.budget import EACH, TimeBudget
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
@@ -162,7 +162,7 @@ class Campaign:
     def __init__(
         self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
         on_judgement: OnJudgement | None, deadline: float, machine: str, world: type[World] = World,
-        known: Ends = lambda finding: False, purse: Purse | None = None, guard: Guard | None = None,
+        known: Ends = lambda finding: False, budget: TimeBudget | None = None, guard: Guard | None = None,
         between: Between | None = None,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
@@ -178,7 +178,7 @@ class Campaign:
         self.over = False
         """No further history may begin."""
         self._guard, self._between, self._strayed = guard or Guard(), between, 0
-        self._on_judgement, self._known, self.purse = on_judgement, known, purse or Purse()
+        self._on_judgement, self._known, self.budget = on_judgement, known, budget or TimeBudget()
         self._silent = recorder.silent()
         self._impatience = max(0.3, deadline / 10)
         self._until = 0.0
@@ -206,7 +206,7 @@ class Campaign:
 
     def ends(self, finding: Finding) -> bool:
         """Is it certain, new, about a rule that is still looked for, and is there time to look into it?"""
-        looked_for = finding.certain and finding.rule not in self.muted and not self.purse.empty
+        looked_for = finding.certain and finding.rule not in self.muted and not self.budget.empty
         return looked_for and not self._known(finding)
 
     def settle_round(self) -> None:
@@ -229,12 +229,12 @@ class Campaign:
         )
         self.muted |= {rule}
         self.first = self.shortest = None
-        self.purse.done()
+        self.budget.done()
 
     def _again(self, example: Example, rule: str) -> tuple[int, int]:
         """How often it breaks the rule again, of how many times; the last third of its time is for its story."""
         again = of = 0
-        while of < REPLAYS and (not of or self.purse.share > EACH / 3):
+        while of < REPLAYS and (not of or self.budget.share > EACH / 3):
             of += 1
             again += self._replay(example, self.deadline).breaks(rule)
         return again, of
@@ -278,7 +278,7 @@ class Campaign:
                 self._count(example)
         elif self.first is None:
             self.first = self.shortest = example
-            self.purse.begin()
+            self.budget.begin()
             self._until = time.monotonic() + SHRINK_SECONDS / 2
         elif self._better(example):
             self.shortest = example

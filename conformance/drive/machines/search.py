@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, i
 
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import Around
-from conformance.drive.budget import Purse
+from conformance.drive.budget import TimeBudget
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
 from conformance.drive.machines.campaign import (
@@ -124,17 +124,17 @@ def run(
     machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
     scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
     on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
-    known: Ends = lambda finding: False, purse: Purse | None = None, guard: Guard | None = None,
+    known: Ends = lambda finding: False, budget: TimeBudget | None = None, guard: Guard | None = None,
     between: Between | None = None, lean: Lean = PLAIN, name: str = "",
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
 
-    A finding that is `known` is judged like any other, and not looked into; nor is any when the purse is empty. The
+    A finding that is `known` is judged like any other, and not looked into; nor is any when the budget is empty. The
     histories may `lean` to something, and have a `name` of their own.
     """
     campaign = Campaign(
         target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
-        machine.world, known, purse, guard, between,
+        machine.world, known, budget, guard, between,
     )
     campaign.name = name or campaign.name
     campaign.around = around or campaign.around
@@ -148,7 +148,7 @@ def run(
             _search(campaign, _played(machine, campaign, lean), left, steps, seed * 1_000_003 + round_)
             campaign.settle_round()
     finally:
-        campaign.purse.done()
+        campaign.budget.done()
     return campaign.outcome
 
 

@@ -124,8 +124,8 @@ def test_messages_that_leave_first(stage: Stage) -> None:
             channel.publish(queue, 5, persistent=True)
             leave(queue)
         stage.quiesce()
-    queue, taker = stage.queue(), stage.channel()
-    taker.consume(queue, no_ack=True)
+    queue, receiver = stage.queue(), stage.channel()
+    receiver.consume(queue, no_ack=True)
     stage.quiesce()
     channel.publish(queue, 5, persistent=True)
     stage.quiesce()
@@ -134,8 +134,8 @@ def test_messages_that_leave_first(stage: Stage) -> None:
 @rule("CNF-018")
 def test_confirms_do_not_wait_for_consumers(stage: Stage) -> None:
     """Into a queue without consumers, and into one whose consumer never acknowledges."""
-    lonely, served, taker = stage.queue(), stage.queue(), stage.channel()
-    taker.consume(served)
+    lonely, served, receiver = stage.queue(), stage.queue(), stage.channel()
+    receiver.consume(served)
     channel = confirming(stage)
     for queue in (lonely, served):
         channel.publish(queue, 3)

@@ -307,9 +307,9 @@ def test_contents_come_as_they_were_published(stage: Stage) -> None:
     stage.fetch(channel, queue, len(sizes))
     channel.close()
     stage.quiesce()
-    taker = stage.channel()
-    taker.consume(queue)
+    receiver = stage.channel()
+    receiver.consume(queue)
     stage.quiesce()
-    for tag in taker.unacked:
-        taker.ack(tag)
-    stage.barrier(taker)
+    for tag in receiver.unacked:
+        receiver.ack(tag)
+    stage.barrier(receiver)

@@ -92,7 +92,7 @@ def cancel(channel: Channel, tag: str, event: Event, request: Request | None) ->
         channel.silent.append(consumer)
     consumer.state = CANCELLING
     if not consumer.source.semantics.cancelok_ends:
-        consumer.source.lose(consumer.taker)
+        consumer.source.lose(consumer.receiver)
 
 
 def _rule_of(channel: Channel, tag: str) -> str:
@@ -154,11 +154,11 @@ def established(consumer: Consumer, event: Event) -> None:
 def answered(channel: Channel, event: Event, request: Request) -> None:
     """cancel-ok"""
     consumer = channel.consumers.get(request.consumer_tag)
-    if consumer is None or consumer.state != CANCELLING or consumer.taker.start > request.seq:
+    if consumer is None or consumer.state != CANCELLING or consumer.receiver.start > request.seq:
         return
     end(channel, consumer, CANCELLED, event.seq)
     if consumer.source.semantics.cancelok_ends:
-        consumer.source.end(consumer.taker, event.seq, blind=False)
+        consumer.source.end(consumer.receiver, event.seq, blind=False)
 
 
 def end(channel: Channel, consumer: Consumer, how: str, at: int) -> None:
@@ -192,7 +192,7 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
     if consumer.source.deleted:
         if consumer.state != CANCELLING:
             end(channel, consumer, NOTIFIED, event.seq)
-            consumer.source.end(consumer.taker, event.seq, blind=False)
+            consumer.source.end(consumer.receiver, event.seq, blind=False)
     elif not again:
         _timed_out(channel, consumer)
 
@@ -207,7 +207,7 @@ def _former(channel: Channel, tag: str, consumer: Consumer | None, at: int) -> E
     if consumer is None:
         return None
     for request in channel.requests.get(("basic.cancel", tag), ()):
-        if request.seq < consumer.taker.start and request.source is not None and request.source.deleted:
+        if request.seq < consumer.receiver.start and request.source is not None and request.source.deleted:
             return Ended(tag, request.source, CANCELLED, 0, request.seq)
     return None
 
@@ -220,7 +220,7 @@ def _late(ended: Ended, consumer: Consumer | None) -> bool:
 def _timed_out(channel: Channel, consumer: Consumer) -> None:
     """The broker ends a consumer whose queue is there, for reasons that we cannot tell: what it holds may go back."""
     consumer.state = CANCELLING
-    consumer.source.lose(consumer.taker)
+    consumer.source.lose(consumer.receiver)
     for delivery in channel.unacked.values():
         if delivery.consumer is consumer:
             delivery.shaky = True
@@ -231,7 +231,7 @@ def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     """An answer to what was sent then: who has begun or ended by now?"""
     if channel.joining:
         for consumer in channel.joining:
-            if consumer.taker.start < sent and consumer.state == LIVE:
+            if consumer.receiver.start < sent and consumer.state == LIVE:
                 established(consumer, event)
         channel.joining = [one for one in channel.joining if not one.established and one.state != CANCELLING]
     for consumer in [one for one in channel.silent if one.asked < sent]:
@@ -241,7 +241,7 @@ def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             channel.silent.remove(consumer)
             end(channel, consumer, SILENT, event.seq)
             if consumer.source.semantics.cancelok_ends:
-                consumer.source.end(consumer.taker, event.seq, blind=False)
+                consumer.source.end(consumer.receiver, event.seq, blind=False)
     for ended in [one for one in channel.unrested if one.at < sent]:
         channel.unrested.remove(ended)
         yield Rested(event, channel, ended)

@@ -20,7 +20,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.oracle.model import memory
-from conformance.oracle.model.records import Copy, Delivery, Doom, Mistake, Publication, Request, Settlement, Taker
+from conformance.oracle.model.records import (
+    Copy,
+    Delivery,
+    Doom,
+    Mistake,
+    PotentialReceiver,
+    Publication,
+    Request,
+    Settlement,
+)
 from conformance.oracle.model.windows import Shared, Window
 
 if TYPE_CHECKING:
@@ -48,7 +57,7 @@ class Consumer:
     no_ack: bool
     state: str
     source: Queue
-    taker: Taker
+    receiver: PotentialReceiver
     limit: int = 0
     limited_at: int = 0
     """The basic.qos that set this limit; 0: the channel had seen none."""

@@ -71,7 +71,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         endings.shake(channel)
     if channel.state != DOOMED:
         endings.release(channel, event.seq)
-    endings.end_takers(channel, event.seq)
+    endings.end_receivers(channel, event.seq)
     channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel

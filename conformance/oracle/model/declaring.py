@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import Change, Request, Taker
+from conformance.oracle.model.records import Change, PotentialReceiver, Request
 
 if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel
@@ -47,7 +47,7 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
     queue.durable, queue.declared_ns = event.has("durable"), event.time_ns
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
-    if present is not None and any(present.kind != "classic" or _lingers(taker) for taker in present.takers):
+    if present is not None and any(present.kind != "classic" or _lingers(receiver) for receiver in present.receivers):
         queue.haunt(event.seq)
     model.queues[name] = queue
     return queue.declaration
@@ -62,9 +62,9 @@ def answered(model: Model, event: Event, request: Request) -> None:
         queue.forget()
 
 
-def _lingers(taker: Taker) -> bool:
+def _lingers(receiver: PotentialReceiver) -> bool:
     """May its channel still be ignorant of the queue's end? RabbitMQ up to 3.13 then consumes from the namesake."""
-    return taker.consumer is not None and not taker.consumer.bereft
+    return receiver.consumer is not None and not receiver.consumer.bereft
 
 
 def queue_of(

@@ -23,8 +23,8 @@ from conformance.oracle.model.records import (
     WAITING,
     Copy,
     Delivery,
+    PotentialReceiver,
     Request,
-    Taker,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         return
     since = consumer.since
     timeouts.overtaken(model, event, consumer.source)
-    yield from _delivered(channel, event, consumer.source, consumer, consumer.taker, since, consumer.no_ack)
+    yield from _delivered(channel, event, consumer.source, consumer, consumer.receiver, since, consumer.no_ack)
     timeouts.delivered(model, channel, event, since)
     consumer.received += 1
     windows.taken(channel, consumer, event.seq)
@@ -91,16 +91,16 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield from _number(channel, event, get=True)
     yield from _answer(channel, request, event)
-    queue, taker = request.source, request.taker
+    queue, receiver = request.source, request.receiver
     if _counts(channel):
         yield from counts.answered(channel, request, event)
         timeouts.overtaken(model, event, queue)
-        yield from _delivered(channel, event, queue, None, taker, request.seq, request.no_ack)
+        yield from _delivered(channel, event, queue, None, receiver, request.seq, request.no_ack)
         timeouts.delivered(model, channel, event, request.seq)
     else:
         _taken_unseen(channel, queue, event, no_ack=request.no_ack)
-    if taker is not None:
-        queue.end(taker, event.seq, blind=False)
+    if receiver is not None:
+        queue.end(receiver, event.seq, blind=False)
 
 
 def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
@@ -109,12 +109,12 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     if request is None or request.source is None:
         yield from _unrequested_get(model, channel, event, request)
         return
-    queue, taker = request.source, request.taker
+    queue, receiver = request.source, request.receiver
     yield from _answer(channel, request, event)
     yield from counts.answered(channel, request, event)
-    yield FoundEmpty(event, channel, queue, taker, request.seq)
-    if taker is not None:
-        queue.end(taker, event.seq, blind=False)
+    yield FoundEmpty(event, channel, queue, receiver, request.seq)
+    if receiver is not None:
+        queue.end(receiver, event.seq, blind=False)
     queue.stayed_away(request.seq)
     queue.voided.clear()
 
@@ -174,8 +174,8 @@ def _counts(channel: Channel) -> bool:
 
 
 def _delivered(
-    channel: Channel, event: Event, queue: Queue, consumer: Consumer | None, taker: Taker | None, since: int,
-    no_ack: bool,
+    channel: Channel, event: Event, queue: Queue, consumer: Consumer | None, receiver: PotentialReceiver | None,
+    since: int, no_ack: bool,
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
@@ -191,13 +191,13 @@ def _delivered(
         queue.line.lose()
         _overtaken(channel, delivery)
         return
-    explained = queue.explains(copy, taker, channel, since)
+    explained = queue.explains(copy, receiver, channel, since)
     if len(queue.line.owners) < OWNERS:
         queue.line.owners.add(channel.opened)
     if first_of(copy, delivery):
-        yield First(event, channel, delivery, copy, queue, taker, since, explained)
+        yield First(event, channel, delivery, copy, queue, receiver, since, explained)
     else:
-        yield Delivered(event, channel, delivery, copy, queue, taker, since, explained)
+        yield Delivered(event, channel, delivery, copy, queue, receiver, since, explained)
     memory.delivered(channel, delivery)
     channel.modes.add(no_ack)
     if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None:
@@ -274,8 +274,8 @@ def _shake(model: Model, channel: Channel, event: Event) -> None:
 def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
     """A consumer that was there before the history began."""
     tag, queue = event.consumer_tag or "", model.queue(event.routing_key or "")
-    taker = queue.taken_by(Taker(event.seq, no_ack=False, get=False))
-    consumer = Consumer(tag, queue.name, False, LIVE, queue, taker, limit_moved=True, since=event.seq)
+    receiver = queue.taken_by(PotentialReceiver(event.seq, no_ack=False, get=False))
+    consumer = Consumer(tag, queue.name, False, LIVE, queue, receiver, limit_moved=True, since=event.seq)
     channel.consumers[tag] = consumer
     channel.joined += 1
     return consumer

@@ -1,7 +1,7 @@
-"""What becomes of messages and takers when a channel ends, by whatever hand.
+"""What becomes of messages and receivers when a channel ends, by whatever hand.
 
-Its unsettled deliveries go back at a moment nobody sees. Its takers may go on taking for a while: what they take comes
-back unseen, and with no_ack never. Close-ok may prove that both are over; the profile says when.
+Its unsettled deliveries go back at a moment nobody sees. Its receivers may go on taking for a while: what they take
+comes back unseen, and with no_ack never. Close-ok may prove that both are over; the profile says when.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from conformance.oracle.model import races
 from conformance.oracle.model.channels import CANCELLING, DOOMED, NEVER, OPEN, Channel
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import EITHER, GONE, OUT, PUBLISHED, RECOVERED, RELEASED, WAITING, Delivery, Taker
+from conformance.oracle.model.records import (
+    EITHER,
+    GONE,
+    OUT,
+    PUBLISHED,
+    RECOVERED,
+    RELEASED,
+    WAITING,
+    Delivery,
+    PotentialReceiver,
+)
 
 RECOVERS = (60, 100), (60, 110)
 LOSERS = 8
@@ -31,7 +41,7 @@ def release(channel: Channel, at: int) -> None:
     uncommitted = [delivery for _, covered in channel.uncommitted for delivery in covered]
     held = [*channel.unacked.values(), *uncommitted]
     for delivery in held:
-        delivery.crowd = delivery.copy.queue.held + len(delivery.copy.queue.takers)
+        delivery.crowd = delivery.copy.queue.held + len(delivery.copy.queue.receivers)
     for delivery in held:
         copy = delivery.copy
         if copy.holder is not delivery or copy.place != OUT:
@@ -47,10 +57,10 @@ def release(channel: Channel, at: int) -> None:
         if ended.source.left.get(ended.how) == ended.at:
             del ended.source.left[ended.how]
     greedy = any(not one.requeue and (one.racing or one.refusal == EITHER) for one in channel.unproven)
-    for queue, taker in takers(channel):
-        queue.lose(taker)
+    for queue, receiver in receivers(channel):
+        queue.lose(receiver)
         if greedy:
-            queue.swallow(taker)
+            queue.swallow(receiver)
     _doubt_unconfirmed(channel)
 
 
@@ -62,21 +72,21 @@ def orphaned(delivery: Delivery) -> bool:
     )
 
 
-def takers(channel: Channel) -> Iterator[tuple[Queue, Taker]]:
+def receivers(channel: Channel) -> Iterator[tuple[Queue, PotentialReceiver]]:
     """Everything on the channel that may be taking messages."""
     for consumer in channel.consumers.values():
-        yield consumer.source, consumer.taker
+        yield consumer.source, consumer.receiver
     for request in channel.requests.get(("basic.get", ""), ()):
-        if request.source is not None and request.taker is not None:
-            yield request.source, request.taker
+        if request.source is not None and request.receiver is not None:
+            yield request.source, request.receiver
 
 
-def end_takers(channel: Channel, at: int) -> None:
-    """An answer shows that the channel has ended: where the profile says so, its takers have too."""
+def end_receivers(channel: Channel, at: int) -> None:
+    """An answer shows that the channel has ended: where the profile says so, its receivers have too."""
     races.end(channel, at)
-    for queue, taker in takers(channel):
+    for queue, receiver in receivers(channel):
         if queue.semantics.closeok_ends:
-            queue.end(taker, at, blind=True)
+            queue.end(receiver, at, blind=True)
 
 
 def prove_release(channel: Channel, at: int) -> None:
@@ -128,8 +138,8 @@ def shake(channel: Channel) -> None:
 def blur(channel: Channel) -> None:
     """From now on anything may have happened to what the channel holds and does."""
     channel.vague = True
-    for queue, taker in takers(channel):
-        queue.lose(taker)
+    for queue, receiver in receivers(channel):
+        queue.lose(receiver)
     for delivery in channel.unacked.values():
         delivery.shaky = True
         delivery.copy.queue.unsettle(delivery.copy, shaky=True)
@@ -159,4 +169,4 @@ def clear(channel: Channel, at: int) -> None:
     channel.vague = False
     for consumer in channel.consumers.values():
         if consumer.state != CANCELLING:
-            consumer.source.regain(consumer.taker, at)
+            consumer.source.regain(consumer.receiver, at)

@@ -20,10 +20,10 @@ from conformance.oracle.model.records import (
     Doom,
     HardDoom,
     Mistake,
+    PotentialReceiver,
     Publication,
     Request,
     Settlement,
-    Taker,
 )
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ class Delivered:
     delivery: Delivery
     copy: Copy
     queue: Queue
-    taker: Taker | None
+    receiver: PotentialReceiver | None
     since: int
     explained: bool | None = None
-    """Some order of what all takers have seen explains it; None: that cannot be told."""
+    """Some order of what all receivers have seen explains it; None: that cannot be told."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class FoundEmpty:
     event: Event
     channel: Channel
     queue: Queue
-    taker: Taker | None
+    receiver: PotentialReceiver | None
     since: int
 
 

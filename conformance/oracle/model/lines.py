@@ -1,12 +1,12 @@
 """The line of a queue: in which order its messages may be standing, as far as several clients can tell.
 
-Publishes and returns enter the line some time after they were sent, takers take the head some time before the client
+Publishes and returns enter the line some time after they were sent, receivers take the head some time before the client
 reads what they took. Every order of these steps that agrees with what was sent and seen is an *explanation*. A `Line`
 keeps all of them side by side and extends each with every delivery, just far enough (this is linearisation just in
 time). When none is left, no order explains what the clients saw.
 
 A step that could as well be made later is made later: an entry that nothing has called for is not made, and what a
-taker has taken unseen is in its hand until the client reads it. So explanations stay few. When they do not, or
+receiver has taken unseen is in its hand until the client reads it. So explanations stay few. When they do not, or
 something happens that may move messages unseen, the line is lost, and nothing is claimed until the queue is empty. On a
 busy queue the search would cost more than all else together: a budget, which entries replenish, ends it as well.
 
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from conformance.oracle.model.records import RELEASED, Copy, Taker
+from conformance.oracle.model.records import RELEASED, Copy, PotentialReceiver
 
 There = Callable[[Copy], bool]
 MOST_ENTERING = 24
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """One way in which the messages may be standing: the line, and what takers have taken unseen."""
+    """One way in which the messages may be standing: the line, and what receivers have taken unseen."""
 
     ready: tuple[str, ...] = ()
     returned: int = 0
@@ -59,16 +59,16 @@ class Explanation(NamedTuple):
     """Entries under way that have been made here."""
     hands: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
-    def hand(self, taker: int) -> tuple[str, ...]:
+    def hand(self, receiver: int) -> tuple[str, ...]:
         for owner, held in self.hands:
-            if owner == taker:
+            if owner == receiver:
                 return held
         return ()
 
-    def holding(self, taker: int, held: tuple[str, ...]) -> Explanation:
-        hands = [one for one in self.hands if one[0] != taker]
+    def holding(self, receiver: int, held: tuple[str, ...]) -> Explanation:
+        hands = [one for one in self.hands if one[0] != receiver]
         if held:
-            hands.append((taker, held))
+            hands.append((receiver, held))
             hands.sort()
         return Explanation(self.ready, self.returned, self.rank, self.entered, tuple(hands))
 
@@ -162,17 +162,21 @@ class Line:
         if self.order == "original" and not self.lost:
             self.explanations = {one.without(message) for one in self.explanations}
 
-    def end(self, taker: Taker) -> None:
+    def end(self, receiver: PotentialReceiver) -> None:
         """It has shown all that it took."""
-        self.explanations = {one for one in self.explanations if not one.hand(taker.start)}
+        self.explanations = {one for one in self.explanations if not one.hand(receiver.start)}
 
-    def take(self, message: str, taker: Taker, there: There, others: list[Taker]) -> bool | None:
-        """A taker shows this message; what is `there` had entered before. None: the line is lost."""
-        return None if self.lost else self._advance(message, taker, there, others)
+    def take(
+        self, message: str, receiver: PotentialReceiver, there: There, others: list[PotentialReceiver],
+    ) -> bool | None:
+        """A receiver shows this message; what is `there` had entered before. None: the line is lost."""
+        return None if self.lost else self._advance(message, receiver, there, others)
 
     # -- the search
 
-    def _advance(self, message: str, taker: Taker, there: There, others: list[Taker]) -> bool | None:
+    def _advance(
+        self, message: str, receiver: PotentialReceiver, there: There, others: list[PotentialReceiver],
+    ) -> bool | None:
         must = 0
         for entry in self.entries.values():
             if there(entry.copy):
@@ -181,14 +185,14 @@ class Line:
         budget = self._budget
         try:
             for one in self.explanations:
-                hand = one.hand(taker.start)
+                hand = one.hand(receiver.start)
                 plain = None if others or hand else self._plain(one, message, must)
                 if plain is not None:
                     found.add(plain)
                 elif not hand:
                     found.update(self._ways(one, message, must, others))
                 elif hand[0] == message:
-                    found.add(one.holding(taker.start, hand[1:]))
+                    found.add(one.holding(receiver.start, hand[1:]))
                 if len(found) > MOST_EXPLANATIONS:
                     raise Lost
         except Lost:  # how far it came depends on the order of a set: what it is charged must not
@@ -213,7 +217,7 @@ class Line:
             here = here.with_entry(entry, self.order)
         return here.beheaded() if here.ready[0] == message and not must & ~here.entered else None
 
-    def _ways(self, start: Explanation, message: str, must: int, others: list[Taker]) -> list[Explanation]:
+    def _ways(self, start: Explanation, message: str, must: int, others: list[PotentialReceiver]) -> list[Explanation]:
         """All ways to bring the message to the head."""
         seen, front, found = {start}, [start], list[Explanation]()
         while front:
@@ -230,13 +234,13 @@ class Line:
                     front.append(following)
         return found
 
-    def _steps(self, here: Explanation, message: str, others: list[Taker]) -> list[Explanation]:
+    def _steps(self, here: Explanation, message: str, others: list[PotentialReceiver]) -> list[Explanation]:
         steps = [here.with_entry(entry, self.order) for entry in self.entries.values() if self._next(entry, here)]
         if here.ready and here.ready[0] != message:
-            for taker in others:
-                hand = here.hand(taker.start)
-                if len(hand) < _reach(taker):
-                    steps.append(here.beheaded().holding(taker.start, (*hand, here.ready[0])))
+            for receiver in others:
+                hand = here.hand(receiver.start)
+                if len(hand) < _reach(receiver):
+                    steps.append(here.beheaded().holding(receiver.start, (*hand, here.ready[0])))
         return steps
 
     def _next(self, entry: Entry, here: Explanation) -> bool:
@@ -311,9 +315,9 @@ class Line:
         return by is its_by and by is not None
 
 
-def _reach(taker: Taker) -> int:
+def _reach(receiver: PotentialReceiver) -> int:
     """How many messages it may have taken unseen."""
-    consumer = taker.consumer
-    if taker.get or consumer is None:
+    consumer = receiver.consumer
+    if receiver.get or consumer is None:
         return 1
     return consumer.limit if consumer.limit and not consumer.limit_moved and not consumer.no_ack else MOST_ENTERING

@@ -26,7 +26,7 @@ that are gone, consumers of a channel that have ended."""
 CONNECTIONS = 256
 """So many connections that have ended."""
 LOST = 32
-"""So many takers of a queue of which nobody knows whether they have ended. More of them make no difference."""
+"""So many receivers of a queue of which nobody knows whether they have ended. More of them make no difference."""
 DELETED = 64
 """So many queues that were deleted."""
 UNCERTAIN = 1024
@@ -110,11 +110,11 @@ def gone(queue: Queue, copy: Copy) -> None:
 
 
 def lost(queue: Queue) -> None:
-    """One more taker is lost."""
-    if len(queue.takers) > LOST:
-        known = [taker for taker in queue.takers if taker.lost]
+    """One more receiver is lost."""
+    if len(queue.receivers) > LOST:
+        known = [receiver for receiver in queue.receivers if receiver.lost]
         if len(known) > LOST:
-            del queue.takers[known[0]]
+            del queue.receivers[known[0]]
 
 
 def consumer_ended(channel: Channel, ended: Ended) -> None:
@@ -138,7 +138,7 @@ def queue_deleted(model: Model, queue: Queue) -> None:
     model.deleted.append(queue.name)
     if len(model.deleted) > DELETED:
         oldest = model.queues.get(model.deleted.popleft())
-        if oldest is not None and oldest.deletion is not None and oldest.deletion.known and not oldest.takers:
+        if oldest is not None and oldest.deletion is not None and oldest.deletion.known and not oldest.receivers:
             del model.queues[oldest.name]
             for exchange in model.exchanges.values():
                 exchange.bindings = [one for one in exchange.bindings if one.queue is not oldest]

@@ -184,7 +184,7 @@ class Model:
             channel.unproven.clear()
             channel.lapsed.clear()
             channel.unsynced.clear()
-            endings.end_takers(channel, event.seq)
+            endings.end_receivers(channel, event.seq)
             channel.close_answered = event.seq
         yield Parted(event, connection)
         closing.lose_connection(connection, event.seq)
@@ -205,7 +205,7 @@ class Model:
     def _deadline(self, event: Event) -> Iterator[Fact]:
         if event.args.get("for") == "drain":
             queue = self.queues.get(str(event.queue or event.args.get("queue") or ""))
-            if queue is not None and all(taker.lost for taker in queue.takers):
+            if queue is not None and all(receiver.lost for receiver in queue.receivers):
                 copies = list(queue.absent())
                 yield Missing(event, queue, copies)
                 for copy in copies:

@@ -92,7 +92,7 @@ def _starving(channel: Channel, consumer: Consumer) -> bool:
     queue = consumer.source
     if consumer.limit_moved or queue.deleted or not queue.declared:
         return False
-    if queue.single_active and len(queue.takers) > 1:
+    if queue.single_active and len(queue.receivers) > 1:
         return False
     if not windows.has_room(channel, consumer):
         return False

@@ -1,15 +1,15 @@
 """What is known about one queue: which messages wait in it, and who may be taking them.
 
 Broker and client race, so the order in which a client sees things is not the order in which the queue did them. The
-idea that makes judging safe all the same: keep the *takers*, everything that may take messages, from the sending of
+idea that makes judging safe all the same: keep the *receivers*, everything that may take messages, from the sending of
 consume or get until an answer proves that it takes nothing more. A message that the client has not seen may then be
-with a taker, or may have been with one that has given it back.
+with a receiver, or may have been with one that has given it back.
 
-- `others`: may anybody but this taker hold a message that entered at `since`, unseen by the client?
+- `others`: may anybody but this receiver hold a message that entered at `since`, unseen by the client?
 - `unseen`: may a message have been delivered and given back since then, without the client seeing it?
 - `there`: was this message certainly in the queue when the broker handled what the channel sent at `since`?
 
-A taker that ended by an answer to itself has shown all that it took. One that ended with its channel is *blind*: it
+A receiver that ended by an answer to itself has shown all that it took. One that ended with its channel is *blind*: it
 may have taken messages that the client never saw.
 
 Cost: waiting messages are kept in order of publication (`fresh`) and of return (`returned`); those that nobody owes
@@ -39,8 +39,8 @@ from conformance.oracle.model.records import (
     Change,
     Copy,
     Delivery,
+    PotentialReceiver,
     Settlement,
-    Taker,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Queue:
     room: int | None = None
     """How many messages it takes before it turns others away; None: it turns nothing away."""
     disturbed: bool = False
-    """Something may have left it: a taker, a purge."""
+    """Something may have left it: a receiver, a purge."""
     accepted: int = 0
     """How many publishes to it were confirmed."""
     pressed: Counter[int] = field(default_factory=Counter)
@@ -108,7 +108,7 @@ class Queue:
     aside: dict[str, Copy] = field(default_factory=dict)
     missed: dict[str, Copy] = field(default_factory=dict)
     """Messages that a consumer should have got, and did not: nobody waits again, but they must be in it."""
-    takers: dict[Taker, None] = field(default_factory=dict)
+    receivers: dict[PotentialReceiver, None] = field(default_factory=dict)
     gone: deque[Copy] = field(default_factory=deque)
     """The latest messages that are GONE."""
     most: int = 0
@@ -150,65 +150,65 @@ class Queue:
     def __post_init__(self) -> None:
         self.line = Line(self.order, self.semantics.same_channel_order)
 
-    # -- takers
+    # -- receivers
 
-    def taken_by(self, taker: Taker) -> Taker:
+    def taken_by(self, receiver: PotentialReceiver) -> PotentialReceiver:
         self.disturbed = True
         self.stirred += 1
-        self.takers[taker] = None
+        self.receivers[receiver] = None
         if self._shared() and any(not copy.proof for copy in self.returned.values()):
             self.line.lose()  # where these go is not known any more
-        return taker
+        return receiver
 
     def haunt(self, at: int) -> None:
         """It has the name of a deleted one whose consumers may still be there: it may take them for its own."""
-        self.lose(self.taken_by(Taker(at, no_ack=True, get=False)))
+        self.lose(self.taken_by(PotentialReceiver(at, no_ack=True, get=False)))
 
-    def lose(self, taker: Taker) -> None:
-        """The taker's channel has ended or failed, by our own doing or not."""
-        if taker not in self.takers or taker.lost:
+    def lose(self, receiver: PotentialReceiver) -> None:
+        """The receiver's channel has ended or failed, by our own doing or not."""
+        if receiver not in self.receivers or receiver.lost:
             return
-        taker.lost = True
+        receiver.lost = True
         self.stirred += 1
         self._lost += 1
         self.line.lose()
-        if taker.no_ack:
+        if receiver.no_ack:
             self._swallowing += 1
             self.doubt()
         memory.lost(self)
 
-    def swallow(self, taker: Taker) -> None:
-        """What a lost taker has taken may have been settled although its delivery was never read."""
-        if taker.lost and not taker.no_ack:
-            taker.no_ack = True
+    def swallow(self, receiver: PotentialReceiver) -> None:
+        """What a lost receiver has taken may have been settled although its delivery was never read."""
+        if receiver.lost and not receiver.no_ack:
+            receiver.no_ack = True
             self._swallowing += 1
             self.doubt()
 
-    def regain(self, taker: Taker, at: int) -> None:
-        """The taker's channel might have failed, and has not."""
-        if taker in self.takers and taker.lost:
-            taker.lost = False
+    def regain(self, receiver: PotentialReceiver, at: int) -> None:
+        """The receiver's channel might have failed, and has not."""
+        if receiver in self.receivers and receiver.lost:
+            receiver.lost = False
             self._lost -= 1
-            self._swallowing -= taker.no_ack
+            self._swallowing -= receiver.no_ack
             self._lost_until = at
 
-    def end(self, taker: Taker, at: int, *, blind: bool) -> None:
-        """The taker takes nothing more."""
-        if taker not in self.takers:
+    def end(self, receiver: PotentialReceiver, at: int, *, blind: bool) -> None:
+        """The receiver takes nothing more."""
+        if receiver not in self.receivers:
             return
         if self._shared():
             self._shared_until = at
-        del self.takers[taker]
-        if blind or taker.lost:
+        del self.receivers[receiver]
+        if blind or receiver.lost:
             self.line.lose()
         else:
-            self.line.end(taker)
-        if taker.lost:
+            self.line.end(receiver)
+        if receiver.lost:
             self._lost -= 1
-            self._swallowing -= taker.no_ack
+            self._swallowing -= receiver.no_ack
         if blind:
             self._blind_until = at
-        if blind or taker.lost:
+        if blind or receiver.lost:
             self._lost_until = at
 
     def swept(self, sweeper: int, at: int) -> None:
@@ -217,11 +217,11 @@ class Queue:
         self.stirred += 1
         self._swept = at
 
-    def crowded(self, me: Taker | None) -> bool:
-        """Is there anybody beside this taker who may be taking messages?"""
-        return not self.declared or len(self.takers) > (me in self.takers)
+    def crowded(self, me: PotentialReceiver | None) -> bool:
+        """Is there anybody beside this receiver who may be taking messages?"""
+        return not self.declared or len(self.receivers) > (me in self.receivers)
 
-    def others(self, since: int, me: Taker | None) -> bool:
+    def others(self, since: int, me: PotentialReceiver | None) -> bool:
         return self._blind_until > since or self.crowded(me)
 
     def contested(self, copy: Copy) -> bool:
@@ -230,7 +230,7 @@ class Queue:
         return self._shared() or (copy.holder is not None and self._shared_until > copy.holder.seq)
 
     def _shared(self) -> bool:
-        return sum(not taker.get for taker in self.takers) > 1
+        return sum(not receiver.get for receiver in self.receivers) > 1
 
     def unseen(self, copy: Copy) -> bool:
         since = copy.published
@@ -249,18 +249,18 @@ class Queue:
             copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer()
         ))
 
-    def explains(self, copy: Copy, taker: Taker | None, channel: Channel, since: int) -> bool | None:
+    def explains(self, copy: Copy, receiver: PotentialReceiver | None, channel: Channel, since: int) -> bool | None:
         """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
         line = self.line
         if (
-            taker is None or taker not in self.takers or copy.place != WAITING or copy.shaky or copy.doubtful
+            receiver is None or receiver not in self.receivers or copy.place != WAITING or copy.shaky or copy.doubtful
             or copy.hidden or self.sweepers or self.opaque or self.unordered or self.lossy
         ):
             line.lose()
-        if line.lost or taker is None:
+        if line.lost or receiver is None:
             return None
-        others = [other for other in self.takers if other is not taker]
-        return line.take(copy.id, taker, lambda one: self.there(one, channel, since), others)
+        others = [other for other in self.receivers if other is not receiver]
+        return line.take(copy.id, receiver, lambda one: self.there(one, channel, since), others)
 
     # -- messages
 

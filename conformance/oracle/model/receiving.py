@@ -168,7 +168,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
             yield Overlooked(event, channel, channel.mistake)
         yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
-        endings.end_takers(channel, event.seq)
+        endings.end_receivers(channel, event.seq)
     channel.state = CLOSED
     channel.close_sent, channel.close_answered = 0, event.seq
     if channel.connection.failed.get(channel.number) is channel and not crossed:

@@ -186,7 +186,7 @@ class Delivery:
     orphan: bool = False
     """Its consumer had been cancelled when it was settled."""
     crowd: int = 0
-    """How many deliveries and takers its queue had when its channel ended with it."""
+    """How many deliveries and receivers its queue had when its channel ended with it."""
     shaky: bool = False
     restored: int = 0
     """When a rollback made it outstanding again."""
@@ -279,7 +279,7 @@ class Request:
     consumer_tag: str = ""
     source: Queue | None = None
     no_ack: bool = False
-    taker: Taker | None = None
+    receiver: PotentialReceiver | None = None
     ignored: bool = False
     """Sent after a mistake that closes the channel: must not be answered."""
     rule: str = ""
@@ -294,7 +294,7 @@ class Request:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Taker:
+class PotentialReceiver:
     """Something that may take messages off a queue: a consumer or a basic.get, until it is known to have ended."""
 
     start: int

@@ -45,8 +45,8 @@ from conformance.oracle.model.records import (
     Copy,
     Delivery,
     HardDoom,
+    PotentialReceiver,
     Settlement,
-    Taker,
 )
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ def _may_purge(queue: Queue, channel: Channel, event: Event) -> None:
 
 
 def _may_take(queue: Queue, channel: Channel, event: Event) -> None:
-    taker = queue.taken_by(Taker(event.seq, "no_ack" in event.flags, get=event.method == "basic.get"))
-    queue.lose(taker)
+    receiver = queue.taken_by(PotentialReceiver(event.seq, "no_ack" in event.flags, get=event.method == "basic.get"))
+    queue.lose(receiver)
 
 
 _MAY_HAPPEN: dict[str, Callable[[Queue, Channel, Event], None]] = {
@@ -220,13 +220,13 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
         requests.hard(channel.connection, HardDoom(event.seq, "", 530, 60, 20, what, optional=True))
     no_ack = "no_ack" in event.flags
-    taker = queue.taken_by(Taker(event.seq, no_ack, get=False))
+    receiver = queue.taken_by(PotentialReceiver(event.seq, no_ack, get=False))
     waits = "no_wait" not in event.flags
     consumer = channel.consumers[tag] = Consumer(
-        tag, queue.name, no_ack, STARTING if waits else LIVE, queue, taker, channel.prefetch,
+        tag, queue.name, no_ack, STARTING if waits else LIVE, queue, receiver, channel.prefetch,
         channel.prefetch_at, channel.prefetch_global, since=event.seq,
     )
-    taker.consumer = consumer
+    receiver.consumer = consumer
     channel.joined += 1
     timeouts.started(model, channel, consumer, event)
     doom = windows.refuses(model, channel, event, queue)
@@ -258,7 +258,7 @@ def _get(model: Model, channel: Channel, event: Event) -> None:
     channel.fetched = True
     census = counts.asked(model, queue, event)
     request.source, request.no_ack = queue, "no_ack" in event.flags
-    request.taker = queue.taken_by(Taker(event.seq, request.no_ack, get=True))
+    request.receiver = queue.taken_by(PotentialReceiver(event.seq, request.no_ack, get=True))
     request.census = counts.sent(census)
     channel.expect(request)
 

@@ -253,7 +253,7 @@ def surely_full(channel: Channel, consumer: Consumer) -> bool:
     """Can the broker send this consumer nothing, whatever races have settled of what it holds? What has timed out
     keeps it from getting more like what it holds. A wider limit that was set since is none of its business, unless the
     broker is wrong about that: then it must not seem to be wrong about a settlement."""
-    if channel.prefetch_at > consumer.taker.start and not 0 < channel.prefetch <= consumer.limit:
+    if channel.prefetch_at > consumer.receiver.start and not 0 < channel.prefetch <= consumer.limit:
         return False
     held = sum(one.consumer is consumer and not one.shaky for one in held_by(channel))
     return consumer.full() and held >= consumer.limit

@@ -100,7 +100,7 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
     copy, consumer = fact.copy, fact.delivery.consumer
     if (
         copy.entry == RELEASED and copy.place == WAITING and consumer is not None and copy.holder is not None
-        and consumer.taker.start < copy.entered and copy.holder.channel is not fact.channel
+        and consumer.receiver.start < copy.entered and copy.holder.channel is not fact.channel
     ):
         notes.exercise("AUTO-012")
 
@@ -117,7 +117,7 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
     if held is None or not _released(copy) or queue.order != "returns-first" or queue.unordered:
         return
     counted = _all_there(fact)
-    if queue.crowded(fact.taker) and not counted:
+    if queue.crowded(fact.receiver) and not counted:
         return
     end = RULES.get(end_of(held.channel), "AUTO-001")
     rule = end if end in ORDERED else IN_ORDER
@@ -125,7 +125,7 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
         before = waiting.holder
         if waiting is copy or waiting.entry != RELEASED or before is None or waiting.entered != copy.entered:
             continue
-        if _returns_before(before, held) and (counted or not queue.others(waiting.entered, fact.taker)):
+        if _returns_before(before, held) and (counted or not queue.others(waiting.entered, fact.receiver)):
             notes.suspect(waiting, rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
                        f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
             return
@@ -314,7 +314,7 @@ def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
     queue = fact.queue
     waiting = (copy for copy in queue.returned.values() if copy.entry == RELEASED and _answered(copy, fact.since))
     late = next(waiting, None)
-    if late is None or queue.crowded(fact.taker):
+    if late is None or queue.crowded(fact.receiver):
         return
     notes.report("AUTO-011", f"{_kind(late)}: not back by close-ok")
     if 0 < late.proof <= fact.since:

@@ -258,7 +258,7 @@ def to_somebody(fact: Delivered, notes: Notes) -> None:
         notes.exercise("CAN-015")
     if consumer.state == STARTING:
         notes.find("CAN-015", fact.event, f"consume-ok for {consumer.tag} before its first delivery",
-                   f"a delivery to {consumer.tag}", consumer.taker.start)
+                   f"a delivery to {consumer.tag}", consumer.receiver.start)
     if notified_neighbour(fact.channel, consumer, fact.copy.entered):
         notes.exercise("CAN-011")
 
@@ -267,7 +267,7 @@ def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
     """Does the consumer have the tag of a former one of its queue, and is it a queue that may mistake it for that?"""
     ended = channel.ended.get(consumer.tag)
     return (
-        ended is not None and ended.at < consumer.taker.start and ended.source.name == consumer.queue
+        ended is not None and ended.at < consumer.receiver.start and ended.source.name == consumer.queue
         and consumer.source.kind != "classic"
     )
 
@@ -275,7 +275,7 @@ def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
 def notified_neighbour(channel: Channel, consumer: Consumer, before: int) -> bool:
     """Did another consumer of the channel end with its queue, while this one was there, before that moment?"""
     return channel.bereaved and any(
-        ended.how == NOTIFIED and consumer.taker.start < ended.at < before for ended in channel.ended.values()
+        ended.how == NOTIFIED and consumer.receiver.start < ended.at < before for ended in channel.ended.values()
     )
 
 

@@ -104,12 +104,12 @@ def both_modes(fact: Accepted, notes: Notes) -> None:
 def dead_letters_keep_their_order(fact: Delivered, notes: Notes) -> None:
     """What one channel discarded from one queue comes out of the next one in the order in which it was discarded."""
     copy, queue = fact.copy, fact.queue
-    if copy.entry != DEAD or queue.unordered or queue.crowded(fact.taker):
+    if copy.entry != DEAD or queue.unordered or queue.crowded(fact.receiver):
         return
     death = _death(copy)
     for other in islice(queue.fresh.values(), WINDOW):
         earlier = _death(other) if other is not copy else None
-        if earlier is None or death is None or queue.others(other.entered, fact.taker):
+        if earlier is None or death is None or queue.others(other.entered, fact.receiver):
             continue
         if _before(earlier, death):
             notes.suspect(other, "MODE-009", fact.event, f"{other.id} before {copy.id}: it was discarded first",

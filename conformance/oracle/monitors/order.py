@@ -32,7 +32,7 @@ IN_ORDER_OF_RETURN = READY, LATER
 def order(fact: Delivered, notes: Notes) -> None:
     """Nothing is passed over that was certainly in front."""
     copy, queue = fact.copy, fact.queue
-    if copy.place != WAITING or copy.shaky or copy.doubtful or queue.unordered or queue.crowded(fact.taker):
+    if copy.place != WAITING or copy.shaky or copy.doubtful or queue.unordered or queue.crowded(fact.receiver):
         return
     if copy.entry == PUBLISHED:
         _fresh(fact, notes)
@@ -51,7 +51,7 @@ def _fresh(fact: Delivered, notes: Notes) -> None:
             if copy.older_than(other):
                 notes.exercise("RQ-006")
             break
-        elif other.older_than(copy) and not queue.others(other.entered, fact.taker):
+        elif other.older_than(copy) and not queue.others(other.entered, fact.receiver):
             notes.suspect(other, "RQ-006", fact.event, f"{other.id} first: it was in the queue before {copy.id}",
                           f"{copy.id} is delivered, {other.id} not yet", other.published, copy.published)
             break
@@ -73,7 +73,7 @@ def _returned(fact: Delivered, notes: Notes) -> None:
         if waiting is copy:
             continue
         kin = _kin(waiting, copy)
-        if _precedes(fact, waiting, kin, original) and not queue.others(waiting.entered, fact.taker):
+        if _precedes(fact, waiting, kin, original) and not queue.others(waiting.entered, fact.receiver):
             as_delivered = kin == "RQ-002" and _first_of_batch(waiting, copy)
             rules = (*_of_place(fact), *((kin,) if as_delivered else ())) if original else (kin,)
             _passed_over(fact, waiting, rules, notes)
@@ -168,7 +168,7 @@ def _first_of_batch(waiting: Copy, copy: Copy) -> bool:
 
 
 def _certainly_there(fact: Delivered, waiting: Copy) -> bool:
-    return fact.queue.there(waiting, fact.channel, fact.since) and not fact.queue.others(waiting.entered, fact.taker)
+    return fact.queue.there(waiting, fact.channel, fact.since) and not fact.queue.others(waiting.entered, fact.receiver)
 
 
 def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: Notes) -> None:

@@ -47,16 +47,16 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
     limit, held = consumer.limit, consumer.window.held
     if held + 1 == limit and _more_waits(fact):
         rules = slots.borne_out(channel, consumer)
-        notes.expect(channel.opened, consumer.taker.start, fact.event.seq, rules)
+        notes.expect(channel.opened, consumer.receiver.start, fact.event.seq, rules)
         if "QOS-009" in rules:
             notes.report("QOS-009", "global is read as per consumer")
     if held >= limit and windows.certain(channel, consumer) >= limit:
         rule = slots.of_overrun(channel, consumer)
-        notes.disappoint(channel.opened, consumer.taker.start)
+        notes.disappoint(channel.opened, consumer.receiver.start)
         notes.find(rule, fact.event,
                    f"at most {limit} deliveries outstanding to {consumer.tag}",
                    f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
-                   consumer.limited_at, consumer.taker.start, *_shown(channel, consumer),
+                   consumer.limited_at, consumer.receiver.start, *_shown(channel, consumer),
                    certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
                    and not slots.reached_from_elsewhere(channel))
 
@@ -155,7 +155,7 @@ def automatic_deliveries_held_back(fact: Answered, notes: Notes) -> None:
         return
     for consumer in channel.consumers.values():
         queue = consumer.source
-        if consumer.no_ack and consumer.state == LIVE and not queue.crowded(consumer.taker) and any(
+        if consumer.no_ack and consumer.state == LIVE and not queue.crowded(consumer.receiver) and any(
             0 < copy.proof < request.seq for copy in queue.waiting()
         ):
             notes.exercise("QOS-017")
@@ -179,8 +179,8 @@ def unhindered(fact: Delivered, notes: Notes) -> None:
 @judges(FoundEmpty, "QOS-014")
 def get_under_a_limit(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody has room to take it."""
-    queue, others = fact.queue, [taker for taker in fact.queue.takers if taker is not fact.taker]
-    if not all(_stopped(queue, taker.consumer, fact.since) for taker in others):
+    queue, others = fact.queue, [receiver for receiver in fact.queue.receivers if receiver is not fact.receiver]
+    if not all(_stopped(queue, receiver.consumer, fact.since) for receiver in others):
         return
     if not others and not windows.may_bind_gets(fact.channel):
         return
@@ -254,7 +254,7 @@ def size_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
 def size_obeyed(fact: Delivered, notes: Notes) -> None:
     """Who accepts a size obeys it: nothing larger is sent ahead while anything is outstanding."""
     channel, consumer, size = fact.channel, fact.delivery.consumer, fact.event.body_size or 0
-    if not channel.octets or consumer is None or consumer.no_ack or consumer.taker.start < channel.octets_at:
+    if not channel.octets or consumer is None or consumer.no_ack or consumer.receiver.start < channel.octets_at:
         return
     if size > channel.octets and windows.certain(channel) > 0:
         notes.find("QOS-023", fact.event, f"no message of more than {channel.octets} octets in advance, or no qos-ok",
@@ -269,10 +269,10 @@ def size_keeps_waiting(fact: Answered, notes: Notes) -> None:
         return
     for consumer in channel.consumers.values():
         held, queue = consumer.window.held > 0 and not consumer.full(), consumer.source
-        if held and consumer.state == LIVE and channel.octets_at < consumer.taker.start < sent and any(
+        if held and consumer.state == LIVE and channel.octets_at < consumer.receiver.start < sent and any(
             0 < copy.proof < sent and copy.publication is not None and copy.publication.size > channel.octets
             for copy in queue.waiting()
-        ) and not queue.crowded(consumer.taker):
+        ) and not queue.crowded(consumer.receiver):
             notes.exercise("QOS-023")
             notes.report("QOS-023", "obeyed")
 

@@ -1,8 +1,8 @@
-"""RQ, where it takes more than one look: several takers, counts of returns, and the limit that ends them.
+"""RQ, where it takes more than one look: several receivers, counts of returns, and the limit that ends them.
 
-The order that several takers see is explained by `model/lines.py`; here the explanation is only asked for. Counts are
-compared where the history proves how often a message was returned, and a message is held to be gone for good where it
-was certainly returned once more than the limit allows.
+The order that several receivers see is explained by `model/lines.py`; here the explanation is only asked for. Counts
+are compared where the history proves how often a message was returned, and a message is held to be gone for good where
+it was certainly returned once more than the limit allows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
 
 @judges(Delivered, "RQ-005")
 def explained(fact: Delivered, notes: Notes) -> None:
-    """Some order of takings and returns explains what all takers have seen; where each return is to its place. What is
-    not confirmed may be nowhere, and would explain another one."""
+    """Some order of takings and returns explains what all receivers have seen; where each return is to its place. What
+    is not confirmed may be nowhere, and would explain another one."""
     if fact.explained is None or len(fact.queue.line.owners) < 2 or not fact.queue.reentered:
         return
     notes.exercise("RQ-005")
@@ -67,7 +67,7 @@ def competes_at_once(fact: Delivered, notes: Notes) -> None:
     consumer, copy = fact.delivery.consumer, fact.copy
     if consumer is None or copy.entry not in (RETURNED, RECOVERED) or copy.place != WAITING:
         return
-    if sum(taker.consumer is not None for taker in fact.queue.takers) > 1:
+    if sum(receiver.consumer is not None for receiver in fact.queue.receivers) > 1:
         notes.exercise("RQ-015")
 
 

@@ -57,7 +57,7 @@ def returns_come_again(fact: Delivered, notes: Notes) -> None:
             notes.show("RQ-014", copy.settlement.method, OF_RECOVER)
     elif copy.entry == RETURNED and copy.holder is not None:
         consumer = fact.delivery.consumer
-        if consumer is not None and copy.holder.consumer is consumer and not fact.queue.crowded(fact.taker):
+        if consumer is not None and copy.holder.consumer is consumer and not fact.queue.crowded(fact.receiver):
             notes.exercise("RQ-007")
 
 
@@ -66,13 +66,13 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody else may have taken it. To a broker that lets
     a limit hinder gets it is, where that is reached (QOS-014); and what is not confirmed may still be refused."""
     queue, channel = fact.queue, fact.channel
-    if queue.crowded(fact.taker):
+    if queue.crowded(fact.receiver):
         return
     hindered = windows.may_bind_gets(channel)
     for copy in [*islice(queue.fresh.values(), WINDOW), *islice(queue.returned.values(), WINDOW)]:
         if queue.may_be_spent(copy):
             continue
-        if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.taker):
+        if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
             notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
                        copy.published, copy.entered, fact.since, certain=not doubtful, unless=fate.by_size(copy))

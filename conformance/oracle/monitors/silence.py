@@ -101,7 +101,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     former = fact.channel.previous
     if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
         rules: tuple[str, ...] = ("ERR-007",)
-    elif fact.channel.opened < fact.channel.connection.refusals and consumer.taker.start < copy.entered:
+    elif fact.channel.opened < fact.channel.connection.refusals and consumer.receiver.start < copy.entered:
         rules = ("ERR-004",)
     elif consumer.revived:
         rules = ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
@@ -152,7 +152,7 @@ def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, 
     if by_limit and by_limit != "QOS-018":
         return (by_limit,)
     if copy.entry == RETURNED:
-        way = "RQ-015" if consumer.source.crowded(consumer.taker) else "RQ-007"
+        way = "RQ-015" if consumer.source.crowded(consumer.receiver) else "RQ-007"
     else:
         way = {RECOVERED: "RQ-014", RELEASED: "AUTO-012", RETURNED_LATE: "TMO-006"}.get(copy.entry, "QOS-002")
     return (way, by_limit) if by_limit else (way,)

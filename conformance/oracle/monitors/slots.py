@@ -61,13 +61,13 @@ def limited_elsewhere(channel: Channel) -> list[Channel]:
 
 def changed_since(channel: Channel, consumer: Consumer) -> bool:
     """Was another limit for consumers set after this one was started?"""
-    return channel.prefetch_at > consumer.taker.start and channel.prefetch != consumer.limit
+    return channel.prefetch_at > consumer.receiver.start and channel.prefetch != consumer.limit
 
 
 def meddled(channel: Channel, consumer: Consumer) -> bool:
     """Was another limit set on the channel after this consumer was started? A broker that lets a new one reach what
     runs breaks QOS-004, and what comes of it may look like a breach of another rule."""
-    return consumer.overruled or channel.shared.since > consumer.taker.start
+    return consumer.overruled or channel.shared.since > consumer.receiver.start
 
 
 def followed(channel: Channel, consumer: Consumer) -> bool:
@@ -85,10 +85,10 @@ def abandoned(channel: Channel, consumer: Consumer) -> bool:
 
 def rivalled(consumer: Consumer) -> bool:
     """Has another consumer of the same queue reached its limit?"""
-    takers = consumer.source.takers
-    if len(takers) > 1:
-        for taker in islice(takers, SEVERAL):
-            other = taker.consumer
+    receivers = consumer.source.receivers
+    if len(receivers) > 1:
+        for receiver in islice(receivers, SEVERAL):
+            other = receiver.consumer
             if other is not None and other is not consumer and other.full():
                 return True
     return False
@@ -119,7 +119,7 @@ def of_overrun(channel: Channel, consumer: Consumer) -> str:
 
 def _lent(other: Channel, consumer: Consumer) -> bool:
     """May this other channel's limit have been taken for the consumer's?"""
-    meant = consumer.limited_at < other.prefetch_at < consumer.taker.start
+    meant = consumer.limited_at < other.prefetch_at < consumer.receiver.start
     return meant and not 0 < other.prefetch <= consumer.window.held
 
 

@@ -60,7 +60,7 @@ def goes_on(fact: Delivered, notes: Notes) -> None:
 def passes_by(fact: Delivered, notes: Notes) -> None:
     """A message that was never delivered goes first."""
     copy, queue = fact.copy, fact.queue
-    if not queue.returned or copy.seen or copy.place != WAITING or copy.doubtful or queue.crowded(fact.taker):
+    if not queue.returned or copy.seen or copy.place != WAITING or copy.doubtful or queue.crowded(fact.receiver):
         return
     late = [one for one in queue.returned.values() if one.entry == RETURNED_LATE and one.entered < fact.since]
     if late:

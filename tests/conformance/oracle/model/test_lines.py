@@ -1,4 +1,4 @@
-"""Explanations of what several takers see: a right queue always has one, a wrong one has none."""
+"""Explanations of what several receivers see: a right queue always has one, a wrong one has none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.declaring import queue_of
 from conformance.oracle.model.lines import Line
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import RETURNED, Copy, Delivery, Taker
+from conformance.oracle.model.records import RETURNED, Copy, Delivery, PotentialReceiver
 
 ORDERS = ("original", "returns-first", "tail")
 
@@ -27,9 +27,9 @@ def queue() -> Queue:
     return queue_of(profiles.load("documented"), "q", "classic", 1, {}, opaque=False)
 
 
-def proven(taker: Taker) -> Callable[[Copy], bool]:
-    """What was certainly in the queue when this taker began."""
-    return lambda copy: 0 < copy.proof <= taker.start
+def proven(receiver: PotentialReceiver) -> Callable[[Copy], bool]:
+    """What was certainly in the queue when this receiver began."""
+    return lambda copy: 0 < copy.proof <= receiver.start
 
 
 @dataclass
@@ -46,7 +46,7 @@ class World:
     back: int = 0
     clock: int = 0
     unacked: list[list[Copy]] = field(init=False)
-    takers: list[Taker | None] = field(init=False)
+    receivers: list[PotentialReceiver | None] = field(init=False)
     hands: list[deque[Copy | None]] = field(init=False)
     published: int = 0
 
@@ -55,7 +55,7 @@ class World:
         self.queue = queue()
         self.pipes = [deque() for _ in self.clients]
         self.unacked = [[] for _ in self.clients]
-        self.takers = [None for _ in self.clients]
+        self.receivers = [None for _ in self.clients]
         self.hands = [deque() for _ in self.clients]
 
     def tick(self) -> int:
@@ -79,11 +79,11 @@ class World:
             self.pipes[at].append((copy, True))
 
     def ask(self, at: int) -> None:
-        if self.takers[at] is None:
-            self.takers[at] = taker = Taker(self.tick(), no_ack=False, get=at > 0)
-            if not taker.get:
-                taker.consumer = Consumer("c", "q", False, "live", self.queue, taker)
-            self.pipes[at].append(taker)
+        if self.receivers[at] is None:
+            self.receivers[at] = receiver = PotentialReceiver(self.tick(), no_ack=False, get=at > 0)
+            if not receiver.get:
+                receiver.consumer = Consumer("c", "q", False, "live", self.queue, receiver)
+            self.pipes[at].append(receiver)
 
     # -- what the broker does
 
@@ -92,7 +92,7 @@ class World:
         if not self.pipes[at]:
             return
         what = self.pipes[at].popleft()
-        if isinstance(what, Taker):
+        if isinstance(what, PotentialReceiver):
             if what.get:
                 self.hands[at].append(self.pop())
             return
@@ -118,27 +118,27 @@ class World:
 
     def push(self, at: int) -> None:
         """A consumer is given a message."""
-        if at == 0 and self.takers[0] is not None and self.takers[0] not in self.pipes[0] and self.ready:
+        if at == 0 and self.receivers[0] is not None and self.receivers[0] not in self.pipes[0] and self.ready:
             self.hands[0].append(self.pop())
 
     def show(self, at: int) -> bool | None:
-        """The client reads what its taker has taken."""
-        taker = self.takers[at]
-        if taker is None or not self.hands[at]:
+        """The client reads what its receiver has taken."""
+        receiver = self.receivers[at]
+        if receiver is None or not self.hands[at]:
             return True
-        others = [other for other in self.takers if other is not None and other is not taker]
+        others = [other for other in self.receivers if other is not None and other is not receiver]
         copy = self.hands[at].popleft()
-        if taker.get:
-            self.takers[at] = None
+        if receiver.get:
+            self.receivers[at] = None
         if copy is None:
-            self.line.end(taker)
+            self.line.end(receiver)
             return not self.line.lost
-        told = self.line.take(copy.id, taker, proven(taker), others)
+        told = self.line.take(copy.id, receiver, proven(receiver), others)
         copy.holder = Delivery(1, copy.id, "q", None, False, self.tick(), False, self.clients[at], copy)
         copy.proof = 0
         self.unacked[at].append(copy)
-        if taker.get:
-            self.line.end(taker)
+        if receiver.get:
+            self.line.end(receiver)
         return told
 
 
@@ -166,7 +166,7 @@ def returned_by_two(order: str, *messages: str) -> list[bool | None]:
     for copy in copies.values():
         copy.proof = world.tick()
     for at, message in enumerate(("m1", "m2", "m3", "m4")):
-        get, copy = Taker(world.tick(), no_ack=False, get=True), copies[message]
+        get, copy = PotentialReceiver(world.tick(), no_ack=False, get=True), copies[message]
         assert world.line.take(message, get, proven(get), [])
         copy.holder = Delivery(1, message, "q", None, False, world.tick(), False, world.clients[at % 2], copy)
         copy.proof = 0
@@ -174,7 +174,7 @@ def returned_by_two(order: str, *messages: str) -> list[bool | None]:
         copies[message].entry, copies[message].entered = RETURNED, world.tick()
         world.line.enter(copies[message], returned=True)
         copies[message].proof = world.tick()
-    gets = [Taker(world.tick(), no_ack=False, get=True) for _ in messages]
+    gets = [PotentialReceiver(world.tick(), no_ack=False, get=True) for _ in messages]
     return [world.line.take(message, get, proven(get), []) for message, get in zip(messages, gets, strict=True)]
 
 
@@ -193,10 +193,10 @@ def test_what_another_may_have_taken_is_passed_over() -> None:
         world.publish(0)
     for entry in world.line.entries.values():
         entry.copy.proof = world.tick()
-    rival, get = Taker(world.tick(), no_ack=False, get=True), Taker(world.tick(), no_ack=False, get=True)
+    rival, get = (PotentialReceiver(world.tick(), no_ack=False, get=True) for _ in range(2))
     assert world.line.take("m2", get, proven(get), [rival])
     world.line.end(get)
-    again = Taker(world.tick(), no_ack=False, get=True)
+    again = PotentialReceiver(world.tick(), no_ack=False, get=True)
     assert world.line.take("m3", again, proven(again), [rival])
     assert world.line.take("m1", rival, proven(rival), [])
 
@@ -206,7 +206,7 @@ def test_too_many_entries_lose_the_line_and_nothing_is_claimed() -> None:
     for _ in range(100):
         world.publish(0)
     assert world.line.lost
-    get = Taker(world.tick(), no_ack=False, get=True)
+    get = PotentialReceiver(world.tick(), no_ack=False, get=True)
     assert world.line.take("m50", get, proven(get), []) is None
     world.line.begin()
     assert not world.line.lost

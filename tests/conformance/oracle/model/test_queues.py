@@ -1,4 +1,4 @@
-"""Takers: who may hold a message unseen, and what proves that it is in its queue."""
+"""PotentialReceivers: who may hold a message unseen, and what proves that it is in its queue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from conformance.catalogue import profiles
 from conformance.oracle.model.declaring import queue_of
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import GONE, OUT, RELEASED, RETURNED, Copy, Taker
+from conformance.oracle.model.records import GONE, OUT, RELEASED, RETURNED, Copy, PotentialReceiver
 
 
 def queue(kind: str = "classic") -> Queue:
@@ -22,49 +22,49 @@ def message(queue: Queue, name: str, at: int) -> Copy:
 
 def test_nobody_else_is_there() -> None:
     found = queue()
-    me = found.taken_by(Taker(5, no_ack=False, get=True))
+    me = found.taken_by(PotentialReceiver(5, no_ack=False, get=True))
     assert not found.crowded(me)
     assert not found.others(3, me)
 
 
-def test_a_live_taker_may_hold_anything() -> None:
+def test_a_live_receiver_may_hold_anything() -> None:
     found = queue()
-    other = found.taken_by(Taker(5, no_ack=False, get=False))
+    other = found.taken_by(PotentialReceiver(5, no_ack=False, get=False))
     assert found.others(7, None)
     found.end(other, 9, blind=False)
     assert not found.others(7, None)
 
 
-def test_a_taker_that_ended_blindly_may_have_held_what_was_there_before() -> None:
+def test_a_receiver_that_ended_blindly_may_have_held_what_was_there_before() -> None:
     found = queue()
-    other = found.taken_by(Taker(5, no_ack=False, get=False))
+    other = found.taken_by(PotentialReceiver(5, no_ack=False, get=False))
     found.end(other, 9, blind=True)
     assert found.others(7, None)
     assert not found.others(10, None)
 
 
-def test_only_lost_takers_give_back_unseen() -> None:
+def test_only_lost_receivers_give_back_unseen() -> None:
     found = queue()
     copy = message(found, "m1", 3)
-    taker = found.taken_by(Taker(5, no_ack=False, get=False))
+    receiver = found.taken_by(PotentialReceiver(5, no_ack=False, get=False))
     assert not found.unseen(copy)
-    found.lose(taker)
+    found.lose(receiver)
     assert found.unseen(copy)
-    found.end(taker, 9, blind=False)
+    found.end(receiver, 9, blind=False)
     assert found.unseen(copy)
     assert not found.unseen(message(found, "m2", 10))
 
 
-def test_a_lost_taker_without_acknowledgement_swallows() -> None:
+def test_a_lost_receiver_without_acknowledgement_swallows() -> None:
     found = queue()
     early = message(found, "m1", 3)
-    taker = found.taken_by(Taker(5, no_ack=True, get=False))
+    receiver = found.taken_by(PotentialReceiver(5, no_ack=True, get=False))
     assert not early.doubtful
-    found.lose(taker)
+    found.lose(receiver)
     late = message(found, "m2", 7)
     assert early.doubtful
     assert late.doubtful
-    found.end(taker, 9, blind=True)
+    found.end(receiver, 9, blind=True)
     assert not message(found, "m3", 10).doubtful
 
 

@@ -1,10 +1,10 @@
-"""The purse: evidence takes its time, and never more than there is."""
+"""The time budget: evidence takes its time, and never more than there is."""
 
 from __future__ import annotations
 
 import itertools
 
-from conformance.drive.budget import ALTOGETHER, EACH, Purse
+from conformance.drive.budget import ALTOGETHER, EACH, TimeBudget
 
 
 class Clock:
@@ -18,9 +18,9 @@ class Clock:
 
 def test_each_finding_gets_a_third_of_what_is_left_and_none_more_than_its_due() -> None:
     clock = Clock()
-    purse, shares = Purse(clock=clock), list[float]()
-    while not purse.empty:
-        with purse.spending() as seconds:
+    budget, shares = TimeBudget(clock=clock), list[float]()
+    while not budget.empty:
+        with budget.spending() as seconds:
             shares.append(seconds)
             clock.now += seconds
     assert shares[0] == EACH
@@ -30,35 +30,35 @@ def test_each_finding_gets_a_third_of_what_is_left_and_none_more_than_its_due() 
 
 def test_who_is_quick_leaves_the_rest_to_others() -> None:
     clock = Clock()
-    purse = Purse(clock=clock)
+    budget = TimeBudget(clock=clock)
     for _ in range(20):
-        with purse.spending():
+        with budget.spending():
             clock.now += 0.5
-    assert purse.left == ALTOGETHER - 10
-    assert not purse.empty
+    assert budget.left == ALTOGETHER - 10
+    assert not budget.empty
 
 
 def test_what_is_done_inside_belongs_to_the_same_finding() -> None:
     clock = Clock()
-    purse = Purse(clock=clock)
-    purse.begin()
+    budget = TimeBudget(clock=clock)
+    budget.begin()
     clock.now += 20
-    with purse.spending() as seconds:
+    with budget.spending() as seconds:
         assert seconds == EACH - 20
         clock.now += 50
-    purse.begin()
-    assert purse.share == 0.0
-    assert not purse.empty
-    purse.done()
-    purse.done()
-    assert purse.left == ALTOGETHER - 70
+    budget.begin()
+    assert budget.share == 0.0
+    assert not budget.empty
+    budget.done()
+    budget.done()
+    assert budget.left == ALTOGETHER - 70
 
 
 def test_with_half_of_it_spent_it_is_scarce() -> None:
     clock = Clock()
-    purse = Purse(30.0, clock)
+    budget = TimeBudget(30.0, clock)
     for seconds, scarce in ((14.0, False), (2.0, True)):
-        with purse.spending():
+        with budget.spending():
             clock.now += seconds
-            assert not purse.scarce, "what is begun is done"
-        assert purse.scarce is scarce
+            assert not budget.scarce, "what is begun is done"
+        assert budget.scarce is scarce
