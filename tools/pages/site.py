@@ -55,7 +55,7 @@ class Page:
 
 def pages(root: Path = ROOT) -> dict[str, Page]:
     """All pages by path: the home first, then what it leads to in its order, then the others by name."""
-    paths = [*sorted(str(path.relative_to(root)) for path in (root / "docs").glob("*.md")), *BESIDE]
+    paths = [*sorted(str(path.relative_to(root)) for path in (root / "docs").rglob("*.md")), *BESIDE]
     found = {path: read(path, (root / path).read_text(encoding="utf-8")) for path in paths if (root / path).exists()}
     led = [place for _, token, name in (found[HOME].links if HOME in found else ())
            if (place := _place(HOME, str(token.attrs[name])).partition("#")[0]) in found]
