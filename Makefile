@@ -44,8 +44,9 @@ mutation: setup  ## wrong brokers made by a machine, that err only sometimes: ho
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -m "not rabbitmq and not spark and not long"
 
-lint: setup  ## ruff and mypy --strict
+lint: setup  ## ruff, its format, and mypy --strict
 	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m mypy
 
 brokers: setup  ## start real RabbitMQ from Debian (NAMES="rmq38 rmq310 rmq40 rmq43"; default rmq310)

@@ -87,10 +87,10 @@ class Broker:
 BROKERS = {
     broker.name: broker
     for broker in (
-        Broker("rmq38", "bullseye", 5638),   # RabbitMQ 3.8
+        Broker("rmq38", "bullseye", 5638),  # RabbitMQ 3.8
         Broker("rmq310", "bookworm", 5673),  # RabbitMQ 3.10
-        Broker("rmq40", "trixie", 5640),     # RabbitMQ 4.0
-        Broker("rmq43", "forky", 5643),      # RabbitMQ 4.3; Debian testing, so it moves on
+        Broker("rmq40", "trixie", 5640),  # RabbitMQ 4.0
+        Broker("rmq43", "forky", 5643),  # RabbitMQ 4.3; Debian testing, so it moves on
         Broker("rmq43-short", "forky", 5646, timeout=5000),
         Broker("rmq310-short", "bookworm", 5676, timeout=5000),
     )
@@ -178,29 +178,49 @@ def configure(broker: Broker, ports: dict[str, int]) -> None:
     (etc / "enabled_plugins").write_text("[rabbitmq_management].\n")
     for folder in ("var/lib/rabbitmq/mnesia", "var/log/rabbitmq"):
         (broker.root / folder).mkdir(parents=True, exist_ok=True)
-    shell("chroot", broker.root, "chown", "-R", "rabbitmq:rabbitmq",
-          "/var/lib/rabbitmq", "/var/log/rabbitmq", "/etc/rabbitmq")
+    shell(
+        "chroot",
+        broker.root,
+        "chown",
+        "-R",
+        "rabbitmq:rabbitmq",
+        "/var/lib/rabbitmq",
+        "/var/log/rabbitmq",
+        "/etc/rabbitmq",
+    )
 
 
 def launch(broker: Broker, ports: dict[str, int]) -> None:
     environment = {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/var/lib/rabbitmq", "LANG": "C.UTF-8",
-        "ERL_EPMD_PORT": str(ports["epmd"]), "ERL_EPMD_ADDRESS": "127.0.0.1",
-        "RABBITMQ_NODENAME": f"{broker.name}@localhost", "ERL_CRASH_DUMP_SECONDS": "0",
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/var/lib/rabbitmq",
+        "LANG": "C.UTF-8",
+        "ERL_EPMD_PORT": str(ports["epmd"]),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODENAME": f"{broker.name}@localhost",
+        "ERL_CRASH_DUMP_SECONDS": "0",
         "RABBITMQ_CONF_ENV_FILE": f"{broker.settings}/rabbitmq-env.conf",
     }
     inside = 'mount -t proc proc "$0/proc" && exec chroot --userspec=rabbitmq:rabbitmq "$0" env -i "$@"'
     command = [
-        "unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
-        "sh", "-c", inside, str(broker.root), *(f"{k}={v}" for k, v in environment.items()),
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        inside,
+        str(broker.root),
+        *(f"{k}={v}" for k, v in environment.items()),
         "/usr/lib/rabbitmq/bin/rabbitmq-server",
     ]
     for path in (broker.pid_file, broker.log):
         path.parent.mkdir(parents=True, exist_ok=True)
     with broker.log.open("wb") as out:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-        )
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     broker.pid_file.write_text(str(process.pid))
     broker.port_file.write_text(str(ports["port"]))
 
@@ -304,7 +324,13 @@ def purge(broker: Broker) -> None:
 
 
 VERBS: dict[str, Callable[[Broker], None]] = {
-    "start": start, "kill": kill, "stop": stop, "status": status, "url": url, "pairs": pairs, "nodes": nodes,
+    "start": start,
+    "kill": kill,
+    "stop": stop,
+    "status": status,
+    "url": url,
+    "pairs": pairs,
+    "nodes": nodes,
     "purge": purge,
 }
 PLAIN = [name for name, broker in BROKERS.items() if broker.timeout is None]

@@ -32,7 +32,9 @@ def archive() -> str:
     """The package archive that this machine's own apt uses for its release."""
     listing = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     plain = [uri for uri in listing if "security" not in uri]
     if not plain:
@@ -52,8 +54,17 @@ def make(suite: str, root: Path, packages: str, shell: Shell) -> None:
     shell(APT, "mmdebstrap=mmdebstrap", "unshare=util-linux")
     shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
-    shell("mmdebstrap", "--variant=essential", f"--include={packages}", '--aptopt=Acquire::Languages "none"',
-          '--aptopt=Acquire::Check-Valid-Until "false"', *LEAN, suite, root, archive())
+    shell(
+        "mmdebstrap",
+        "--variant=essential",
+        f"--include={packages}",
+        '--aptopt=Acquire::Languages "none"',
+        '--aptopt=Acquire::Check-Valid-Until "false"',
+        *LEAN,
+        suite,
+        root,
+        archive(),
+    )
     (root / ".ready").touch()
 
 

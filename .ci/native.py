@@ -55,8 +55,12 @@ class Field:
         self.given = "init" not in options
         default, factory = options.get("default"), options.get("default_factory")
         self.default = None if default is None else ast.unparse(default)
-        self.fresh = None if factory is None else ast.unparse(
-            factory.body if isinstance(factory, ast.Lambda) else ast.Call(factory, [], []),
+        self.fresh = (
+            None
+            if factory is None
+            else ast.unparse(
+                factory.body if isinstance(factory, ast.Lambda) else ast.Call(factory, [], []),
+            )
         )
 
     @property
@@ -93,9 +97,11 @@ def final(node: ast.stmt) -> list[ast.stmt]:
     if not isinstance(node, ast.Assign):
         return [node]
     target, value = node.targets[0], node.value
-    pairs = list(zip(target.elts, value.elts, strict=True)) if (
-        isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-    ) else [(target, value)]
+    pairs = (
+        list(zip(target.elts, value.elts, strict=True))
+        if (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple))
+        else [(target, value)]
+    )
     if not all(isinstance(one, ast.Constant) and ast.unparse(name).isupper() for name, one in pairs):
         return [node]
     return [said for name, one in pairs for said in ast.parse(f"{ast.unparse(name)}: Final = {ast.unparse(one)}").body]
@@ -134,11 +140,19 @@ def compiled(build: Path) -> None:
     (build / "setup.py").write_text(SETUP.format(modules=copied(build), name=PACKAGE), "utf-8")
     environment = {**os.environ, "MYPYPATH": f"{build}:{ROOT}"}
     with (build / "log.txt").open("w") as log:
-        done = subprocess.run([sys.executable, "setup.py", "build_ext", "--inplace"], check=False, cwd=build,
-                              env=environment, stdout=log, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            [sys.executable, "setup.py", "build_ext", "--inplace"],
+            check=False,
+            cwd=build,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     if done.returncode:
-        raise SystemExit(f"it cannot be compiled: {build / 'log.txt'} says why. A C compiler is needed "
-                         "(Debian: apt install gcc). Without a build everything works as before, only slower.")
+        raise SystemExit(
+            f"it cannot be compiled: {build / 'log.txt'} says why. A C compiler is needed "
+            "(Debian: apt install gcc). Without a build everything works as before, only slower."
+        )
 
 
 # -- the proof

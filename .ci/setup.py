@@ -44,8 +44,21 @@ def main() -> None:
     try:
         run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv>=0.5")
         run(
-            PYTHON, "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", PYTHON,
-            "--constraints", "constraints.txt", "--group", "dev", "--editable", ".[spark,objects,clients]",
+            PYTHON,
+            "-m",
+            "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--compile-bytecode",
+            "--python",
+            PYTHON,
+            "--constraints",
+            "constraints.txt",
+            "--group",
+            "dev",
+            "--editable",
+            ".[spark,objects,clients]",
         )
     except subprocess.CalledProcessError as error:
         sys.exit(f"setting up .venv failed (exit {error.returncode}); the lines above say why")

@@ -75,7 +75,8 @@ class Wire:
         self.to_broker.append(header)
         client = values.table({"capabilities": {"consumer_cancel_notify": True, "publisher_confirms": True}})
         for method in (
-            m.ConnectionStartOk(0, client, "PLAIN", b"\0guest\0guest", "en_US"), m.ConnectionTuneOk(0, 2047, 131072, 0),
+            m.ConnectionStartOk(0, client, "PLAIN", b"\0guest\0guest", "en_US"),
+            m.ConnectionTuneOk(0, 2047, 131072, 0),
             m.ConnectionOpen(0, "/"),
         ):
             self.settle()
@@ -191,10 +192,15 @@ class Publisher(Actor):
 def publish(wire: Wire, channel: int, queue: str) -> None:
     """One persistent message to a queue."""
     play = wire.play
-    wire.send(codec.content(
-        m.BasicPublish(channel, 0, "", queue, True), b"x" * play.chance.choice(SIZES), delivery_mode=2,
-        content_type="application/json", message_id=play.message_id(),
-    ))
+    wire.send(
+        codec.content(
+            m.BasicPublish(channel, 0, "", queue, True),
+            b"x" * play.chance.choice(SIZES),
+            delivery_mode=2,
+            content_type="application/json",
+            message_id=play.message_id(),
+        )
+    )
 
 
 class Worker(Actor):
@@ -286,9 +292,12 @@ def perform(kind: str, seed: int, rounds: int, messages: int) -> list[list[Event
     first = Actor(wires[0], 1)
     first.call(*(m.QueueDeclare(1, 0, name, False, True, arguments=arguments) for name in [*queues, "polled"]))
     actors = [
-        Publisher(wires[0], 2, queues), Publisher(wires[0], 3, [*queues, "polled"]),
-        Worker(wires[1], 4, "orders", 20, 1, restless=False), Worker(wires[1], 5, "orders", 50, 10, restless=False),
-        Worker(wires[1], 6, "mails", 10, 1, restless=True), Poller(wires[2], 7, "polled"),
+        Publisher(wires[0], 2, queues),
+        Publisher(wires[0], 3, [*queues, "polled"]),
+        Worker(wires[1], 4, "orders", 20, 1, restless=False),
+        Worker(wires[1], 5, "orders", 50, 10, restless=False),
+        Worker(wires[1], 6, "mails", 10, 1, restless=True),
+        Poller(wires[2], 7, "polled"),
         Worker(wires[2], 8, "polled", 5, 1, restless=False),
     ]
     parts = [_taken(play)]

@@ -29,7 +29,10 @@ from benchmarks.cores import confined, shares
 
 MODES = {"transient": False, "persistent": True}
 GOALS = {
-    "broker.rate.transient": 2.0, "broker.rate.persistent": 2.5, "broker.cpu": 0.4, "broker.cpu.persistent": 0.4,
+    "broker.rate.transient": 2.0,
+    "broker.rate.persistent": 2.5,
+    "broker.cpu": 0.4,
+    "broker.cpu.persistent": 0.4,
 }
 CONFINED = (1, 2)
 """Cores, in the rounds that have no goal."""
@@ -132,15 +135,21 @@ def show_cores(found: dict[Setting, list[Pair]], peer: str) -> None:
         cells = [
             f"{name} {median(one.cores for one in side):.2f}, the load generator "
             f"{median(one.generator for one in side):.2f}"
-            for name, side in sides.items() if side
+            for name, side in sides.items()
+            if side
         ]
         print(f"busy cores, {setting.mode + setting.suffix:<20} {';  '.join(cells)}")
 
 
 def main(arguments: Sequence[str] | None = None, path: Path = RESULTS) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("url", nargs="?", metavar="AMQP_URL", default=os.environ.get("AMQP_RABBITMQ_URL"),
-                        help="a RabbitMQ on this machine, of this user [AMQP_RABBITMQ_URL]")
+    parser.add_argument(
+        "url",
+        nargs="?",
+        metavar="AMQP_URL",
+        default=os.environ.get("AMQP_RABBITMQ_URL"),
+        help="a RabbitMQ on this machine, of this user [AMQP_RABBITMQ_URL]",
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args(arguments)

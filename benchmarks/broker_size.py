@@ -117,7 +117,8 @@ def tap_ratio(rounds: int, batches: int = 250) -> float:
 
 def measure(times: int, messages: int, rounds: int) -> list[Result]:
     figures = {
-        "broker.start_ms": start_ms(times), "broker.bytes_per_message": bytes_per_message(messages),
+        "broker.start_ms": start_ms(times),
+        "broker.bytes_per_message": bytes_per_message(messages),
         "broker.tap": tap_ratio(rounds),
     }
     return [Result(name, "", figure, 0.0, figure, "lower") for name, figure in figures.items()]

@@ -21,8 +21,13 @@ from benchmarks.codec_peers import PEERS
 
 PIECE = 65536
 RESULTS = Path("build/bench.json")
-GOALS = {("codec.decode", "pika"): 2.5, ("codec.decode", "pamqp"): 4.5, ("codec.decode", "py-amqp"): 1.7,
-         ("codec.encode", "pika"): 2.5, ("codec.encode", "pamqp"): 4.5}
+GOALS = {
+    ("codec.decode", "pika"): 2.5,
+    ("codec.decode", "pamqp"): 4.5,
+    ("codec.decode", "py-amqp"): 1.7,
+    ("codec.encode", "pika"): 2.5,
+    ("codec.encode", "pamqp"): 4.5,
+}
 
 
 Run = tuple[Callable[[Any], Any], Any]  # what to do, with what
@@ -63,14 +68,22 @@ def compare(name: str, ours: Run, theirs: dict[str, Run], count: int, rounds: in
             times[who].append(seconds(*runs[who]))
     for spent in times.values():
         del spent[0]
-    return [Result(name, peer, count / median(times["ours"]), count / median(times[peer]),
-                   median(t / o for t, o in zip(times[peer], times["ours"], strict=True))) for peer in theirs]
+    return [
+        Result(
+            name,
+            peer,
+            count / median(times["ours"]),
+            count / median(times[peer]),
+            median(t / o for t, o in zip(times[peer], times["ours"], strict=True)),
+        )
+        for peer in theirs
+    ]
 
 
 def measure(count: int, rounds: int) -> list[Result]:
     frames = corpus.build(count)
     octets = b"".join(frames)
-    pieces = [octets[i:i + PIECE] for i in range(0, len(octets), PIECE)]
+    pieces = [octets[i : i + PIECE] for i in range(0, len(octets), PIECE)]
     decoded = compare("codec.decode", (decode, pieces), {p.name: (p.decode, frames) for p in PEERS}, count, rounds)
     objects = codec.decode_many(octets)[0]
     peers = {p.name: (p.encode, p.objects(frames)) for p in PEERS}
@@ -95,8 +108,10 @@ def show(results: list[Result]) -> list[Result]:
         goal = GOALS.get((r.name, r.peer))
         if goal and r.ratio < goal:
             missed.append(r)
-        print(f"{r.name:14}{r.peer:10}{r.ours:12,.0f}{r.theirs:12,.0f}{r.ratio:8.2f}{goal or '':>7}"
-              f"{'  missed' if r in missed else ''}")
+        print(
+            f"{r.name:14}{r.peer:10}{r.ours:12,.0f}{r.theirs:12,.0f}{r.ratio:8.2f}{goal or '':>7}"
+            f"{'  missed' if r in missed else ''}"
+        )
     return missed
 
 

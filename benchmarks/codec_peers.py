@@ -72,7 +72,7 @@ def pyamqp_decode(frames: Frames) -> None:
     formats = PYAMQP_FORMATS
     for raw in frames:
         kind, _, size = unpack(">BHI", raw[:7])
-        payload = raw[7:7 + size]
+        payload = raw[7 : 7 + size]
         if raw[7 + size] != 0xCE:
             raise ValueError(raw)
         if kind == 1:
@@ -88,7 +88,7 @@ def pyamqp_objects(frames: Frames) -> list[Any]:
 
 def _pyamqp_object(raw: bytes) -> Any:
     kind, channel, size = unpack(">BHI", raw[:7])
-    payload = raw[7:7 + size]
+    payload = raw[7 : 7 + size]
     if kind == 1:
         signature = unpack_from(">HH", payload, 0)
         form = PYAMQP_FORMATS[signature]

@@ -66,8 +66,20 @@ class Process:
     """The broker on a directory; `kill` is SIGKILL."""
 
     def __init__(self, data: Path, sync: str, *options: str) -> None:
-        command = [sys.executable, "-m", "reference_broker", "--port", "0", "--data", str(data), "--sync", sync,
-                   "--segment-octets", str(SEGMENT), *options]
+        command = [
+            sys.executable,
+            "-m",
+            "reference_broker",
+            "--port",
+            "0",
+            "--data",
+            str(data),
+            "--sync",
+            sync,
+            "--segment-octets",
+            str(SEGMENT),
+            *options,
+        ]
         self.complaints = data.with_suffix(".stderr")
         self.url = ""
         with self.complaints.open("w") as stderr:
@@ -188,8 +200,12 @@ def main() -> int:
     outcome = campaign(options.kills, options.seed, options.sync, options.liberties)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(asdict(outcome), indent=2) + "\n")
-    print(", ".join(f"{value:,} {name}" for name, value in asdict(outcome).items() if isinstance(value, int)
-                    and name != "seed"), f"in {outcome.seconds} s: {OUT}")
+    print(
+        ", ".join(
+            f"{value:,} {name}" for name, value in asdict(outcome).items() if isinstance(value, int) and name != "seed"
+        ),
+        f"in {outcome.seconds} s: {OUT}",
+    )
     return 0 if outcome.clean() else 1
 
 

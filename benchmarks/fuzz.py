@@ -53,10 +53,14 @@ def figure(outcomes: Counter[str]) -> str:
 
 def result(tally: Tally, report: Report) -> dict[str, Any]:
     return {
-        "inputs": tally.refused + report.inputs, "crashes": tally.crashes + report.crashes,
-        "hangs": tally.hangs + report.hangs, "leaks_mb": round(max(tally.leaks_mb, report.leaks_mb), 1),
-        "sound_after_all": tally.tried - tally.refused, "over_sockets": report.inputs,
-        "slowest_ms": round(tally.slowest * 1000, 1), "peak_mb": round(report.peak_mb, 1),
+        "inputs": tally.refused + report.inputs,
+        "crashes": tally.crashes + report.crashes,
+        "hangs": tally.hangs + report.hangs,
+        "leaks_mb": round(max(tally.leaks_mb, report.leaks_mb), 1),
+        "sound_after_all": tally.tried - tally.refused,
+        "over_sockets": report.inputs,
+        "slowest_ms": round(tally.slowest * 1000, 1),
+        "peak_mb": round(report.peak_mb, 1),
         "served_ms": {"usual": round(report.usual_ms, 1), "worst": round(report.worst_ms, 1)},
         "outcomes": dict(tally.outcomes.most_common()),
     }

@@ -128,8 +128,12 @@ class Victim:
             broker.vhost.delete_queue(queue)
         for exchange in [one for one in broker.vhost.exchanges.values() if one.name not in routing.PREDECLARED]:
             broker.vhost.delete_exchange(exchange)
-        left = {"connections": broker.connections, "dirty": broker.dirty, "newcomers": broker.newcomers.due,
-                "bindings": broker.vhost.bound_to}
+        left = {
+            "connections": broker.connections,
+            "dirty": broker.dirty,
+            "newcomers": broker.newcomers.due,
+            "bindings": broker.vhost.bound_to,
+        }
         for name, what in left.items():
             if what:
                 self.tally.crashes += 1

@@ -21,19 +21,39 @@ from codec import strategies, values
 LARGEST = 60_000
 """Octets of one input."""
 TALK: tuple[bytes, ...] = tuple(
-    item if isinstance(item, bytes) else item.encode() for item in (
-        m.ChannelOpen(2), m.ChannelClose(1, 200), m.ChannelCloseOk(1), m.QueueDeclare(1, 0, "q"),
+    item if isinstance(item, bytes) else item.encode()
+    for item in (
+        m.ChannelOpen(2),
+        m.ChannelClose(1, 200),
+        m.ChannelCloseOk(1),
+        m.QueueDeclare(1, 0, "q"),
         m.QueueDeclare(1, 0, "x", arguments=values.table({"x-max-length": 3, "x-message-ttl": 10})),
         m.QueueDeclare(1, 0, "qq", durable=True, arguments=values.table({"x-queue-type": "quorum"})),
-        m.ExchangeDeclare(1, 0, "t", "topic"), m.ExchangeDeclare(1, 0, "h", "headers"),
+        m.ExchangeDeclare(1, 0, "t", "topic"),
+        m.ExchangeDeclare(1, 0, "h", "headers"),
         m.QueueBind(1, 0, "q", "t", "a.#.b.*"),
         m.QueueBind(1, 0, "q", "h", "", arguments=values.table({"x-match": "any"})),
-        m.BasicConsume(1, 0, "q", "c"), m.BasicConsume(2, 0, "q", ""), m.BasicCancel(1, "c"), m.BasicGet(1, 0, "q"),
-        m.BasicQos(1, 0, 2), m.BasicAck(1, 1), m.BasicAck(1, 0, True), m.BasicNack(1, 1, True, True),
-        m.BasicReject(1, 1), m.BasicRecover(1, True), m.ConfirmSelect(1), m.TxSelect(1), m.TxCommit(1),
-        m.TxRollback(1), m.QueuePurge(1, 0, "q"),
-        m.QueueDelete(1, 0, "q"), m.ExchangeDelete(1, 0, "t"), m.ConnectionClose(0, 200), codec.Heartbeat(),
-        m.BasicPublish(1, 0, "", "q"), codec.content(m.BasicPublish(1, 0, "", "q"), b"body"),
+        m.BasicConsume(1, 0, "q", "c"),
+        m.BasicConsume(2, 0, "q", ""),
+        m.BasicCancel(1, "c"),
+        m.BasicGet(1, 0, "q"),
+        m.BasicQos(1, 0, 2),
+        m.BasicAck(1, 1),
+        m.BasicAck(1, 0, True),
+        m.BasicNack(1, 1, True, True),
+        m.BasicReject(1, 1),
+        m.BasicRecover(1, True),
+        m.ConfirmSelect(1),
+        m.TxSelect(1),
+        m.TxCommit(1),
+        m.TxRollback(1),
+        m.QueuePurge(1, 0, "q"),
+        m.QueueDelete(1, 0, "q"),
+        m.ExchangeDelete(1, 0, "t"),
+        m.ConnectionClose(0, 200),
+        codec.Heartbeat(),
+        m.BasicPublish(1, 0, "", "q"),
+        codec.content(m.BasicPublish(1, 0, "", "q"), b"body"),
         codec.content(m.BasicPublish(1, 0, "t", "a.b.c", True), b"", headers=values.table({"CC": ["q"]})),
         codec.content(m.BasicPublish(1, 0, "h", ""), b"x" * 2000, expiration="1", priority=3),
     )
@@ -41,8 +61,11 @@ TALK: tuple[bytes, ...] = tuple(
 HANDSHAKE: tuple[bytes, ...] = (
     codec.ProtocolHeader().encode(),
     m.ConnectionStartOk(
-        0, values.table({"capabilities": {"authentication_failure_close": True, "consumer_cancel_notify": True}}),
-        "PLAIN", b"\0guest\0guest", "en_US",
+        0,
+        values.table({"capabilities": {"authentication_failure_close": True, "consumer_cancel_notify": True}}),
+        "PLAIN",
+        b"\0guest\0guest",
+        "en_US",
     ).encode(),
     m.ConnectionTuneOk(0, 100, 65536, 0).encode(),
     m.ConnectionOpen(0, "/").encode(),
@@ -72,7 +95,10 @@ def corpus(number: int, count: int) -> list[bytes]:
 
     @seed(number)
     @settings(
-        max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     @given(st.one_of(strategies.frames(), strategies.broken().map(lambda both: both[1]), strategies.damaged()))
@@ -111,18 +137,18 @@ Change = Callable[[bytes, random.Random], bytes]
 
 def flip(data: bytes, chance: random.Random) -> bytes:
     at = chance.randrange(len(data)) if data else 0
-    return data[:at] + bytes([chance.randrange(256)]) + data[at + 1:]
+    return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
 
 
 def flip_early(data: bytes, chance: random.Random) -> bytes:
     """Where type, channel, size, class and method are."""
     at = chance.randrange(min(11, len(data) or 1))
-    return data[:at] + bytes([chance.choice((0, 1, 2, 3, 8, 9, 0x7F, 0x80, 0xFF, 0xCE))]) + data[at + 1:]
+    return data[:at] + bytes([chance.choice((0, 1, 2, 3, 8, 9, 0x7F, 0x80, 0xFF, 0xCE))]) + data[at + 1 :]
 
 
 def lose(data: bytes, chance: random.Random) -> bytes:
     at = chance.randrange(len(data) + 1)
-    return data[:at] + data[at + chance.randint(1, 9):]
+    return data[:at] + data[at + chance.randint(1, 9) :]
 
 
 def add(data: bytes, chance: random.Random) -> bytes:
@@ -151,5 +177,14 @@ def huge_size(data: bytes, chance: random.Random) -> bytes:
 
 
 CHANGES: tuple[Change, ...] = (
-    flip, flip, flip_early, lose, add, repeat, shorten, other_channel, noise, huge_size,
+    flip,
+    flip,
+    flip_early,
+    lose,
+    add,
+    repeat,
+    shorten,
+    other_channel,
+    noise,
+    huge_size,
 )

@@ -96,12 +96,42 @@ class Target:
 async def broker(folder: Path) -> AsyncIterator[Target]:
     cert, key = folder / "cert.pem", folder / "key.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True,
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            str(key),
+            "-out",
+            str(cert),
+        ],
+        check=True,
+        capture_output=True,
     )
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "reference_broker", "--port", "0", "--http", "0", "--tls-port", "0",
-        "--tls-cert", str(cert), "--tls-key", str(key), stdout=asyncio.subprocess.PIPE,
+        sys.executable,
+        "-m",
+        "reference_broker",
+        "--port",
+        "0",
+        "--http",
+        "0",
+        "--tls-port",
+        "0",
+        "--tls-cert",
+        str(cert),
+        "--tls-key",
+        str(key),
+        stdout=asyncio.subprocess.PIPE,
         stderr=(folder / "broker.log").open("wb"),
     )
     assert process.stdout is not None
@@ -123,6 +153,7 @@ async def broker(folder: Path) -> AsyncIterator[Target]:
 
 async def storm(target: Target, breaker: Breaker, count: int, report: Report) -> None:
     """Broken inputs, each on a connection of its own, every fourth over TLS."""
+
     async def one(number: int) -> None:
         given = breaker.input()
         reader, writer = await target.connect(secure=number % 4 == 0)
@@ -172,9 +203,12 @@ async def deaf(target: Target) -> None:
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     writer.write(b"".join(HANDSHAKE))
     writer.write(codec.content(m.BasicPublish(1, 0, "", "q"), bytes(60_000), frame_max=65536))
-    again = m.BasicGet(1, 0, "q").encode() + m.BasicNack(1, 0, True, True).encode() + m.BasicPublish(
-        1, 0, "", "nowhere", True
-    ).encode() + codec.header(1, 0).encode()
+    again = (
+        m.BasicGet(1, 0, "q").encode()
+        + m.BasicNack(1, 0, True, True).encode()
+        + m.BasicPublish(1, 0, "", "nowhere", True).encode()
+        + codec.header(1, 0).encode()
+    )
     while not writer.is_closing():
         writer.write(again * 100)
         await writer.drain()

@@ -59,9 +59,11 @@ def run(events: int, directory: Path, cores: int) -> Large:
     seen = sorted(Planted(row.rule, row.history, row.at) for row in found if row.what == check.FINDING)
     shutil.rmtree(directory, ignore_errors=True)
     large = Large(rows, size, written, seconds, used, cores, watch.most, len(planted), seen == sorted(planted))
-    _tell(f"judged in {seconds:,.0f} s with {used:,.0f} CPU-s, {rows / used:,.0f} events per CPU-s, at most "
-          f"{watch.most:,.0f} MB per worker; {len(planted)} planted violations, "
-          f"{'all of them found and nothing else' if large.exact else 'NOT what was found'}")
+    _tell(
+        f"judged in {seconds:,.0f} s with {used:,.0f} CPU-s, {rows / used:,.0f} events per CPU-s, at most "
+        f"{watch.most:,.0f} MB per worker; {len(planted)} planted violations, "
+        f"{'all of them found and nothing else' if large.exact else 'NOT what was found'}"
+    )
     return large
 
 

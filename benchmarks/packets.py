@@ -37,8 +37,12 @@ class Talk:
     """One connection; its segments are appended to `into`, which several talks may share."""
 
     def __init__(
-        self, into: list[Seg], client: tuple[str, int] = ("10.0.0.7", 40000),
-        broker: tuple[str, int] = ("10.0.0.1", 5672), numbers: tuple[int, int] = (1000, 9000), mss: int = 1448,
+        self,
+        into: list[Seg],
+        client: tuple[str, int] = ("10.0.0.7", 40000),
+        broker: tuple[str, int] = ("10.0.0.1", 5672),
+        numbers: tuple[int, int] = (1000, 9000),
+        mss: int = 1448,
     ) -> None:
         self.into, self.ends, self.mss = into, (client, broker), mss
         self.next = [numbers[0] & MASK, numbers[1] & MASK]
@@ -69,7 +73,7 @@ class Talk:
 
     def _say(self, side: int, data: bytes) -> Talk:
         for at in range(0, len(data), self.mss):
-            self._send(side, PSH | ACK, data[at:at + self.mss])
+            self._send(side, PSH | ACK, data[at : at + self.mss])
         return self
 
     def _send(self, side: int, flags: int, data: bytes) -> None:
@@ -129,9 +133,11 @@ def pcap(found: Iterable[Packet], link: int = 1, *, order: str = "<", nano: bool
 def pcapng(found: Iterable[Packet], link: int = 1, *, order: str = "<", nano: bool = False) -> bytes:
     """A pcapng file: a section, an interface, a block that is to be passed over, packets."""
     resolution = _pack(order + "HHB3xHH", 9, 1, 9, 0, 0) if nano else b""
-    out = [_block(order, 0x0A0D0D0A, _pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)),
-           _block(order, 1, _pack(order + "HHI", link, 0, 0) + resolution),
-           _block(order, 5, bytes(12))]
+    out = [
+        _block(order, 0x0A0D0D0A, _pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)),
+        _block(order, 1, _pack(order + "HHI", link, 0, 0) + resolution),
+        _block(order, 5, bytes(12)),
+    ]
     for time, octets in found:
         units = time if nano else time // 1000
         head = _pack(order + "IIIII", 0, units >> 32, units & MASK, len(octets), len(octets))

@@ -1,4 +1,5 @@
-"""How fast the pipeline is: `python -m benchmarks.pipeline_bench`, into build/bench-pipeline.json and docs/internals/pipeline-speed.md.
+"""How fast the pipeline is: `python -m benchmarks.pipeline_bench`, into build/bench-pipeline.json and
+docs/internals/pipeline-speed.md.
 
 With `--events N` one large run instead: so many events generated, judged, and compared with what was planted in them.
 Judged by the compiled fold where there is one (`make native`, which `make bench-pipeline` sees to), with `--plain` by
@@ -25,7 +26,11 @@ from conformance.oracle.monitors import Judge
 from reports.judging import compiled
 from reports.pipeline.session import session
 
-RESULTS, PAGE, WORK = Path("build/bench-pipeline.json"), Path("docs/internals/pipeline-speed.md"), Path("build/bench-pipeline")
+RESULTS, PAGE, WORK = (
+    Path("build/bench-pipeline.json"),
+    Path("docs/internals/pipeline-speed.md"),
+    Path("build/bench-pipeline"),
+)
 BEGIN, END = "<!-- figures: written by make bench-pipeline -->", "<!-- end of figures -->"
 PLANTS = 6
 CHECKED, SHARDED, STREAMED, BATCHES = 3, 20, 12, 3

@@ -64,8 +64,11 @@ def polars(paths: list[Path]) -> Counts:
     delivers = method.is_in(DELIVERS)
     confirms = (pl.col("direction") == "<") & method.is_in(SETTLES[:2])
     rows = (
-        pl.scan_parquet(paths).select(COLUMNS).filter(pl.col("delivery_tag").is_not_null())
-        .with_columns(tag=pl.col("delivery_tag").cast(pl.Int64)).sort(*place, "seq")
+        pl.scan_parquet(paths)
+        .select(COLUMNS)
+        .filter(pl.col("delivery_tag").is_not_null())
+        .with_columns(tag=pl.col("delivery_tag").cast(pl.Int64))
+        .sort(*place, "seq")
         .with_columns(delivers=delivers, confirms=confirms, settles=pl.col("direction") == ">")
         .with_columns(
             delivered=_before(pl.when(pl.col("delivers")).then(tag)).over(place),
@@ -76,7 +79,8 @@ def polars(paths: list[Path]) -> Counts:
     found = rows.select(
         (pl.col("delivers") & (tag <= pl.col("delivered"))).sum().alias("tags"),
         (pl.col("confirms") & ~multiple & ((tag <= pl.col("confirmed")).fill_null(False) | (pl.col("nth") > 1)))
-        .sum().alias("confirms"),
+        .sum()
+        .alias("confirms"),
         (pl.col("settles") & (tag > pl.col("delivered").fill_null(0))).sum().alias("acks"),
     ).collect()
     first, second, third = found.row(0)
@@ -98,7 +102,15 @@ def compared(spark: SparkSession, paths: list[Path], events: int, planted: int, 
     acts: dict[str, Callable[[], object]] = {name: partial(engine, paths) for name, engine in engines.items()}
     costs = in_turns(rounds, ours=lambda: judge(spark, paths), **acts)
     return [
-        Row("pipeline.check", f"{name}, {RULES} alone", events / costs["ours"].cpu, events / costs[name].cpu,
-            costs[name].cpu / costs["ours"].cpu, "higher", "events/CPU-s", rounds)
+        Row(
+            "pipeline.check",
+            f"{name}, {RULES} alone",
+            events / costs["ours"].cpu,
+            events / costs[name].cpu,
+            costs[name].cpu / costs["ours"].cpu,
+            "higher",
+            "events/CPU-s",
+            rounds,
+        )
         for name in engines
     ]

@@ -103,14 +103,33 @@ def checked(spark: SparkSession, paths: list[Path], events: int, cores: int, rou
     """Spark against a plain loop over the same shards, in as many processes."""
     with ProcessPoolExecutor(cores, get_context("spawn")) as pool:
         costs = in_turns(
-            rounds, spark=lambda: judge(spark, paths), plain=lambda: list(pool.map(fold, map(str, paths))),
+            rounds,
+            spark=lambda: judge(spark, paths),
+            plain=lambda: list(pool.map(fold, map(str, paths))),
         )
     ours, theirs = costs["spark"], costs["plain"]
     return [
-        Row("pipeline.check", "a plain loop, seconds", ours.seconds, theirs.seconds, ours.seconds / theirs.seconds,
-            "lower", "s", rounds, 1.5),
-        Row("pipeline.check", "a plain loop, CPU", events / ours.cpu, events / theirs.cpu, theirs.cpu / ours.cpu,
-            "higher", "events/CPU-s", rounds),
+        Row(
+            "pipeline.check",
+            "a plain loop, seconds",
+            ours.seconds,
+            theirs.seconds,
+            ours.seconds / theirs.seconds,
+            "lower",
+            "s",
+            rounds,
+            1.5,
+        ),
+        Row(
+            "pipeline.check",
+            "a plain loop, CPU",
+            events / ours.cpu,
+            events / theirs.cpu,
+            theirs.cpu / ours.cpu,
+            "higher",
+            "events/CPU-s",
+            rounds,
+        ),
         against_goal("pipeline.check", events / ours.cpu, 400_000, "events/CPU-s", rounds),
     ]
 
@@ -200,8 +219,12 @@ def captured(spark: SparkSession, directory: Path, connections: int, rounds: int
 
 def capture(path: Path, connections: int) -> int:
     """An application's packets, on so many connections one after the other; how many frames they hold."""
-    said = [event for part in perform("shared", 0, 8, traffic.MESSAGES) for event in part
-            if event.kind in (METHOD, PROTOCOL)]
+    said = [
+        event
+        for part in perform("shared", 0, 8, traffic.MESSAGES)
+        for event in part
+        if event.kind in (METHOD, PROTOCOL)
+    ]
     frames = sum(len(codec.FrameReader().feed(event.raw)) for event in said if event.kind == METHOD)
     packets.write(str(path), _segments(said, connections))
     return frames * connections
@@ -239,8 +262,10 @@ def streamed(spark: SparkSession, directory: Path, events: int, batches: int) ->
         raise SystemExit(f"{len(ends)} micro-batches instead of {batches}")
     later = written * (batches - 1) / batches / (ends[-1] - ends[0])
     rates = {"goal, with its start": written / used.cpu, "goal": later}
-    return [against_goal("pipeline.stream", rate, 50_000, "events/CPU-s", 1)._replace(peer=peer)
-            for peer, rate in rates.items()]
+    return [
+        against_goal("pipeline.stream", rate, 50_000, "events/CPU-s", 1)._replace(peer=peer)
+        for peer, rate in rates.items()
+    ]
 
 
 def _recorded(inbox: Path, history: traffic.History) -> int:
@@ -250,5 +275,3 @@ def _recorded(inbox: Path, history: traffic.History) -> int:
     rows = [event._replace(seq=number) for number, event in enumerate(events, 1)]
     recording.write(inbox, header, rows, worker=history.name)
     return len(rows)
-
-

@@ -40,8 +40,15 @@ def rate(url: str, machines: Sequence[search.Machine], examples: int, seed: int)
     for machine in machines:
         for queue_type in QUEUE_TYPES:
             outcome = search.run(
-                machine, target, profile, lambda: Recorder("bench", "reference"), queue_type, "lockstep", examples,
-                STEPS, seed,
+                machine,
+                target,
+                profile,
+                lambda: Recorder("bench", "reference"),
+                queue_type,
+                "lockstep",
+                examples,
+                STEPS,
+                seed,
             )
             assert not outcome.broken, f"{machine.name} finds {sorted(outcome.broken)}"
             steps += outcome.steps

@@ -172,9 +172,16 @@ def _part(events: Sequence[Event], places: dict[Counter, int], reached: dict[Cou
             messages[at] = known.setdefault(event.message_id, len(known))
     parted = [event.arguments.partition(event.message_id or "\0") for event in events]
     return Part(
-        _rows(events), tags, np.array([event.delivery_tag is not None for event in events]), counter, messages,
-        pa.array([before for before, _, _ in parted]), pa.array([after for _, _, after in parted]),
-        np.array([*(reached[owner] - start[owner] for owner in places), 0]), len(known), _breakable(events),
+        _rows(events),
+        tags,
+        np.array([event.delivery_tag is not None for event in events]),
+        counter,
+        messages,
+        pa.array([before for before, _, _ in parted]),
+        pa.array([after for _, _, after in parted]),
+        np.array([*(reached[owner] - start[owner] for owner in places), 0]),
+        len(known),
+        _breakable(events),
     )
 
 
@@ -218,18 +225,23 @@ def _performed(part: Part, progress: Progress, rule: str) -> pa.RecordBatch:
     ids = _ids(part.messages, progress.salt + progress.messages)
     mine = pc.fill_null(ids, "")
     columns: dict[str, pa.Array] = {
-        "run": pa.repeat(pa.scalar(RUN), most), "broker": pa.repeat(pa.scalar(BROKER), most),
-        "history": pa.repeat(pa.scalar(progress.history.name), most), "seq": pa.array(seqs),
+        "run": pa.repeat(pa.scalar(RUN), most),
+        "broker": pa.repeat(pa.scalar(BROKER), most),
+        "history": pa.repeat(pa.scalar(progress.history.name), most),
+        "seq": pa.array(seqs),
         "time_ns": pa.array(BEGIN_NS + STEP_NS * seqs),
         "delivery_tag": pa.array(part.tags + bases[part.counter], mask=~part.tagged).cast(
-            ARROW.field("delivery_tag").type),
-        "message_id": ids, "body_hash": _ids(part.messages, progress.salt - progress.messages - most),
+            ARROW.field("delivery_tag").type
+        ),
+        "message_id": ids,
+        "body_hash": _ids(part.messages, progress.salt - progress.messages - most),
         "arguments": pc.binary_join_element_wise(part.before, mine, part.after, ""),
     }
     for name in ("connection", "consumer_tag"):
         columns[name] = pc.replace_substring(part.rows.column(name), ROUND, str(progress.round))
     made = pa.RecordBatch.from_arrays(
-        [columns.get(name, part.rows.column(name)) for name in ARROW.names], schema=ARROW,
+        [columns.get(name, part.rows.column(name)) for name in ARROW.names],
+        schema=ARROW,
     )
     if rule:
         made = _broken(made, part, progress, rule)

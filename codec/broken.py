@@ -17,8 +17,13 @@ Variants = Iterator[tuple[str, bytes]]
 def frame(kind: int, channel: int, payload: bytes, *, size: int | None = None, end: int = wire.FRAME_END) -> bytes:
     """Any type, any payload, and where asked for a size and an end that are not its own."""
     length = len(payload) if size is None else size
-    return (kind.to_bytes(1, "big") + channel.to_bytes(2, "big") + length.to_bytes(4, "big") + payload
-            + end.to_bytes(1, "big"))
+    return (
+        kind.to_bytes(1, "big")
+        + channel.to_bytes(2, "big")
+        + length.to_bytes(4, "big")
+        + payload
+        + end.to_bytes(1, "big")
+    )
 
 
 def oversized(frame_max: int, channel: int = 1) -> bytes:
@@ -53,7 +58,7 @@ def defect(name: str, raw: bytes) -> bytes:
 
 
 def _replaced(raw: bytes, at: int, octets: bytes) -> bytes:
-    return raw[:at] + octets + raw[at + len(octets):]
+    return raw[:at] + octets + raw[at + len(octets) :]
 
 
 def _with_payload(raw: bytes, payload: bytes) -> bytes:
@@ -109,7 +114,7 @@ def _unknown_letter(raw: bytes, part: Part) -> Variants:
 
 
 def _nested(raw: bytes, part: Part) -> Variants:
-    yield "tables nested too deep", _with_payload(raw, raw[7:part.begin] + too_deep() + raw[part.end:-1])
+    yield "tables nested too deep", _with_payload(raw, raw[7 : part.begin] + too_deep() + raw[part.end : -1])
 
 
 def _other_constant(raw: bytes, part: Part) -> Variants:
@@ -122,6 +127,10 @@ def _other_constant(raw: bytes, part: Part) -> Variants:
 
 _OF_THE_FRAME: tuple[Callable[[bytes], Variants], ...] = (_envelope, _payload, _method)
 _OF_A_FIELD: dict[str, tuple[Callable[[bytes, Part], Variants], ...]] = {
-    "text": (_too_long, _bad_text), "octets": (_too_long,), "items": (_too_long, _nested), "bits": (_undefined_bits,),
-    "letter": (_unknown_letter,), "const": (_other_constant,),
+    "text": (_too_long, _bad_text),
+    "octets": (_too_long,),
+    "items": (_too_long, _nested),
+    "bits": (_undefined_bits,),
+    "letter": (_unknown_letter,),
+    "const": (_other_constant,),
 }

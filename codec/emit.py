@@ -51,7 +51,10 @@ def refuse_value(owner: Any, problem: Exception) -> Unencodable:
 
 
 SHARED: dict[str, Any] = {  # what emitted functions name
-    "new": object.__new__, "Refused": Refused, "Unencodable": Unencodable, "refuse_value": refuse_value,
+    "new": object.__new__,
+    "Refused": Refused,
+    "Unencodable": Unencodable,
+    "refuse_value": refuse_value,
     "keep_packer": keep_packer,
     "UNENCODABLE": (struct.error, TypeError, ValueError, AttributeError, LookupError),
 }
@@ -186,8 +189,7 @@ class Reads:
     def _text(self, op: Op) -> None:
         begin, end = self._span(op)
         value = self.f.temporary()
-        self.f.add(f"{value} = t[{begin}:{end}]",
-                   f"if not {value}.isascii(): {value} = b[{begin}:{end}].decode()")
+        self.f.add(f"{value} = t[{begin}:{end}]", f"if not {value}.isascii(): {value} = b[{begin}:{end}].decode()")
         self.values.append((op.name, value))
 
     def _octets(self, op: Op) -> None:
@@ -287,8 +289,10 @@ class Writes:
         kept = self.f.need(f"KEPT_{self.f.name}_{number}", {})
         pattern = ">" + "".join("%ds" if sized else f for f, _, sized in segment)
         key, pack = self.f.temporary(), self.f.temporary()
-        self.f.add(f"{key} = " + " | ".join(f"{n} << {8 * i}" if i else n for i, n in enumerate(lengths)),
-                   f"{pack} = {kept}.get({key}) or keep_packer({kept}, {key}, {pattern!r}, {', '.join(lengths)})")
+        self.f.add(
+            f"{key} = " + " | ".join(f"{n} << {8 * i}" if i else n for i, n in enumerate(lengths)),
+            f"{pack} = {kept}.get({key}) or keep_packer({kept}, {key}, {pattern!r}, {', '.join(lengths)})",
+        )
         return pack
 
 

@@ -65,7 +65,14 @@ class ReplyCode(IntEnum):
         return self is not ReplyCode.REPLY_SUCCESS and self not in _SOFT
 
 
-_SOFT = frozenset({
-    ReplyCode.CONTENT_TOO_LARGE, ReplyCode.NO_ROUTE, ReplyCode.NO_CONSUMERS, ReplyCode.ACCESS_REFUSED,
-    ReplyCode.NOT_FOUND, ReplyCode.RESOURCE_LOCKED, ReplyCode.PRECONDITION_FAILED,
-})
+_SOFT = frozenset(
+    {
+        ReplyCode.CONTENT_TOO_LARGE,
+        ReplyCode.NO_ROUTE,
+        ReplyCode.NO_CONSUMERS,
+        ReplyCode.ACCESS_REFUSED,
+        ReplyCode.NOT_FOUND,
+        ReplyCode.RESOURCE_LOCKED,
+        ReplyCode.PRECONDITION_FAILED,
+    }
+)

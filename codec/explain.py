@@ -37,14 +37,18 @@ def anatomy(raw: bytes) -> list[Part]:
 
 def envelope(raw: bytes, start: int, limit: int) -> MalformedFrame | None:
     """What is wrong with the first octets of a frame that is not all there yet; None if nothing is."""
-    head = raw[start:start + 7]
+    head = raw[start : start + 7]
     if head and head[0] not in _KINDS:
-        found = "a protocol header" if b"AMQP".startswith(head[:4]) else f"{head[0]} in {raw[start:start + 16]!r}"
+        found = "a protocol header" if b"AMQP".startswith(head[:4]) else f"{head[0]} in {raw[start : start + 16]!r}"
         return MalformedFrame(0, "a frame type: 1, 2, 3 or 8", found, bytes(raw[start:]))
     if len(head) == 7 and limit and int.from_bytes(head[3:], "big") > limit - _OVERHEAD:
         size = int.from_bytes(head[3:], "big")
-        return MalformedFrame(3, f"a payload of at most {limit - _OVERHEAD} octets (frame_max {limit})",
-                              f"a payload of {size}", bytes(raw[start:]))
+        return MalformedFrame(
+            3,
+            f"a payload of at most {limit - _OVERHEAD} octets (frame_max {limit})",
+            f"a payload of {size}",
+            bytes(raw[start:]),
+        )
     return None
 
 
@@ -53,8 +57,8 @@ def explain(buffer: bytes, start: int, limit: int) -> MalformedFrame:
     problem = envelope(buffer, start, limit)
     if problem is not None:
         return problem
-    size = 0 if len(buffer) < start + 7 else int.from_bytes(buffer[start + 3:start + 7], "big")
-    raw = bytes(buffer[start:start + size + _OVERHEAD])
+    size = 0 if len(buffer) < start + 7 else int.from_bytes(buffer[start + 3 : start + 7], "big")
+    raw = bytes(buffer[start : start + size + _OVERHEAD])
     try:
         _Walk(raw).frame()
     except MalformedFrame as found:
@@ -116,7 +120,7 @@ class _Walk:
         if self.at + count > self.end:
             self.refuse(self.at, what, f"the end after {self.end - self.at} of {count} octets")
         self.at += count
-        return self.raw[self.at - count:self.at]
+        return self.raw[self.at - count : self.at]
 
     def number(self, op: Op) -> int:
         (value,) = struct.unpack(">" + op.fmt, self.take(struct.calcsize(">" + op.fmt), _called(op)))
@@ -161,8 +165,9 @@ class _Walk:
     def span(self, op: Op) -> bytes:
         begin, length = self.at, self.number(op)
         if self.at + length > self.end:
-            self.refuse(begin, f"{_called(op)} that ends within the {self.end - self.at} octets left",
-                        f"a length of {length}")
+            self.refuse(
+                begin, f"{_called(op)} that ends within the {self.end - self.at} octets left", f"a length of {length}"
+            )
         return self.take(length, _called(op))
 
     def _text(self, op: Op, depth: int) -> None:

@@ -148,12 +148,12 @@ class FrameReader:
             return []
         whole, p, problem = list[bytes](), 0, None
         while problem is None:
-            end = p + 7 + int.from_bytes(buffer[p + 3:p + 7], "big")
+            end = p + 7 + int.from_bytes(buffer[p + 3 : p + 7], "big")
             problem = envelope(buffer, p, self.frame_max)
             if problem is not None or len(buffer) < p + 8 or end >= len(buffer):
                 break
             if buffer[end] == FRAME_END:
-                whole.append(buffer[p:end + 1])
+                whole.append(buffer[p : end + 1])
                 p = end + 1
             else:
                 problem = explain(buffer, p, self.frame_max)
@@ -194,5 +194,5 @@ def content(method: Method, body: bytes, frame_max: int = FRAME_MAX, **propertie
     """A method with its content: the method, a header, and as many bodies as frame_max asks for."""
     channel, most = method.channel, (frame_max or 0xFFFFFFFF) - 8
     parts = [method.encode(), header(channel, len(body), **properties).encode()]
-    parts += [Body(channel, body[i:i + most]).encode() for i in range(0, len(body), most)]
+    parts += [Body(channel, body[i : i + most]).encode() for i in range(0, len(body), most)]
     return b"".join(parts)

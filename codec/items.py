@@ -75,8 +75,11 @@ def _item_read(f: Function, ops: list[Op], add: str) -> list[str]:
         case [("octets", "I")]:
             return ["p = q + n", add % "b[q:p]"]
         case [("items", "I")]:
-            return ["if not depth: raise Refused", "p = q + n",
-                    add % f"{items_name('decode', ops[0])}(b, t, q, p, depth - 1)"]
+            return [
+                "if not depth: raise Refused",
+                "p = q + n",
+                add % f"{items_name('decode', ops[0])}(b, t, q, p, depth - 1)",
+            ]
         case [("number", "I")]:
             return ["p = q", add % "n"]
         case [("number", "i")]:

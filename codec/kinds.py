@@ -105,8 +105,12 @@ class Header(_Value):
         return {name: getattr(self, name) for name in self.PRESENT}
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Header) and self.channel == other.channel
-                and self.body_size == other.body_size and self.properties() == other.properties())
+        return (
+            isinstance(other, Header)
+            and self.channel == other.channel
+            and self.body_size == other.body_size
+            and self.properties() == other.properties()
+        )
 
     __hash__ = None
 
@@ -127,8 +131,7 @@ class ProtocolHeader:
     revision: int = 1
 
     def encode(self) -> bytes:
-        return bytes(wire.ProtocolHeader.build(
-            {"major": self.major, "minor": self.minor, "revision": self.revision}))
+        return bytes(wire.ProtocolHeader.build({"major": self.major, "minor": self.minor, "revision": self.revision}))
 
     @classmethod
     def decode(cls, raw: bytes) -> ProtocolHeader:

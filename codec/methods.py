@@ -48,14 +48,28 @@ def _make(class_id: int, method_id: int, name: str) -> tuple[type[Method], tuple
     ops, body = method_ops(class_id, method_id)
     args = arguments(body[:-1])
     fields = tuple(n for n, _ in args)
-    cls = type(class_name(name), (Method,), {
-        "__slots__": fields, "__module__": __name__, "__doc__": f"{name} ({class_id}, {method_id})",
-        "NAME": name, "CLASS_ID": class_id, "METHOD_ID": method_id, "INDEX": class_id << 16 | method_id,
-        "FIELDS": fields, "BITS": tuple(n for n, kind in args if kind == "bits"),
-        "HAS_CONTENT": name in wire.CARRIES_CONTENT})
+    cls = type(
+        class_name(name),
+        (Method,),
+        {
+            "__slots__": fields,
+            "__module__": __name__,
+            "__doc__": f"{name} ({class_id}, {method_id})",
+            "NAME": name,
+            "CLASS_ID": class_id,
+            "METHOD_ID": method_id,
+            "INDEX": class_id << 16 | method_id,
+            "FIELDS": fields,
+            "BITS": tuple(n for n, kind in args if kind == "bits"),
+            "HAS_CONTENT": name in wire.CARRIES_CONTENT,
+        },
+    )
     plain = name.replace(".", "_").replace("-", "_")
-    return cls, (_initialiser(plain, args), emit.decoder(f"decode_{plain}", cls, body, ("channel",)),
-                 emit.encoder(f"encode_{plain}", ops))
+    return cls, (
+        _initialiser(plain, args),
+        emit.decoder(f"decode_{plain}", cls, body, ("channel",)),
+        emit.encoder(f"encode_{plain}", ops),
+    )
 
 
 def _build() -> None:

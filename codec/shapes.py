@@ -38,7 +38,7 @@ class Shapes:
     def read(self, b: bytes, t: str, p: int, end: int) -> list[Any]:
         """The general way; now and then, what it read teaches a shape."""
         items = self._general(b, t, p, end, self._depth)
-        beginning = b[p:p + emit.BEGINNING]
+        beginning = b[p : p + emit.BEGINNING]
         count = self._unfamiliar.get(beginning)
         if count is not None:
             self._unfamiliar[beginning] = count = count + 1
@@ -80,9 +80,16 @@ class Shape:
         made = self._items(op.extra, items)
         self._flush()
         lines = [*self._lines, f"if {self._at} == end: return {made}"]
-        self.source = "\n".join([
-            "def shape(b, t, p, end):", "    try:", *(f"        {line}" for line in lines),
-            "    except Short: pass", "    return read(b, t, p, end)", ""])
+        self.source = "\n".join(
+            [
+                "def shape(b, t, p, end):",
+                "    try:",
+                *(f"        {line}" for line in lines),
+                "    except Short: pass",
+                "    return read(b, t, p, end)",
+                "",
+            ]
+        )
 
     @property
     def _at(self) -> str:

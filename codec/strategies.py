@@ -16,10 +16,20 @@ from codec import wire
 from codec.lower import Unsupported
 from codec.values import FieldTable
 
-_INTEGERS = {"B": (0, 2**8), "H": (0, 2**16), "L": (0, 2**32), "Q": (0, 2**64), "b": (-2**7, 2**7),
-             "h": (-2**15, 2**15), "l": (-2**31, 2**31), "q": (-2**63, 2**63)}
+_INTEGERS = {
+    "B": (0, 2**8),
+    "H": (0, 2**16),
+    "L": (0, 2**32),
+    "Q": (0, 2**64),
+    "b": (-(2**7), 2**7),
+    "h": (-(2**15), 2**15),
+    "l": (-(2**31), 2**31),
+    "q": (-(2**63), 2**63),
+}
 _NUMBERS = {fmt: st.integers(low, high - 1) for fmt, (low, high) in _INTEGERS.items()} | {
-    "f": st.floats(width=32, allow_nan=False), "d": st.floats(allow_nan=False)}
+    "f": st.floats(width=32, allow_nan=False),
+    "d": st.floats(allow_nan=False),
+}
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["", "ключ", "x" * 255, "é" * 127])
 _OCTETS = st.binary(max_size=40)
 _METHOD_INDEXES = [class_id << 16 | method_id for class_id, method_id in wire.METHODS]
@@ -66,7 +76,11 @@ def of(con: Any, facts: Mapping[str, Any], depth: int = 2) -> st.SearchStrategy[
 
 
 _SINGLETONS: dict[Any, st.SearchStrategy[Any]] = {
-    c.GreedyBytes: _OCTETS, c.Terminated: st.none(), c.Pass: st.none(), c.Flag: st.booleans()}
+    c.GreedyBytes: _OCTETS,
+    c.Terminated: st.none(),
+    c.Pass: st.none(),
+    c.Flag: st.booleans(),
+}
 
 
 def _sequence(con: Any, facts: Mapping[str, Any], depth: int) -> st.SearchStrategy[Any]:

@@ -7,8 +7,13 @@ from pathlib import Path
 from codec import methods
 from codec.kinds import Method
 
-TYPES = {"number": ("int", "0"), "bits": ("bool", "False"), "text": ("str", '""'), "octets": ("bytes", 'b""'),
-         "items": ("FieldTable", "...")}
+TYPES = {
+    "number": ("int", "0"),
+    "bits": ("bool", "False"),
+    "text": ("str", '""'),
+    "octets": ("bytes", 'b""'),
+    "items": ("FieldTable", "..."),
+}
 HEAD = '''"""Written by `python -m codec.stubs` from the declaration; a test keeps it fresh."""
 
 from collections.abc import Callable

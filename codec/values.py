@@ -25,7 +25,7 @@ def typed(value: Any) -> tuple[str, Any]:
         case bool():
             return "t", value
         case int():
-            return ("I" if -2**31 <= value < 2**31 else "l"), value
+            return ("I" if -(2**31) <= value < 2**31 else "l"), value
         case float():
             return "d", value
         case str():

@@ -93,7 +93,10 @@ class EmbeddedBroker:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self._broker.stop()
 
@@ -159,19 +162,25 @@ class Policies(MutableMapping[str, Mapping[str, Any]]):
     def __init__(self, broker: ReferenceBroker) -> None:
         self._broker = broker
 
-    def set(self, name: str, pattern: str, definition: Mapping[str, Any], apply_to: str = "all",
-            priority: int = 0) -> None:
+    def set(
+        self, name: str, pattern: str, definition: Mapping[str, Any], apply_to: str = "all", priority: int = 0
+    ) -> None:
         """It holds from now on for queues whose name has the pattern in it, also for those that are there."""
         self._broker.set_policy(Policy(name, pattern, definition, apply_to, priority))
 
     def __setitem__(self, name: str, policy: Mapping[str, Any]) -> None:
-        self.set(name, policy["pattern"], policy["definition"], policy.get("apply-to", "all"),
-                 policy.get("priority", 0))
+        self.set(
+            name, policy["pattern"], policy["definition"], policy.get("apply-to", "all"), policy.get("priority", 0)
+        )
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
         policy = self._broker.policies[name]
-        return {"pattern": policy.pattern, "definition": dict(policy.definition), "apply-to": policy.apply_to,
-                "priority": policy.priority}
+        return {
+            "pattern": policy.pattern,
+            "definition": dict(policy.definition),
+            "apply-to": policy.apply_to,
+            "priority": policy.priority,
+        }
 
     def __delitem__(self, name: str) -> None:
         self._broker.clear_policy(name)

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 MARKERS = (
     "rule(*ids, queue_types, depth): the rules that a check of the AMQP conformance suite was written for",
-    "must: checks of rules of level MUST", "should: checks of rules of level SHOULD",
+    "must: checks of rules of level MUST",
+    "should: checks of rules of level SHOULD",
     "reference_broker(**options): how the broker of the fixture is made, as reference_broker.ReferenceBroker takes it",
-    "may: checks of rules of level MAY", "observed: checks that characterise, and never fail",
+    "may: checks of rules of level MAY",
+    "observed: checks that characterise, and never fail",
 )
 
 
@@ -93,7 +95,13 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     made = attempt(request.node, door_of(request.config), request.param)
     opened = made.opened
     stage = Stage(
-        opened.target, opened.profile, opened.recorder, made.name, made.check.rules, made.queue_type, opened.deadline,
+        opened.target,
+        opened.profile,
+        opened.recorder,
+        made.name,
+        made.check.rules,
+        made.queue_type,
+        opened.deadline,
         opened.guard,
     )
     opened.around.enter(stage)

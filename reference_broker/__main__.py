@@ -48,11 +48,14 @@ PORT = number(0, 65535)
 
 def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog=program, usage="%(prog)s [options]     (--help lists them)",
+        prog=program,
+        usage="%(prog)s [options]     (--help lists them)",
         description="The AMQP 0-9-1 reference broker of amqp-conformance.",
     )
     parser.add_argument(
-        "--host", action="append", metavar="ADDRESS",
+        "--host",
+        action="append",
+        metavar="ADDRESS",
         help=f"address to listen on, 0.0.0.0 or :: for all; may be repeated (default: {HOST}, this machine only)",
     )
     parser.add_argument("--port", type=PORT, default=5672, help="port, 0 for a free one (default: %(default)s)")
@@ -68,11 +71,16 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser.add_argument("--http", type=PORT, metavar="PORT", help="serve the management interface here, too")
     parser.add_argument("--data", type=directory, metavar="DIR", help="keep what is durable here, and begin with it")
     parser.add_argument(
-        "--sync", default="fsync", choices=SYNCS,
+        "--sync",
+        default="fsync",
+        choices=SYNCS,
         help="confirm what is on disk, what is written, or what is in memory (default: %(default)s)",
     )
     parser.add_argument(
-        "--segment-octets", type=number(1 << 10, 1 << 40), default=SEGMENT_OCTETS, metavar="N",
+        "--segment-octets",
+        type=number(1 << 10, 1 << 40),
+        default=SEGMENT_OCTETS,
+        metavar="N",
         help="begin another file of the log after as much (default: %(default)s)",
     )
     security(parser)
@@ -81,8 +89,13 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
     parser.add_argument("--list-personalities", action="store_true", help="print those with names, and their traits")
     parser.add_argument("--product", metavar="NAME", help="introduce yourself as this (default: the dialect's)")
-    parser.add_argument("--version", nargs="?", const="", metavar="VERSION",
-                        help="and of this version (default: the dialect's); without a value: print our own and exit")
+    parser.add_argument(
+        "--version",
+        nargs="?",
+        const="",
+        metavar="VERSION",
+        help="and of this version (default: the dialect's); without a value: print our own and exit",
+    )
     return parser.parse_args(argv)
 
 
@@ -92,21 +105,37 @@ def security(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tls-key", metavar="FILE", help="its key (default: in the same file)")
     group.add_argument("--tls-ca", metavar="FILE", help="authorities that sign clients' certificates")
     group.add_argument(
-        "--tls-verify", nargs="?", const="required", default="none", choices=VERIFY,
+        "--tls-verify",
+        nargs="?",
+        const="required",
+        default="none",
+        choices=VERIFY,
         help="does a client show a certificate? (default: %(default)s; without a value: %(const)s)",
     )
     group.add_argument("--tls-external", action="store_true", help="a certificate alone may log in (SASL EXTERNAL)")
     group.add_argument("--tls-port", type=PORT, default=5671, help="0 for a free one (default: %(default)s)")
     group.add_argument(
-        "--user", action="append", default=[], metavar="NAME:PASSWORD", type=user,
+        "--user",
+        action="append",
+        default=[],
+        metavar="NAME:PASSWORD",
+        type=user,
         help="one who may do anything, instead of guest; may be repeated",
     )
     group.add_argument("--frame-max", type=number(SMALLEST_FRAME_MAX, 1 << 31), default=limits.frame_max, metavar="N")
     group.add_argument("--channel-max", type=number(1, 65535), default=limits.channel_max, metavar="N")
-    group.add_argument("--max-message-size", type=number(1, 1 << 40), metavar="OCTETS",
-                       help="of a message's body, beyond which it costs its channel (default: the dialect's)")
-    group.add_argument("--memory", type=number(1, 1 << 40), metavar="OCTETS",
-                       help="of message bodies, from which on publishers are blocked (default: 40 %% of the machine's)")
+    group.add_argument(
+        "--max-message-size",
+        type=number(1, 1 << 40),
+        metavar="OCTETS",
+        help="of a message's body, beyond which it costs its channel (default: the dialect's)",
+    )
+    group.add_argument(
+        "--memory",
+        type=number(1, 1 << 40),
+        metavar="OCTETS",
+        help="of message bodies, from which on publishers are blocked (default: 40 %% of the machine's)",
+    )
     group.add_argument("--heartbeat", type=number(0, 65535), default=limits.heartbeat, metavar="SECONDS")
 
 
@@ -129,11 +158,22 @@ async def serve(options: argparse.Namespace) -> None:
     store = Store.open(options.data, options.sync, options.segment_octets) if options.data is not None else None
     stranger = personality(options.personality) if options.personality is not None else None
     core = make_core(
-        mutants=options.mutant, liberties=options.liberties, dialect=options.dialect, seed=None,
-        users=dict(options.user), limits=Limits(
-            frame_max=options.frame_max, channel_max=options.channel_max, heartbeat=options.heartbeat,
-            max_message=options.max_message_size, memory=options.memory or int(0.4 * installed_memory()),
-        ), store=store, product=options.product, version=options.version, personality=stranger,
+        mutants=options.mutant,
+        liberties=options.liberties,
+        dialect=options.dialect,
+        seed=None,
+        users=dict(options.user),
+        limits=Limits(
+            frame_max=options.frame_max,
+            channel_max=options.channel_max,
+            heartbeat=options.heartbeat,
+            max_message=options.max_message_size,
+            memory=options.memory or int(0.4 * installed_memory()),
+        ),
+        store=store,
+        product=options.product,
+        version=options.version,
+        personality=stranger,
         external=options.tls_external,
     )
     connections = stranger.connections if stranger is not None else None
@@ -158,8 +198,11 @@ async def serve(options: argparse.Namespace) -> None:
     if stranger is not None:
         print(stranger, file=sys.stderr, flush=True)
     if not all(map(is_loopback, hosts)):
-        print("reference-broker: reachable from other machines; guest may log in from this one only",
-              file=sys.stderr, flush=True)
+        print(
+            "reference-broker: reachable from other machines; guest may log in from this one only",
+            file=sys.stderr,
+            flush=True,
+        )
     for place in taken:
         print(f"listening on amqp://{who}{place}/%2F", flush=True)
     await stop.wait()

@@ -103,8 +103,10 @@ class TopicPermission:
 
     def grants(self, right: Right, key: str, user: str, vhost: str) -> bool:
         pattern: str = getattr(self, right) or "^$"
-        return re.search(pattern.replace("{username}", re.escape(user)).replace("{vhost}", re.escape(vhost)), key) \
+        return (
+            re.search(pattern.replace("{username}", re.escape(user)).replace("{vhost}", re.escape(vhost)), key)
             is not None
+        )
 
 
 Topics = Mapping[str, TopicPermission]
@@ -167,7 +169,12 @@ class Access:
             self.users[name] = user
 
     def put(
-        self, name: str, *, password: str | None = None, password_hash: str = "", algorithm: str = SHA256,
+        self,
+        name: str,
+        *,
+        password: str | None = None,
+        password_hash: str = "",
+        algorithm: str = SHA256,
         tags: Iterable[str] = (),
     ) -> bool:
         """Make or change a user; was there none of that name? Raises Invalid."""

@@ -21,7 +21,11 @@ TIMES = ("x-message-ttl", "x-expires")
 ONLY_QUORUM_COUNTS = ("x-quorum-initial-group-size", "x-max-in-memory-length", "x-max-in-memory-bytes")
 COUNTS = ("x-max-length", "x-max-length-bytes", *ONLY_QUORUM_COUNTS)
 TEXTS = (
-    "x-dead-letter-exchange", "x-dead-letter-routing-key", "x-overflow", "x-queue-type", "x-dead-letter-strategy",
+    "x-dead-letter-exchange",
+    "x-dead-letter-routing-key",
+    "x-overflow",
+    "x-queue-type",
+    "x-dead-letter-strategy",
     "x-queue-leader-locator",
 )
 DEAD_LETTERS = ("x-dead-letter-exchange", "x-dead-letter-routing-key")
@@ -41,9 +45,7 @@ KNOWN = (
 )
 OF_STREAMS = ("x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size")
 FOREIGN = {
-    "classic": (
-        "x-delivery-limit", "x-consumer-timeout", "x-dead-letter-strategy", *ONLY_QUORUM_COUNTS, *OF_STREAMS
-    ),
+    "classic": ("x-delivery-limit", "x-consumer-timeout", "x-dead-letter-strategy", *ONLY_QUORUM_COUNTS, *OF_STREAMS),
     "quorum": ("x-max-priority", "x-queue-mode", "x-queue-version", *OF_STREAMS),
 }
 """Known arguments that the queues of a type refuse."""
@@ -137,7 +139,8 @@ def with_policy(own: QueueArguments, definition: Mapping[str, Any]) -> QueueArgu
     found = {name: _smaller(getattr(own, name), value) for name, value in numbers.items()}
     overflow = str(definition.get("overflow", ""))
     return replace(
-        own, **found,
+        own,
+        **found,
         reject_publish=own.reject_publish or overflow.startswith("reject-publish"),
         dead_letter_refused=own.dead_letter_refused or overflow == "reject-publish-dlx",
         dead_letter_exchange=_first(own.dead_letter_exchange, definition.get("dead-letter-exchange")),
@@ -245,9 +248,7 @@ def invalid(name: str, queue: str, why: str) -> ChannelException:
     return precondition(f"invalid arg '{name}' for queue '{queue}' in vhost '/': {why}")
 
 
-def check_equal(
-    received: FieldTable, current: FieldTable, thing: str, names: Iterable[str] = KNOWN
-) -> None:
+def check_equal(received: FieldTable, current: FieldTable, thing: str, names: Iterable[str] = KNOWN) -> None:
     """Refuse a declaration that differs from the first one in an argument that means something; 10.0 is not 10."""
     for name in names:
         mine, theirs = _find(received, name), _find(current, name)

@@ -56,8 +56,7 @@ def check_publish(channel: Channel, method: m.BasicPublish, header: codec.Header
         raise refused(f"cannot publish to internal exchange '{method.exchange}' in vhost '/'")
     if header.user_id is not None and header.user_id != channel.connection.user and not impersonates(channel):
         raise precondition(
-            f"user_id property set to '{header.user_id}' "
-            f"but authenticated user was '{channel.connection.user}'"
+            f"user_id property set to '{header.user_id}' but authenticated user was '{channel.connection.user}'"
         )
     if header.expiration is not None:
         check_expiration(header.expiration)

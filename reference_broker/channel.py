@@ -67,9 +67,7 @@ class Channel:
             self.hold(Delivery(tag, entry, queue, consumer))
         else:
             queue.let_go(entry)
-        method = BasicDeliver(
-            self.number, consumer.tag, tag, entry.redelivered, message.exchange, message.routing_key
-        )
+        method = BasicDeliver(self.number, consumer.tag, tag, entry.redelivered, message.exchange, message.routing_key)
         self.connection.send_content(method, message)
 
     def get(self, queue: Queue, no_ack: bool) -> None:

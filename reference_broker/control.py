@@ -197,8 +197,11 @@ def shown(refused: Refusal) -> tuple[int, Any]:
 def told(status: int, content: Any, stays: bool, head: bool = False) -> bytes:
     data = b"" if content is None else json.dumps(content).encode()
     lines = [
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "Content-Type: application/json",
-        f"Content-Length: {len(data)}", "Cache-Control: no-cache", f"Connection: {'keep-alive' if stays else 'close'}",
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(data)}",
+        "Cache-Control: no-cache",
+        f"Connection: {'keep-alive' if stays else 'close'}",
     ]
     if status == 401:
         lines.append(f"WWW-Authenticate: {REALM}")

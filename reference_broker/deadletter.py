@@ -15,7 +15,13 @@ from reference_broker.message import Message, listed
 
 
 def dead_letter(
-    message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None, tells_last: bool = True,
+    message: Message,
+    queue: str,
+    reason: str,
+    now: float,
+    exchange: str,
+    key: str | None,
+    tells_last: bool = True,
     keeps_copies: bool = True,
 ) -> Message:
     """`tells_last`: with x-last-death-* beside x-first-death-*; `keeps_copies`: a CC that another key takes the place

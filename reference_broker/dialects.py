@@ -194,8 +194,7 @@ RABBITMQ_4_3 = replace(
 
 DOCUMENTED = Dialect()
 DIALECTS: Mapping[str, Dialect] = {
-    dialect.name: dialect
-    for dialect in (DOCUMENTED, RABBITMQ_3_8, RABBITMQ_3_10, RABBITMQ_4_0, RABBITMQ_4_3)
+    dialect.name: dialect for dialect in (DOCUMENTED, RABBITMQ_3_8, RABBITMQ_3_10, RABBITMQ_4_0, RABBITMQ_4_3)
 }
 
 

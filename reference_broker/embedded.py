@@ -73,7 +73,10 @@ def charter(liberties: int | Sequence[str], chance: random.Random | None = None)
 
 
 def make_parts(
-    mutants: Iterable[str] = (), liberties: Liberties = None, store: Store | None = None, tap: Tap | None = None,
+    mutants: Iterable[str] = (),
+    liberties: Liberties = None,
+    store: Store | None = None,
+    tap: Tap | None = None,
     personality: Personality | None = None,
 ) -> Parts:
     """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
@@ -177,10 +180,18 @@ class ReferenceBroker:
         self._secure = tls.context() if tls is not None else None
         self._login = next(iter((users or GUEST).items()))
         self._core = partial(
-            make_core, mutants=mutants, liberties=liberties, dialect=dialect, product=product, version=version,
-            seed=seed if data is None else None, users=users,
+            make_core,
+            mutants=mutants,
+            liberties=liberties,
+            dialect=dialect,
+            product=product,
+            version=version,
+            seed=seed if data is None else None,
+            users=users,
             limits=replace(limits, heartbeat=0) if clock == "virtual" else limits,
-            consumer_timeout=consumer_timeout, tap=tap, personality=self._personality,
+            consumer_timeout=consumer_timeout,
+            tap=tap,
+            personality=self._personality,
             external=tls is not None and tls.external,
         )
         self._thread: threading.Thread | None = None
@@ -225,9 +236,7 @@ class ReferenceBroker:
         self._store = Store.open(Path(self._data), self._sync) if self._data is not None else None
         core = self._core(store=self._store)
         listening: Future[int] = Future()
-        self._thread = threading.Thread(
-            target=self._run, args=(core, listening), name="reference-broker", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=(core, listening), name="reference-broker", daemon=True)
         self._thread.start()
         try:
             self.port = listening.result()

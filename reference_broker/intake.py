@@ -42,8 +42,21 @@ class Intake(Outbox):
     """The incoming side of one connection."""
 
     __slots__ = (
-        "assemblies", "blocked", "broken", "channels", "finished", "gathering", "heard_at", "last_size", "parted",
-        "parts", "phase", "reader", "restricted", "thirsty", "waiting",
+        "assemblies",
+        "blocked",
+        "broken",
+        "channels",
+        "finished",
+        "gathering",
+        "heard_at",
+        "last_size",
+        "parted",
+        "parts",
+        "phase",
+        "reader",
+        "restricted",
+        "thirsty",
+        "waiting",
     )
 
     READER: type[codec.FrameReader] = codec.ContentReader

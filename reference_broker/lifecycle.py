@@ -89,9 +89,7 @@ def connection_step(phase: Phase, method: type[codec.Method]) -> Step | None:
         return row[method]
     if phase in SILENT:
         return None
-    raise ConnectionException(
-        ReplyCode.CHANNEL_ERROR, f"unexpected method in connection state {phase.value}"
-    )
+    raise ConnectionException(ReplyCode.CHANNEL_ERROR, f"unexpected method in connection state {phase.value}")
 
 
 def channel_step(phase: ChannelPhase, method: type[codec.Method]) -> str | None:

@@ -89,9 +89,7 @@ class Copied(Message):
         self.more_keys = more_keys
 
 
-def copied(
-    exchange: str, routing_key: str, header: codec.Header, body: bytes, more_keys: tuple[str, ...]
-) -> Message:
+def copied(exchange: str, routing_key: str, header: codec.Header, body: bytes, more_keys: tuple[str, ...]) -> Message:
     if more_keys:
         return Copied(exchange, routing_key, header, body, more_keys)
     return Message(exchange, routing_key, header, body)

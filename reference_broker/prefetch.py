@@ -59,7 +59,16 @@ class Outgoing(Limit):
 
 class Consumer:
     __slots__ = (
-        "arguments", "channel", "no_ack", "own", "pause", "priority", "queue", "shared", "tag", "waits_with_others"
+        "arguments",
+        "channel",
+        "no_ack",
+        "own",
+        "pause",
+        "priority",
+        "queue",
+        "shared",
+        "tag",
+        "waits_with_others",
     )
 
     def __init__(self, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:

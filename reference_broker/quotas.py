@@ -49,12 +49,15 @@ def check_entry(connection: Connection, vhost: VirtualHost) -> None:
     broker, user = connection.broker, connection.user
     inside = [one for one in broker.connections if one is not connection and counts(one)]
     if reached(vhost.quotas, CONNECTIONS, sum(one.vhost is vhost for one in inside)):
-        raise not_allowed(f"access to vhost '{vhost.name}' refused for user '{user}': "
-                          f"connection limit ({vhost.quotas[CONNECTIONS]}) is reached")
+        raise not_allowed(
+            f"access to vhost '{vhost.name}' refused for user '{user}': "
+            f"connection limit ({vhost.quotas[CONNECTIONS]}) is reached"
+        )
     own = quotas_of(connection)
     if reached(own, CONNECTIONS, sum(one.user == user for one in inside)):
-        raise not_allowed(f"connection refused for user '{user}': "
-                          f"user connection limit ({own[CONNECTIONS]}) is reached")
+        raise not_allowed(
+            f"connection refused for user '{user}': user connection limit ({own[CONNECTIONS]}) is reached"
+        )
 
 
 def check_channel(connection: Connection) -> None:
@@ -66,15 +69,19 @@ def check_channel(connection: Connection) -> None:
         len(one.channels) for one in connection.broker.connections if one.user == connection.user and counts(one)
     )
     if reached(own, CHANNELS, open_channels):
-        raise not_allowed(f"number of channels opened for user '{connection.user}' has reached the maximum allowed "
-                          f"user limit of ({own[CHANNELS]})", offender=(0, 0))
+        raise not_allowed(
+            f"number of channels opened for user '{connection.user}' has reached the maximum allowed "
+            f"user limit of ({own[CHANNELS]})",
+            offender=(0, 0),
+        )
 
 
 def check_queue(vhost: VirtualHost, name: str) -> None:
     """May there be one more queue? Raises ChannelException."""
     if reached(vhost.quotas, QUEUES, len(vhost.queues)):
-        raise precondition(f"cannot declare queue '{name}': queue limit in vhost '{vhost.name}' "
-                           f"({vhost.quotas[QUEUES]}) is reached")
+        raise precondition(
+            f"cannot declare queue '{name}': queue limit in vhost '{vhost.name}' ({vhost.quotas[QUEUES]}) is reached"
+        )
 
 
 def counts(connection: Connection) -> bool:

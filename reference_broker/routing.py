@@ -166,9 +166,7 @@ class Topic(Exchange):
         reached: set[tuple[int, int]] = set()
         return list(self._walk(self.root, words_of(key), 0, reached))
 
-    def _walk(
-        self, node: Node, words: list[str], at: int, reached: set[tuple[int, int]]
-    ) -> Iterator[Destination]:
+    def _walk(self, node: Node, words: list[str], at: int, reached: set[tuple[int, int]]) -> Iterator[Destination]:
         """Every (node, word) pair is visited once, so many `#` cost a product, not a power."""
         if (id(node), at) in reached:
             return
@@ -196,9 +194,7 @@ class Headers(Exchange):
                 kind = TYPE_NAMES[letter]
                 raise precondition(f"Invalid x-match field type {kind} (value {value}); expected longstr")
         if how not in ("all", "any", "all-with-x", "any-with-x"):
-            raise precondition(
-                f'Invalid x-match field value <<"{how}">>; expected all, any, all-with-x, or any-with-x'
-            )
+            raise precondition(f'Invalid x-match field value <<"{how}">>; expected all, any, all-with-x, or any-with-x')
         return super().bind(destination, key, arguments)
 
     def add(self, binding: Binding, arguments: FieldTable) -> None:
@@ -210,9 +206,7 @@ class Headers(Exchange):
     def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
         present = {name: (letter, value) for name, letter, value in headers}
         return [
-            binding.destination
-            for binding, arguments in self.bindings.items()
-            if headers_match(arguments, present)
+            binding.destination for binding, arguments in self.bindings.items() if headers_match(arguments, present)
         ]
 
 

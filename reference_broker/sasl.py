@@ -24,8 +24,7 @@ class LoginRefused(ConnectionException):
     def __init__(self, mechanism: str) -> None:
         super().__init__(
             ReplyCode.ACCESS_REFUSED,
-            f"Login was refused using authentication mechanism {mechanism}. "
-            "For details see the broker logfile.",
+            f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile.",
             offender=(0, 0),
         )
 
@@ -42,9 +41,7 @@ def offered(origin: Origin, access: Access) -> tuple[str, ...]:
 def log_in(mechanism: str, response: bytes, access: Access, origin: Origin) -> str:
     """The user who logged in. Raises LoginRefused."""
     if mechanism not in offered(origin, access):
-        raise ConnectionException(
-            ReplyCode.COMMAND_INVALID, f"unknown authentication mechanism '{mechanism}'"
-        )
+        raise ConnectionException(ReplyCode.COMMAND_INVALID, f"unknown authentication mechanism '{mechanism}'")
     if mechanism == EXTERNAL and origin.certificate is not None:
         user = owner(origin.certificate, access)
         known = user is not None and access.may_come(user, origin.loopback)

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 DEFAULT_CONSUMER_TIMEOUT = 1_800_000
 """Milliseconds: thirty minutes."""
 APPLIES = {
-    "all": ("classic", "quorum", "exchange"), "queues": ("classic", "quorum"), "classic_queues": ("classic",),
-    "quorum_queues": ("quorum",), "exchanges": ("exchange",), "streams": (),
+    "all": ("classic", "quorum", "exchange"),
+    "queues": ("classic", "quorum"),
+    "classic_queues": ("classic",),
+    "quorum_queues": ("quorum",),
+    "exchanges": ("exchange",),
+    "streams": (),
 }
 
 

@@ -195,9 +195,7 @@ def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
     if settings.quorum:
         check_quorum(channel, method)
     owner = channel.connection if method.exclusive else None
-    queue = channel.vhost.add_queue(
-        name, method.durable, method.auto_delete, owner, method.arguments, settings
-    )
+    queue = channel.vhost.add_queue(name, method.durable, method.auto_delete, owner, method.arguments, settings)
     if owner is not None:
         owner.exclusive[queue] = None
     return queue

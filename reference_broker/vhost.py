@@ -42,9 +42,7 @@ class VirtualHost:
         """How many connections and queues there may be at most."""
         self.about = About()
         self.queues: dict[str, Queue] = {}
-        self.exchanges: dict[str, Exchange] = {
-            name: kind(name) for name, kind in routing.PREDECLARED.items()
-        }
+        self.exchanges: dict[str, Exchange] = {name: kind(name) for name, kind in routing.PREDECLARED.items()}
         self.replies: dict[str, ReplyTo] = {}
         self.bound_to: dict[Destination, dict[Binding, None]] = {}
 
@@ -240,7 +238,13 @@ class VirtualHost:
             return
         key, dialect = queue.settings.dead_letter_routing_key, self.dialect
         dead = dead_letter(
-            message, queue.name, reason, self.clock.now, target, key, dialect.tells_last_death,
+            message,
+            queue.name,
+            reason,
+            self.clock.now,
+            target,
+            key,
+            dialect.tells_last_death,
             dialect.dead_letters_keep_copies,
         )
         for destination in self.route(target, dead):

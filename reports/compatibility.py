@@ -19,9 +19,29 @@ Doc = Mapping[str, Any]
 _ELSEWHERE = re.compile(r"amqpconf\.[\w.-]+")
 _OURS = re.compile(r"amqpconf\.[0-9a-f]{12}\.(\w+)")
 """A name of the story as it was in one performance."""
-_HIDDEN = ("n", "who", "on", "channel", "method", "decisive", "seconds", "first", "after", "words", "counts",
-           "routing_key", "message", "properties", "body", "delivery_tag", "queue", "exchange", "capabilities",
-           "reserved_1", "consumer_tag")
+_HIDDEN = (
+    "n",
+    "who",
+    "on",
+    "channel",
+    "method",
+    "decisive",
+    "seconds",
+    "first",
+    "after",
+    "words",
+    "counts",
+    "routing_key",
+    "message",
+    "properties",
+    "body",
+    "delivery_tag",
+    "queue",
+    "exchange",
+    "capabilities",
+    "reserved_1",
+    "consumer_tag",
+)
 
 
 def markdown(document: Doc) -> str:
@@ -35,10 +55,18 @@ def markdown(document: Doc) -> str:
         lines += ["## Open questions that are answered otherwise", "", text(diff.ABOUT["choices"]), ""]
         lines += [line for choice in document["choices"] for line in diff.answered(document, choice)]
     if document["untold"]:
-        lines += ["## Seen, and shown by no exchange", "", "No story was found that shows these again on the one "
-                  "broker each time, and never on the other. They may be races, or need time or settings.", ""]
-        lines += [f"- **{one['rule']}** {text(one['title'])}: on {text(one['broker'])} {text(one['observed'])}. "
-                  f"{text(_sentence(one['why']))}" for one in document["untold"]]
+        lines += [
+            "## Seen, and shown by no exchange",
+            "",
+            "No story was found that shows these again on the one "
+            "broker each time, and never on the other. They may be races, or need time or settings.",
+            "",
+        ]
+        lines += [
+            f"- **{one['rule']}** {text(one['title'])}: on {text(one['broker'])} {text(one['observed'])}. "
+            f"{text(_sentence(one['why']))}"
+            for one in document["untold"]
+        ]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -47,8 +75,10 @@ def _summary(document: Doc) -> str:
     rest = f" {count(len(open_ones), 'further contradiction')} could not be shown by an exchange." if open_ones else ""
     if not found:
         return f"In {count(document['scenes'], 'scene')} no exchange was found on which the two differ.{rest}"
-    return (f"The two differ in {count(len(found), 'exchange')}, each as short as it could be made and played "
-            f"{document['played']} times on both.{rest}")
+    return (
+        f"The two differ in {count(len(found), 'exchange')}, each as short as it could be made and played "
+        f"{document['played']} times on both.{rest}"
+    )
 
 
 def _entry(number: int, entry: Doc, played: int) -> Iterator[str]:
@@ -66,8 +96,10 @@ def _entry(number: int, entry: Doc, played: int) -> Iterator[str]:
         yield ""
     for one in rules:
         observed, allowed = (text(_bare(one[name])) for name in ("observed", "allowed"))
-        yield (f"- By the profile {text(one['profile'])} {text(one['broker'])} contradicts {one['rule']} on "
-               f"{one['queue_type']} queues: {observed}. Allowed is: {allowed}.")
+        yield (
+            f"- By the profile {text(one['profile'])} {text(one['broker'])} contradicts {one['rule']} on "
+            f"{one['queue_type']} queues: {observed}. Allowed is: {allowed}."
+        )
     yield ""
 
 
@@ -75,7 +107,7 @@ def told(story: Sequence[Doc]) -> Iterator[str]:
     """The rows of a story up to the last that the client does, in words; answers that only say `-ok` are left out."""
     last = max((place for place, row in enumerate(story) if row["who"] != "<"), default=0)
     came = {row["n"]: row.get("message") for row in story}
-    for row in story[:last + 1]:
+    for row in story[: last + 1]:
         if row["method"].endswith("-ok") and row["who"] == "<" and row["method"] != "basic.get-ok":
             continue
         yield f"{row['who']} {_where(row):<8} {_words(row, came)}".rstrip()
@@ -87,9 +119,15 @@ def _where(row: Doc) -> str:
 
 def _words(row: Doc, came: Mapping[int, str | None]) -> str:
     if row["who"] == "-":
-        return str({"connect": "connects", "hang_up": "hangs up", "pause": f"waits {row.get('seconds')} s",
-                    "silence": f"waits: {row.get('about')}", "drain": f"empties {_bare(row.get('queue'))} by basic.get"}
-                   .get(row["method"], row["method"]))
+        return str(
+            {
+                "connect": "connects",
+                "hang_up": "hangs up",
+                "pause": f"waits {row.get('seconds')} s",
+                "silence": f"waits: {row.get('about')}",
+                "drain": f"empties {_bare(row.get('queue'))} by basic.get",
+            }.get(row["method"], row["method"])
+        )
     words = [row["method"]]
     tag = row.get("delivery_tag")
     if isinstance(tag, str) and tag[1:].isdecimal():

@@ -32,20 +32,32 @@ TITLES: Mapping[str, str] = {
 }
 ABOUT: Mapping[str, str] = {
     "choices": "The texts leave these open. Each broker was judged by its own answer, which its profile states; "
-               "programs that rely on the one answer will not get it from the other broker.",
+    "programs that rely on the one answer will not get it from the other broker.",
     "seen otherwise": "The texts leave the choice. What was seen only a few times may be chance.",
 }
-ORDER = ("broken", "changed reason", "new rule", "choices", "no longer offered", "fixed", "now offered", "gone rule",
-         "seen otherwise", "unclear")
+ORDER = (
+    "broken",
+    "changed reason",
+    "new rule",
+    "choices",
+    "no longer offered",
+    "fixed",
+    "now offered",
+    "gone rule",
+    "seen otherwise",
+    "unclear",
+)
 
 
 def sections(document: Doc) -> Iterator[tuple[str, str, str, Sequence[Doc]]]:
     """(kind, title, what it is about, changes or choices), in the order of reading; empty ones are left out."""
     names = {side: document[side]["name"] for side in ("before", "after")}
     for kind in ORDER:
-        rows = document["choices"] if kind == "choices" else [
-            change for change in document["changes"] if change["kind"] == kind
-        ]
+        rows = (
+            document["choices"]
+            if kind == "choices"
+            else [change for change in document["changes"] if change["kind"] == kind]
+        )
         if rows:
             yield kind, TITLES[kind].format(**names), ABOUT.get(kind, ""), rows
 
@@ -94,8 +106,12 @@ def question(choice: Doc) -> str:
 def markdown(document: Doc) -> str:
     """The comparison as a page of Markdown."""
     document = visible(document)
-    lines = [f"# {text(document['before']['name'])} to {text(document['after']['name'])}", "",
-             text(document["headline"]), ""]
+    lines = [
+        f"# {text(document['before']['name'])} to {text(document['after']['name'])}",
+        "",
+        text(document["headline"]),
+        "",
+    ]
     lines += [line for warning in document["warnings"] for line in (f"> {text(warning)}", "")]
     for kind, title, about, rows in sections(document):
         lines += [f"## {text(title)}", ""] + ([text(about), ""] if about else [])
@@ -170,5 +186,6 @@ def _question(document: Doc, choice: Doc, width: int) -> Iterator[str]:
 
 
 def _wrapped(said: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(said, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
-                         break_on_hyphens=False) or [indent]
+    return textwrap.wrap(
+        said, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ) or [indent]

@@ -23,7 +23,9 @@ def kept(results: Mapping[str, Any]) -> dict[str, Any]:
     broker = results["broker"]
     names = ("run", "started", "seconds", "suite", "profile", "depth", "seed", "complete", "events")
     return {
-        "schema": SCHEMA, **{name: results[name] for name in names}, "open": results["gate"]["open"],
+        "schema": SCHEMA,
+        **{name: results[name] for name in names},
+        "open": results["gate"]["open"],
         "broker": {name: broker[name] for name in ("name", "product", "version")},
         "rules": {rule["id"]: rule["verdict"] for rule in shown(results)["rules"]},
         "times": {what: _times(times) for what, times in sorted((results.get("timings") or {}).items())},
@@ -44,15 +46,24 @@ def summary(runs: Sequence[Kept]) -> dict[str, Any]:
     lines = list(marts.history(table, about))
     compared = pairs([(row["run"], row["product"], row["version"], row["started"]) for row in about])
     return {
-        "runs": about, "history": lines, "flakiness": list(marts.flakiness(lines)), "latency": list(_latency(runs)),
+        "runs": about,
+        "history": lines,
+        "flakiness": list(marts.flakiness(lines)),
+        "latency": list(_latency(runs)),
         "regressions": list(marts.regressions(table, compared)),
     }
 
 
 def _about(run: Kept) -> dict[str, Any]:
-    return {"run": run["run"], "started": run["started"], "broker": run["broker"]["name"],
-            "product": run["broker"]["product"], "version": run["broker"]["version"], "profile": run["profile"],
-            "events": run["events"]}
+    return {
+        "run": run["run"],
+        "started": run["started"],
+        "broker": run["broker"]["name"],
+        "product": run["broker"]["product"],
+        "version": run["broker"]["version"],
+        "profile": run["profile"],
+        "events": run["events"],
+    }
 
 
 def _table(runs: Sequence[Kept]) -> Iterator[dict[str, Any]]:

@@ -73,8 +73,9 @@ def installed(*, tables: bool = False) -> None:
     needed = ["obstore", *(["deltalake", "pyarrow"] if tables else [])]
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
-        raise Unavailable(f"addresses of object stores need {' and '.join(missing)}: "
-                          "pip install 'amqp-conformance[objects]'")
+        raise Unavailable(
+            f"addresses of object stores need {' and '.join(missing)}: pip install 'amqp-conformance[objects]'"
+        )
 
 
 # -- taking
@@ -103,8 +104,11 @@ def fetched(address: str, wanted: Callable[[str, bytes], bool]) -> list[Path]:
     found = listed(address)
     if not found:
         raise Unavailable(f"{address}: nothing is there")
-    return [_fetch(one) for one in found
-            if one.address == address or wanted(one.address.removeprefix(address), _begin(one.address))]
+    return [
+        _fetch(one)
+        for one in found
+        if one.address == address or wanted(one.address.removeprefix(address), _begin(one.address))
+    ]
 
 
 def _begin(address: str) -> bytes:
@@ -167,8 +171,10 @@ def listed(address: str) -> list[Found]:
                 return [obstore.head(store, key)]
         return [one for block in obstore.list(store, f"{key}/" if key else None) for one in block]
 
-    found = (Found(f"{scheme}://{bucket}/{one['path']}", one["size"], int(one["last_modified"].timestamp() * 1e9))
-             for one in _asked(address, look))
+    found = (
+        Found(f"{scheme}://{bucket}/{one['path']}", one["size"], int(one["last_modified"].timestamp() * 1e9))
+        for one in _asked(address, look)
+    )
     return sorted(one for one in found if one.size and {"", ".", ".."}.isdisjoint(one.address.split("/")[3:]))
 
 

@@ -20,8 +20,19 @@ _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
 def markdown(results: Mapping[str, Any]) -> str:
     """The summary of one run."""
     document = shown(visible(results))
-    return "\n".join([*_head(document), *_table(document), *_gate(document), *_broken(document), *_known(document),
-                      *_foot(document)]) + "\n"
+    return (
+        "\n".join(
+            [
+                *_head(document),
+                *_table(document),
+                *_gate(document),
+                *_broken(document),
+                *_known(document),
+                *_foot(document),
+            ]
+        )
+        + "\n"
+    )
 
 
 def text(said: object) -> str:
@@ -106,8 +117,13 @@ def _case(case: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _known(results: Mapping[str, Any]) -> Iterator[str]:
-    lists = (("Known deviations", "deviates"), ("No clear answer", "under-tested"), ("In doubt", "inconclusive"),
-             ("Otherwise than usual, which closes no gate", "differs"), ("Known races, not seen", "unseen"))
+    lists = (
+        ("Known deviations", "deviates"),
+        ("No clear answer", "under-tested"),
+        ("In doubt", "inconclusive"),
+        ("Otherwise than usual, which closes no gate", "differs"),
+        ("Known races, not seen", "unseen"),
+    )
     for title, verdict in lists:
         rules = [rule for rule in results["rules"] if rule["verdict"] == verdict]
         if rules:
@@ -126,8 +142,10 @@ def _words(rule: Mapping[str, Any]) -> str:
 
 def _foot(results: Mapping[str, Any]) -> Iterator[str]:
     size = f"{count(results['histories'], 'history', 'histories')}, {count(results['events'], 'event')}"
-    yield text(f"Profile {results['profile']}, depth {results['depth']}, seed {results['seed']}; {size}, "
-               f"{duration(results['seconds'])}. Suite {results['suite']}.")
+    yield text(
+        f"Profile {results['profile']}, depth {results['depth']}, seed {results['seed']}; {size}, "
+        f"{duration(results['seconds'])}. Suite {results['suite']}."
+    )
 
 
 def _html(said: str) -> str:

@@ -18,7 +18,11 @@ import signal
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "everywhere-alike", derandomize=True, database=None, deadline=None, print_blob=True,
+    "everywhere-alike",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("everywhere-alike")

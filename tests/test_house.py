@@ -35,9 +35,18 @@ from tools.rooms import (
 )
 
 # where users come in: verbs, plugin, checks, brokers, jobs on Spark; and what runs in a process of its own
-DOORS = ("conformance.cli", "conformance.plugin", f"{DRIVE}.scenes", f"{DRIVE}.machines", "codec",
-         "reference_broker", "reports.pipeline.__main__", "reports.pipeline.cluster", "conformance.clients.libraries",
-         "conformance.evidence.scripts")
+DOORS = (
+    "conformance.cli",
+    "conformance.plugin",
+    f"{DRIVE}.scenes",
+    f"{DRIVE}.machines",
+    "codec",
+    "reference_broker",
+    "reports.pipeline.__main__",
+    "reports.pipeline.cluster",
+    "conformance.clients.libraries",
+    "conformance.evidence.scripts",
+)
 
 # shells: the only files that may touch the clock, chance, threads or the operating system
 SHELLS = {
@@ -126,8 +135,14 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     found = circles(graph([path for path in FILES if path.parts[len(ROOT.parts)] in (*SHIPPED, "tools")]))
     needed = set()
     for one in found:
-        reason = next((why for why, names in ENTANGLED.items()
-                       if all(any(within(module, name) for name in names) for module in one)), None)
+        reason = next(
+            (
+                why
+                for why, names in ENTANGLED.items()
+                if all(any(within(module, name) for name in names) for module in one)
+            ),
+            None,
+        )
         assert reason is not None, f"these import each other in a circle: {', '.join(sorted(one))}"
         needed.add(reason)
     assert needed == set(ENTANGLED), "some are excused without need"

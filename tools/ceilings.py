@@ -73,8 +73,10 @@ def told(found: Mapping[str, Mapping[int, Seen]]) -> Iterator[str]:
         entries = deviations.load(name)
         for place, (seen, could) in places.items():
             entry = entries[place]
-            yield (f"{name} {entry.rule} {entry.where} {'/'.join(entry.queue_types)}: {seen} of {could}, "
-                   f"at most {ceiling(seen, could) if could else 'unknown'}")
+            yield (
+                f"{name} {entry.rule} {entry.where} {'/'.join(entry.queue_types)}: {seen} of {could}, "
+                f"at most {ceiling(seen, could) if could else 'unknown'}"
+            )
 
 
 def write(name: str, places: Mapping[int, Seen]) -> None:
@@ -92,8 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.ceilings", description="How often do the known races show?")
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS", help="results.json of runs on real brokers")
     parser.add_argument("--write", action="store_true", help="set at_most in our own files")
-    parser.add_argument("--measured", action="append", default=[], metavar="FILE:RULE=SEEN/COULD",
-                        help="what was counted otherwise; may repeat")
+    parser.add_argument(
+        "--measured",
+        action="append",
+        default=[],
+        metavar="FILE:RULE=SEEN/COULD",
+        help="what was counted otherwise; may repeat",
+    )
     options = parser.parse_args(arguments)
     found = tally(from_json(path.read_text(encoding="utf-8")) for path in options.results)
     added(found, options.measured)

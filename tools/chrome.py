@@ -44,7 +44,8 @@ class Chrome:
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
         self._process = subprocess.Popen(
             [sys.executable, "-c", dup, program, *flags, f"--user-data-dir={folder}", "about:blank"],
-            pass_fds=(read, write), stderr=subprocess.DEVNULL,
+            pass_fds=(read, write),
+            stderr=subprocess.DEVNULL,
         )
         os.close(read)
         os.close(write)
@@ -83,8 +84,9 @@ class Chrome:
 
     def open(self, url: str, *, width: int = 1440, height: int = 1000, scale: int = 1, scripted: bool = True) -> None:
         """Opens a page in a window of this size; comes back when it is loaded and, with its script, settled."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
-                  mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False
+        )
         self.call("Page.navigate", url="about:blank")
         answer = self.call("Page.navigate", url=url)
         if "errorText" in answer:
@@ -113,8 +115,14 @@ class Chrome:
         """Presses and lets go of a key."""
         for kind in ("keyDown", "keyUp"):
             said = {"text": text} if text and kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
-                      windowsVirtualKeyCode=_CODES.get(name, 0), **said)
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=name,
+                code=name,
+                windowsVirtualKeyCode=_CODES.get(name, 0),
+                **said,
+            )
         self.settled()
 
     def picture(self, path: Path, *, whole: bool = False) -> None:

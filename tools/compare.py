@@ -42,8 +42,14 @@ def compare(name: str, real: Results, reference: Results) -> list[Difference]:
     """The rules on which these two differ, in the order of the catalogue."""
     others = {rule.id: rule for rule in reference.rules}
     return [
-        Difference(rule.id, name, rule.verdict, others[rule.id].verdict, _observed(rule, others[rule.id]),
-                   EXPLAINED.get((real.profile, rule.id)))
+        Difference(
+            rule.id,
+            name,
+            rule.verdict,
+            others[rule.id].verdict,
+            _observed(rule, others[rule.id]),
+            EXPLAINED.get((real.profile, rule.id)),
+        )
         for rule in real.rules
         if rule.id in others and rule.verdict not in UNCLEAR and rule.verdict != others[rule.id].verdict
     ]

@@ -25,8 +25,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     cleared(options.out)
     recording, results = options.out / "recording", options.out / "results.json"
-    gate = python("conformance.cli", "run", *options.url, "--depth", options.depth,
-                  "--recording", recording, "--report", options.out)
+    gate = python(
+        "conformance.cli",
+        "run",
+        *options.url,
+        "--depth",
+        options.depth,
+        "--recording",
+        recording,
+        "--report",
+        options.out,
+    )
     if gate not in JUDGED:
         return gate
     offline = python("reports.pipeline", recording, "--out", options.out / "pipeline", "--results", results)

@@ -59,10 +59,27 @@ class MatrixSettings:
     mutant: str = ""
 
     def command(self, node: Node) -> list[str]:
-        words = [sys.executable, "-m", "conformance.cli", "run", *filter(None, [node.url]), "--format", "json",
-                 "--depth", self.depth, "--seed", str(self.seed), "--rules", self.of(node)]
-        more = {"--broker-admin": node.admin, "--consumer-timeout": node.consumer_timeout, "--mutant": node.mutant,
-                "-n": self.workers or None}
+        words = [
+            sys.executable,
+            "-m",
+            "conformance.cli",
+            "run",
+            *filter(None, [node.url]),
+            "--format",
+            "json",
+            "--depth",
+            self.depth,
+            "--seed",
+            str(self.seed),
+            "--rules",
+            self.of(node),
+        ]
+        more = {
+            "--broker-admin": node.admin,
+            "--consumer-timeout": node.consumer_timeout,
+            "--mutant": node.mutant,
+            "-n": self.workers or None,
+        }
         return [*words, *(str(word) for pair in more.items() if pair[1] is not None for word in pair)]
 
     def of(self, node: Node) -> str:
@@ -75,7 +92,11 @@ def examine(node: Node, settings: MatrixSettings) -> Results:
     log = settings.out / f"{node.name}.log"
     with log.open("w", encoding="utf-8") as errors:
         run = subprocess.run(
-            settings.command(node), stdout=subprocess.PIPE, stderr=errors, check=False, text=True,
+            settings.command(node),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            check=False,
+            text=True,
             env=_environment(node),
         )
     if run.returncode not in (GATE_OPEN, GATE_CLOSED):
@@ -116,7 +137,10 @@ def imitate(twin: Twin, settings: MatrixSettings) -> Results:
     if twin == Twin(DOCUMENTED.name):
         return examine(Node(twin.name, ""), settings)
     with ReferenceBroker(
-        dialect=twin.dialect, http_port=0, theirs_only=True, consumer_timeout=twin.consumer_timeout,
+        dialect=twin.dialect,
+        http_port=0,
+        theirs_only=True,
+        consumer_timeout=twin.consumer_timeout,
     ) as broker:
         return examine(Node(twin.name, broker.url, broker.admin_url, twin.consumer_timeout, twin.rules), settings)
 
@@ -138,14 +162,19 @@ class Matrix:
 
     @property
     def gates(self) -> list[BothGates]:
-        return [BothGates(name, self.runs[name].gate, without_deviations(self.runs[name]), excused(self.runs[name]))
-                for name in self.real]
+        return [
+            BothGates(name, self.runs[name].gate, without_deviations(self.runs[name]), excused(self.runs[name]))
+            for name in self.real
+        ]
 
     @property
     def fine(self) -> bool:
-        return (all(results.gate.open for results in self.runs.values())
-                and (self.mutant is None or self.caught > 0)
-                and all(one.explained for one in self.differences) and all(both.consistent for both in self.gates))
+        return (
+            all(results.gate.open for results in self.runs.values())
+            and (self.mutant is None or self.caught > 0)
+            and all(one.explained for one in self.differences)
+            and all(both.consistent for both in self.gates)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +195,10 @@ class BothGates:
         def told(gate: Gate) -> str:
             return "open" if gate.open else f"closed by {len(gate.reasons)}"
 
-        return (f"{self.broker}: gate {told(self.with_deviations)} with its deviations file, "
-                f"{told(self.without_deviations)} without (it excuses {', '.join(self.excused) or 'nothing'})")
+        return (
+            f"{self.broker}: gate {told(self.with_deviations)} with its deviations file, "
+            f"{told(self.without_deviations)} without (it excuses {', '.join(self.excused) or 'nothing'})"
+        )
 
 
 def run(nodes: Sequence[Node], settings: MatrixSettings) -> Matrix:
@@ -177,7 +208,9 @@ def run(nodes: Sequence[Node], settings: MatrixSettings) -> Matrix:
         twins = list(dict.fromkeys([Twin(DOCUMENTED.name), *(twin for pair in real if (twin := twin_of(*pair)))]))
         imitated = dict(zip(twins, pool.map(lambda twin: imitate(twin, settings), twins), strict=True))
     differences = [
-        difference for node, results in real if (twin := twin_of(node, results)) is not None
+        difference
+        for node, results in real
+        if (twin := twin_of(node, results)) is not None
         for difference in compare(node.name, results, imitated[twin])
     ]
     runs = {node.name: results for node, results in real} | {twin.name: imitated[twin] for twin in twins}
@@ -220,8 +253,10 @@ def write(matrix: Matrix, out: Path) -> None:
 
 def tell(matrix: Matrix) -> None:
     for one in matrix.differences:
-        print(f"{one.rule} on {one.broker}: {one.real}, reference broker: {one.reference}. "
-              f"{one.explained or 'Not explained' + (f': {one.observed}' if one.observed else '')}")
+        print(
+            f"{one.rule} on {one.broker}: {one.real}, reference broker: {one.reference}. "
+            f"{one.explained or 'Not explained' + (f': {one.observed}' if one.observed else '')}"
+        )
     unexplained = sum(one.explained is None for one in matrix.differences)
     print(f"{len(matrix.differences)} differences, {unexplained} of them not explained")
     for both in matrix.gates:
@@ -253,11 +288,21 @@ def parse(arguments: list[str] | None) -> tuple[MatrixSettings, list[Node]]:
     parser.add_argument("--rules", default="*", help="only these rule ids, e.g. 'ACK-*'")
     parser.add_argument("--workers", type=int, default=0, help="processes per run (default: one)")
     parser.add_argument("--together", type=int, default=2, help="runs at the same time (default: %(default)s)")
-    parser.add_argument("--mutant", default=SHOWN, metavar="NAME",
-                        help="a reference broker that is wrong like this, '' for none (default: %(default)s)")
+    parser.add_argument(
+        "--mutant",
+        default=SHOWN,
+        metavar="NAME",
+        help="a reference broker that is wrong like this, '' for none (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
     settings = MatrixSettings(
-        options.out, options.depth, options.seed, options.rules, options.workers, options.together, options.mutant,
+        options.out,
+        options.depth,
+        options.seed,
+        options.rules,
+        options.workers,
+        options.together,
+        options.mutant,
     )
     try:
         return settings, [Node.parse(text) for text in options.brokers]

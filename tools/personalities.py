@@ -97,7 +97,10 @@ def chosen(runs: int, seed: int) -> list[Personality]:
 
 
 def played(
-    strangers: Sequence[Personality], wanted: CampaignOptions, workers: int, fresh: bool,
+    strangers: Sequence[Personality],
+    wanted: CampaignOptions,
+    workers: int,
+    fresh: bool,
 ) -> Iterator[tuple[Personality, Run]]:
     """Each with its run, in the order of the strangers; so many at a time, for most of a run is waiting."""
     with ThreadPoolExecutor(workers) as pool:
@@ -114,8 +117,12 @@ def played(
 def examined(stranger: Personality, wanted: CampaignOptions, fresh: bool = False) -> Run:
     """As kept from an earlier campaign with the same suite, or played now."""
     path = wanted.kept / wanted.depth / f"{stranger.name}.json"
-    key = {"suite": source(), "traits": [one.name for one in stranger.traits], "bound": wanted.bound,
-           "arguments": list(wanted.arguments)}
+    key = {
+        "suite": source(),
+        "traits": [one.name for one in stranger.traits],
+        "bound": wanted.bound,
+        "arguments": list(wanted.arguments),
+    }
     if path.exists() and not fresh:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if kept["key"] == key:
@@ -180,10 +187,27 @@ def broker(name: str) -> Iterator[str]:
 def suite(url: str, wanted: CampaignOptions) -> tuple[int | None, str, str]:
     """Exit code (None: it was killed), what it printed, and what it complained of."""
     minutes = max(1, int(wanted.bound / 60) - 1)
-    command = [sys.executable, "-m", "conformance.cli", "run", url, "--depth", wanted.depth, "--format", "json",
-               "--time-limit", str(minutes), *wanted.arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "conformance.cli",
+        "run",
+        url,
+        "--depth",
+        wanted.depth,
+        "--format",
+        "json",
+        "--time-limit",
+        str(minutes),
+        *wanted.arguments,
+    ]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
     )
     try:
         out, told = process.communicate(timeout=wanted.bound)
@@ -231,15 +255,22 @@ def figures(runs: Sequence[Run], strangers: Sequence[Personality], wanted: Campa
     truths = {one.name: one.truth for one in strangers}
     compared = [compare(run, truths[run.personality]) for run in runs]
     named = sum(run.personality in PERSONALITIES for run in runs)
-    return {"depth": wanted.depth, "bound": wanted.bound, "named": named, "drawn": len(runs) - named,
-            **tally(runs, compared)}
+    return {
+        "depth": wanted.depth,
+        "bound": wanted.bound,
+        "named": named,
+        "drawn": len(runs) - named,
+        **tally(runs, compared),
+    }
 
 
 def line(number: int, total: int, run: Run, compared: Compared) -> str:
     """The progress of a campaign, one stranger a line."""
     parts = [
-        f"{number}/{total} {run.personality}: {run.seconds:.0f} s", f"{compared.judged} judged",
-        f"{len(compared.found)} found", f"{len(compared.missed)} not seen",
+        f"{number}/{total} {run.personality}: {run.seconds:.0f} s",
+        f"{compared.judged} judged",
+        f"{len(compared.found)} found",
+        f"{len(compared.missed)} not seen",
         *(f"{one.rule} wrongly {one.what}" for one in compared.wrong),
     ]
     return ", ".join(parts if run.how == "judged" else [*parts, f"{run.how}: {run.last_words[:160]}"])

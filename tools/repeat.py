@@ -59,7 +59,10 @@ class Tally:
     def row(self) -> dict[str, Any]:
         exits = {str(code): count for code, count in self.exits.items()}
         return {
-            "broker": self.name, "version": self.version, "exits": exits, "events": self.events,
+            "broker": self.name,
+            "version": self.version,
+            "exits": exits,
+            "events": self.events,
             "verdicts": self.verdicts,
         }
 
@@ -82,8 +85,19 @@ def crowd(busy: bool) -> Iterator[None]:
 
 def run_once(url: str, options: argparse.Namespace, out: Path) -> Run:
     """One run of the suite as a process of its own."""
-    command = [sys.executable, "-m", "conformance.cli", "run", url, "--depth", options.depth,
-               "--seed", str(options.seed), "--rules", options.rules]
+    command = [
+        sys.executable,
+        "-m",
+        "conformance.cli",
+        "run",
+        url,
+        "--depth",
+        options.depth,
+        "--seed",
+        str(options.seed),
+        "--rules",
+        options.rules,
+    ]
     out.mkdir(parents=True, exist_ok=True)
     with (out / "log.txt").open("w") as log:
         code = subprocess.run([*command, "--report", str(out)], stdout=log, stderr=log, check=False).returncode
@@ -126,8 +140,11 @@ def repeat(options: argparse.Namespace) -> int:
             done.append(one)
             document = {**about, "rounds": done, "brokers": [tally.row() for tally in tallies]}
             (options.out / "repeat.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-            print(f"round {len(done)} of {options.runs}{', crowded' if one['crowded'] else ''}: {one['seconds']} s",
-                  file=sys.stderr, flush=True)
+            print(
+                f"round {len(done)} of {options.runs}{', crowded' if one['crowded'] else ''}: {one['seconds']} s",
+                file=sys.stderr,
+                flush=True,
+            )
     except KeyboardInterrupt:
         interrupted = True
         print(f"interrupted: what follows is of {len(done)} complete rounds", file=sys.stderr)

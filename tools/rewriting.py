@@ -80,8 +80,15 @@ def _wrong(direction: str, method: type[codec.Method], name: str, says: str, *ru
     return add
 
 
-@_wrong(TO_CLIENT, m.BasicDeliver, "wire.drops-deliver", "drops the second delivery of each channel",
-        "RQ-006", "RQ-011", "QOS-002")
+@_wrong(
+    TO_CLIENT,
+    m.BasicDeliver,
+    "wire.drops-deliver",
+    "drops the second delivery of each channel",
+    "RQ-006",
+    "RQ-011",
+    "QOS-002",
+)
 def _(piece: Piece, memory: Memory) -> list[Piece]:
     return [] if memory.count(piece.method.channel) == 2 else [piece]
 
@@ -100,8 +107,14 @@ def _(piece: Piece, memory: Memory) -> list[Piece]:
     return []
 
 
-@_wrong(TO_CLIENT, m.BasicDeliver, "wire.flips-redelivered", "says redelivered of what is new, and only of that",
-        "RQ-008", "RQ-009")
+@_wrong(
+    TO_CLIENT,
+    m.BasicDeliver,
+    "wire.flips-redelivered",
+    "says redelivered of what is new, and only of that",
+    "RQ-008",
+    "RQ-009",
+)
 def _(piece: Piece, memory: Memory) -> list[Piece]:
     assert isinstance(piece.method, m.BasicDeliver)
     piece.method.redelivered = not piece.method.redelivered
@@ -132,8 +145,14 @@ def _(piece: Piece, memory: Memory) -> list[Piece]:
     return [piece]
 
 
-@_wrong(TO_CLIENT, m.BasicAck, "wire.holds-confirm", "sends a confirm only with the next one of its channel",
-        "CNF-004", "CNF-020")
+@_wrong(
+    TO_CLIENT,
+    m.BasicAck,
+    "wire.holds-confirm",
+    "sends a confirm only with the next one of its channel",
+    "CNF-004",
+    "CNF-020",
+)
 def _(piece: Piece, memory: Memory) -> list[Piece]:
     earlier = memory.held.get(piece.method.channel)
     memory.held[piece.method.channel] = piece
@@ -169,7 +188,7 @@ class Stream:
 
     def pass_on(self, data: bytes) -> bytes:
         """The octets that leave for these that came."""
-        early, data = data[:self._early], data[self._early:]
+        early, data = data[: self._early], data[self._early :]
         self._early -= len(early)
         self._waiting += data
         return early + b"".join(self._frame(raw) for raw in iter(self._next, b""))
@@ -224,7 +243,10 @@ class RewritingProxy:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

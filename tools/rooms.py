@@ -46,7 +46,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "conformance.fixture": ("codec", "reference_broker", HISTORY),
     # what a run leaves behind is written by whoever renders it
     **dict.fromkeys(
-        (f"{OUTCOME}.deliver", f"{OUTCOME}.earlier", f"{OUTCOME}.allured"), (*PURE, OUTCOME, EVIDENCE, "reports"),
+        (f"{OUTCOME}.deliver", f"{OUTCOME}.earlier", f"{OUTCOME}.allured"),
+        (*PURE, OUTCOME, EVIDENCE, "reports"),
     ),
     "reports": ("codec", CATALOGUE, HISTORY, ORACLE, EVIDENCE, VERSION),
     # campaigns on the suite itself, outside of the wheel: they may know anything, and but for tests nobody knows them
@@ -61,10 +62,13 @@ ENTANGLED: dict[str, tuple[str, ...]] = {
     ),
     "the records of the model refer to each other": (f"{ORACLE}.model",),
     "a stage is handed to what is around it, and to what ends it": (
-        f"{DRIVE}.stage", f"{DRIVE}.around", f"{DRIVE}.ending",
+        f"{DRIVE}.stage",
+        f"{DRIVE}.around",
+        f"{DRIVE}.ending",
     ),
     "a Parquet recording has the columns of the pipeline, which reads such recordings": (
-        "reports.parquet", "reports.pipeline.ingest",
+        "reports.parquet",
+        "reports.pipeline.ingest",
     ),
 }
 """Files that may import each other in a circle, by the reason."""
@@ -87,7 +91,10 @@ MOST = 20
 def python_files() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     return [ROOT / name for name in listed if name.split("/")[0] in OURS and (ROOT / name).exists()]
 
@@ -136,8 +143,10 @@ def graph(files: list[Path]) -> dict[str, set[str]]:
             name = name.rpartition(".")[0]
         return name
 
-    return {module: {found for _, name in imports(path) if (found := known(name)) not in ("", module)}
-            for module, path in paths.items()}
+    return {
+        module: {found for _, name in imports(path) if (found := known(name)) not in ("", module)}
+        for module, path in paths.items()
+    }
 
 
 def circles(knows: Mapping[str, set[str]]) -> list[set[str]]:

@@ -47,8 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     pages = options.pages or [next((path for path in PAGES if path.exists()), None) or _made(out)]
     missing = [page for page in pages if page is None or not page.exists()]
     if missing:
-        print(f"there is no report to be shown{f' at {missing[0]}' if missing[0] else ''}: make conformance",
-              file=sys.stderr)
+        print(
+            f"there is no report to be shown{f' at {missing[0]}' if missing[0] else ''}: make conformance",
+            file=sys.stderr,
+        )
         return HARNESS_ERROR
     try:
         for page in pages:
@@ -79,12 +81,17 @@ def small(page: Path, out: Path, case: str | None) -> Sequence[Path]:
         url = f"file://{page}"
         chrome.open(url)
         name = "many" if chrome.js("!!document.querySelector('.broad')") else "one"
-        shots = [(f"{name}-{width}-{theme}", f"?theme={theme}", width, height)
-                 for width, height in SCREENS for theme in ("light", "dark")]
+        shots = [
+            (f"{name}-{width}-{theme}", f"?theme={theme}", width, height)
+            for width, height in SCREENS
+            for theme in ("light", "dark")
+        ]
         if name == "one":
             worst = f"#/{case}" if case else str(chrome.js(WORST))
-            shots += [("case-1440-light", f"?theme=light{worst}", 1440, 900),
-                      ("case-390-dark", f"?theme=dark{worst}", 390, 844)]
+            shots += [
+                ("case-1440-light", f"?theme=light{worst}", 1440, 900),
+                ("case-390-dark", f"?theme=dark{worst}", 390, 844),
+            ]
         return [_shot(chrome, out / f"{name}.webp", url + where, width, height) for name, where, width, height in shots]
 
 
@@ -110,11 +117,15 @@ def _screens(chrome: Chrome, url: str, out: Path) -> list[Path]:
     chrome.open(f"{url}?theme=light", scale=2)
     worst = str(chrome.js(WORST))
     shots = {
-        "light": ("?theme=light", 1440, 1500), "dark": ("?theme=dark", 1440, 1500),
-        "case": (f"?theme=light{worst}", 1440, 1000), "phone": ("?theme=light", 390, 844),
+        "light": ("?theme=light", 1440, 1500),
+        "dark": ("?theme=dark", 1440, 1500),
+        "case": (f"?theme=light{worst}", 1440, 1000),
+        "phone": ("?theme=light", 390, 844),
     }
-    return [_shot(chrome, out / f"{name}.png", url + where, width, height, scale=2)
-            for name, (where, width, height) in shots.items()]
+    return [
+        _shot(chrome, out / f"{name}.png", url + where, width, height, scale=2)
+        for name, (where, width, height) in shots.items()
+    ]
 
 
 def _paper(chrome: Chrome, url: str, out: Path) -> list[Path]:

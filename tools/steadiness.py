@@ -81,10 +81,16 @@ def _joined(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for document in documents:
         crowded = sum(bool(one["crowded"]) for one in document["rounds"])
         for broker in document["brokers"]:
-            row = rows.setdefault(broker["broker"], {
-                "name": broker["version"] or broker["broker"], "exits": Counter(), "events": 0, "crowded": 0,
-                "verdicts": {},
-            })
+            row = rows.setdefault(
+                broker["broker"],
+                {
+                    "name": broker["version"] or broker["broker"],
+                    "exits": Counter(),
+                    "events": 0,
+                    "crowded": 0,
+                    "verdicts": {},
+                },
+            )
             row["exits"].update(broker["exits"])
             row["events"] += broker["events"]
             row["crowded"] += crowded
@@ -95,11 +101,25 @@ def _joined(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _row(broker: Mapping[str, Any]) -> str:
     count = Counter(next(iter(seen)) for seen in broker["verdicts"].values() if len(seen) == 1)
-    others = ", ".join(f"{number} {verdict}" for verdict, number in sorted(count.items())
-                       if verdict not in ("held", "deviates")) or "none"
+    others = (
+        ", ".join(
+            f"{number} {verdict}" for verdict, number in sorted(count.items()) if verdict not in ("held", "deviates")
+        )
+        or "none"
+    )
     exits = ", ".join(f"{code} in {number}" for code, number in sorted(broker["exits"].items()))
-    cells = [broker["name"], sum(broker["exits"].values()), broker["crowded"], exits, broker["events"],
-             len(broker["verdicts"]), count["held"], count["deviates"], others, len(unsteady(broker["verdicts"]))]
+    cells = [
+        broker["name"],
+        sum(broker["exits"].values()),
+        broker["crowded"],
+        exits,
+        broker["events"],
+        len(broker["verdicts"]),
+        count["held"],
+        count["deviates"],
+        others,
+        len(unsteady(broker["verdicts"])),
+    ]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

@@ -36,8 +36,9 @@ def printed(words: Sequence[str], columns: int = COLUMNS) -> str:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
     environment.pop("NO_COLOR", None)
-    with subprocess.Popen([sys.executable, "-m", "conformance.cli", *words], stdout=theirs, stderr=subprocess.DEVNULL,
-                          env=environment) as child:
+    with subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli", *words], stdout=theirs, stderr=subprocess.DEVNULL, env=environment
+    ) as child:
         os.close(theirs)
         said = bytearray()
         while data := _read(ours):
@@ -74,8 +75,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("words", nargs="+", help="the command, after --")
     options = parser.parse_args(arguments)
     text = printed(options.words)
-    begin = next((place for place, line in enumerate(text.splitlines())
-                  if options.start and CODE.sub("", line).startswith(options.start)), 0)
+    begin = next(
+        (
+            place
+            for place, line in enumerate(text.splitlines())
+            if options.start and CODE.sub("", line).startswith(options.start)
+        ),
+        0,
+    )
     shown = "\n".join(["...", *text.splitlines()[begin:]] if begin else text.splitlines())
     try:
         picture(page(shown, " ".join(options.words)), options.out)
@@ -92,8 +99,10 @@ def picture(document: str, out: Path) -> None:
         path = Path(folder) / "terminal.html"
         path.write_text(document, encoding="utf-8")
         chrome.open(f"file://{path}")
-        width, height = (int(chrome.js(f"Math.ceil(document.querySelector('pre').getBoundingClientRect().{side})"))
-                         for side in ("width", "height"))
+        width, height = (
+            int(chrome.js(f"Math.ceil(document.querySelector('pre').getBoundingClientRect().{side})"))
+            for side in ("width", "height")
+        )
         chrome.open(f"file://{path}", width=width, height=height)
         chrome.picture(out)
 

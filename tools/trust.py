@@ -55,8 +55,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--draw", type=int, default=0, metavar="SEED", help="of the draw (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="per mutant (default: %(default)s)")
     parser.add_argument("--legal", type=int, default=LEGAL, metavar="RUNS", help="histories with liberties")
-    parser.add_argument("--broker", metavar="URL", default=os.environ.get("AMQP_RABBITMQ_URL"),
-                        help="the real broker behind the wire mutants [AMQP_RABBITMQ_URL]")
+    parser.add_argument(
+        "--broker",
+        metavar="URL",
+        default=os.environ.get("AMQP_RABBITMQ_URL"),
+        help="the real broker behind the wire mutants [AMQP_RABBITMQ_URL]",
+    )
     parser.add_argument("-n", "--workers", type=int, default=os.cpu_count() or 1)
     return parser.parse_args(arguments)
 
@@ -92,12 +96,20 @@ def figures(document: Mapping[str, Any], wire: Mapping[str, Any]) -> dict[str, A
     """What is said of the campaigns in numbers."""
     bugs = field_bugs(document["mutants"])
     return {
-        "mutants": len(document["mutants"]), "killed": document["killed"], "survivors": document["survivors"],
-        "seeds": len(document["seeds"]), "depth": document["depth"],
-        "wire_mutants": len(wire["mutants"]), "wire_killed": wire["killed"], "wire_broker": wire["broker"],
-        "field_bugs": len(bugs), "field_bugs_found": sum(bugs.values()),
-        "examples_median": document["examples_median"], "examples_worst": document["examples_worst"],
-        "control_histories": document["control"]["histories"], "control_broken": len(document["control"]["broken"]),
+        "mutants": len(document["mutants"]),
+        "killed": document["killed"],
+        "survivors": document["survivors"],
+        "seeds": len(document["seeds"]),
+        "depth": document["depth"],
+        "wire_mutants": len(wire["mutants"]),
+        "wire_killed": wire["killed"],
+        "wire_broker": wire["broker"],
+        "field_bugs": len(bugs),
+        "field_bugs_found": sum(bugs.values()),
+        "examples_median": document["examples_median"],
+        "examples_worst": document["examples_worst"],
+        "control_histories": document["control"]["histories"],
+        "control_broken": len(document["control"]["broken"]),
         "vacuous": document["vacuous"],
     }
 

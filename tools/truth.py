@@ -89,7 +89,7 @@ ACCUSED_AT_MOST, HELD_AT_MOST = 0.005, 0.02
 def sound(figures: Mapping[str, Any]) -> bool:
     """Are the goals met: none hung, none given up, few verdicts wrong?"""
     judged = figures["rules_judged"]
-    few = (figures["wrongly_accused"] <= ACCUSED_AT_MOST * judged and figures["wrongly_held"] <= HELD_AT_MOST * judged)
+    few = figures["wrongly_accused"] <= ACCUSED_AT_MOST * judged and figures["wrongly_held"] <= HELD_AT_MOST * judged
     return few and not figures["hung"] and not figures["aborted"]
 
 
@@ -115,6 +115,7 @@ def tally(runs: Sequence[Run], compared: Iterable[Compared]) -> dict[str, Any]:
         ],
         "without_results": [
             {"personality": run.personality, "how": run.how, "exit": run.exit, "last_words": run.last_words}
-            for run in runs if run.how != "judged"
+            for run in runs
+            if run.how != "judged"
         ],
     }

@@ -25,8 +25,12 @@ def run(url: str | None, depth: str = "ci") -> dict[str, Any]:
     """Each wire mutant in front of this broker, or of an embedded one. Raises BadUrl or Unreachable."""
     with brokers.resolve(url) as behind:
         rows = [_row(mutant, behind, depth) for mutant in MUTANTS.values()]
-        return {"broker": behind.name, "real": url is not None, "mutants": rows,
-                "killed": sum(row["killed"] for row in rows)}
+        return {
+            "broker": behind.name,
+            "real": url is not None,
+            "mutants": rows,
+            "killed": sum(row["killed"] for row in rows),
+        }
 
 
 def _row(mutant: WireMutant, behind: brokers.BrokerUnderTest, depth: str) -> dict[str, Any]:
@@ -38,7 +42,11 @@ def _row(mutant: WireMutant, behind: brokers.BrokerUnderTest, depth: str) -> dic
             with bench(behind, HONEST, depth) as right:
                 false = [told for told in control(play, right).broken if told.startswith(f"{trail.rule} ")]
     return {
-        "name": mutant.name, "says": mutant.says, "rules": list(mutant.rules), **trail.plain(), "control": false,
+        "name": mutant.name,
+        "says": mutant.says,
+        "rules": list(mutant.rules),
+        **trail.plain(),
+        "control": false,
         "killed": trail.rule is not None and not false,
     }
 

@@ -111,13 +111,17 @@ class Campaign:
         rows = [self.row(mutant, journal, red) for mutant in self.mutants]
         examples = [kill["histories"] for row in rows for kill in row["kills"]]
         return {
-            "depth": self.depth, "seeds": list(self.seeds), "whole": self.whole, "mutants": rows,
+            "depth": self.depth,
+            "seeds": list(self.seeds),
+            "whole": self.whole,
+            "mutants": rows,
             "killed": sum(row["killed"] for row in rows),
             "survivors": [row["name"] for row in rows if not row["killed"]],
             "examples_median": statistics.median(examples) if examples else None,
             "examples_worst": max(examples, default=None),
             "control": {
-                "plays": len(controls), "histories": sum(seen["histories"] for _, seen in controls),
+                "plays": len(controls),
+                "histories": sum(seen["histories"] for _, seen in controls),
                 "broken": [f"seed {task.seed}, {told}" for task, seen in controls for told in seen["broken"]],
                 "troubles": [f"seed {task.seed}, {seen['trouble']}" for task, seen in controls if seen["trouble"]],
             },
@@ -128,16 +132,20 @@ class Campaign:
     def row(self, mutant: Mutant, journal: Journal, red: set[tuple[str, str, int]]) -> dict[str, Any]:
         """One mutant: its kills, by seed."""
         dialect = held_to(mutant.rules)
-        trails = {
-            seed: journal[Task("hunt", mutant.name, dialect, seed, self.depth).key] for seed in self.seeds
-        }
+        trails = {seed: journal[Task("hunt", mutant.name, dialect, seed, self.depth).key] for seed in self.seeds}
         kills = [
             {"seed": seed, **{name: trail[name] for name in ("rule", "play", "observed", "histories", "seconds")}}
-            for seed, trail in trails.items() if trail["rule"] and (trail["play"], dialect, seed) not in red
+            for seed, trail in trails.items()
+            if trail["rule"] and (trail["play"], dialect, seed) not in red
         ]
         return {
-            "name": mutant.name, "says": mutant.says, "rules": list(mutant.rules), "field": mutant.field,
-            "dialect": dialect, "killed": len(kills) >= math.ceil(SHARE * len(self.seeds)), "kills": kills,
+            "name": mutant.name,
+            "says": mutant.says,
+            "rules": list(mutant.rules),
+            "field": mutant.field,
+            "dialect": dialect,
+            "killed": len(kills) >= math.ceil(SHARE * len(self.seeds)),
+            "kills": kills,
             "by": {
                 rule: {"seeds": count, "histories": max(kill["histories"] for kill in kills if kill["rule"] == rule)}
                 for rule, count in Counter(kill["rule"] for kill in kills).items()
@@ -202,7 +210,11 @@ K = TypeVar("K", bound=Keyed)
 
 
 def played(
-    left: Sequence[K], journal: Journal, workers: int, progress: Progress, perform: Callable[[K], dict[str, Any]],
+    left: Sequence[K],
+    journal: Journal,
+    workers: int,
+    progress: Progress,
+    perform: Callable[[K], dict[str, Any]],
 ) -> None:
     """Performs all of them in so many processes, and notes each as it is done."""
     if not left:

@@ -42,7 +42,11 @@ def held_to(named: Sequence[str]) -> str:
 
 @contextmanager
 def embedded(
-    dialect: str, seed: int, depth: str, mutants: Sequence[str] = (), deadline: float = DEADLINE,
+    dialect: str,
+    seed: int,
+    depth: str,
+    mutants: Sequence[str] = (),
+    deadline: float = DEADLINE,
 ) -> Iterator[Bench]:
     """A bench with a reference broker of its own."""
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect, seed=seed) as broker:

@@ -144,8 +144,19 @@ class Tally:
 
         try:
             search.run(
-                machine, bench.target, bench.profile, lambda: Recorder("legal", "reference"), queue_type, scheduler,
-                EXAMPLES, STEPS, bench.seed, judged, DEADLINE, bench.around, known=lambda finding: True,
+                machine,
+                bench.target,
+                bench.profile,
+                lambda: Recorder("legal", "reference"),
+                queue_type,
+                scheduler,
+                EXAMPLES,
+                STEPS,
+                bench.seed,
+                judged,
+                DEADLINE,
+                bench.around,
+                known=lambda finding: True,
                 guard=bench.guard,
             )
         except Exception as trouble:
@@ -154,7 +165,8 @@ class Tally:
     def perform(self, scene: Play) -> None:
         """The history of one scene."""
         trouble = scene.observe(
-            self.bench, lambda judgement, history: self._note(scene.key, scene.queue_type, judgement, history),
+            self.bench,
+            lambda judgement, history: self._note(scene.key, scene.queue_type, judgement, history),
         )
         if trouble is not None:
             self._trouble(scene.key, trouble)
@@ -184,7 +196,10 @@ def perform(task: Task) -> dict[str, Any]:
             tally.perform(scene)
         guard.let_go()
     return {
-        "runs": tally.runs, "alarms": tally.alarms, "exercised": tally.exercised, "seconds": time.monotonic() - begin,
+        "runs": tally.runs,
+        "alarms": tally.alarms,
+        "exercised": tally.exercised,
+        "seconds": time.monotonic() - begin,
     }
 
 
@@ -192,8 +207,14 @@ def alarm(task: Task, where: str, finding: Finding, history: Sequence[Event]) ->
     """What it takes to see it again, and the exchange that shows it."""
     kept = minimal(history, finding, profiles.load(task.dialect))
     return {
-        "seed": task.seed, "dialect": task.dialect, "where": where, "rule": finding.rule, "observed": finding.observed,
-        "allowed": finding.allowed, "transcript": transcript(kept), "slice": [to_row(event) for event in kept],
+        "seed": task.seed,
+        "dialect": task.dialect,
+        "where": where,
+        "rule": finding.rule,
+        "observed": finding.observed,
+        "allowed": finding.allowed,
+        "transcript": transcript(kept),
+        "slice": [to_row(event) for event in kept],
     }
 
 
@@ -222,8 +243,11 @@ def summary(wanted: LegalOptions, results: Sequence[Mapping[str, Any]]) -> dict[
     for one in results:
         exercised.update(one["exercised"])
     return {
-        "runs": sum(one["runs"] for one in results), "seed": wanted.seed, "charters": len(seeds),
-        "liberties": dict(sorted(taken.items())), "exercised": dict(sorted(exercised.items())),
+        "runs": sum(one["runs"] for one in results),
+        "seed": wanted.seed,
+        "charters": len(seeds),
+        "liberties": dict(sorted(taken.items())),
+        "exercised": dict(sorted(exercised.items())),
         "alarms": [alarm for one in results for alarm in one["alarms"]],
         "seconds": round(sum(one["seconds"] for one in results), 1),
     }
@@ -235,13 +259,19 @@ def words(document: Mapping[str, Any]) -> list[str]:
     lines = [f"{name:<28} in {count} of {charters} charters" for name, count in document["liberties"].items()]
     for one in document["alarms"]:
         lines += [
-            "", f"FALSE ALARM {one['rule']}: {one['observed']}", one.get("transcript", ""),
+            "",
+            f"FALSE ALARM {one['rule']}: {one['observed']}",
+            one.get("transcript", ""),
             f"with the liberties of seed {one['seed']} (amqp-conformance broker --dialect {one['dialect']} "
             f"--liberties {one['seed']}):",
-            str(charter(one["seed"])), f"played {one['where']}, seed {one['seed']}, case {one['case']}",
+            str(charter(one["seed"])),
+            f"played {one['where']}, seed {one['seed']}, case {one['case']}",
         ]
-    return [*lines, "", f"chaos runs {document['runs']}, false alarms {len(document['alarms'])}, "
-                        f"{document['wall_seconds']:.0f} s"]
+    return [
+        *lines,
+        "",
+        f"chaos runs {document['runs']}, false alarms {len(document['alarms'])}, {document['wall_seconds']:.0f} s",
+    ]
 
 
 def merge(path: Path, figures: Mapping[str, Any]) -> None:

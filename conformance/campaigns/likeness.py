@@ -52,7 +52,8 @@ Explained = Mapping[str, frozenset[str]]
 def faults(results: Results) -> tuple[Fault, ...]:
     """What is wrong, each fault once; the one that breaks most rules first."""
     broken = {
-        rule.id: rule for rule in results.rules
+        rule.id: rule
+        for rule in results.rules
         if rule.verdict == Verdict.BROKEN and rule.level != "observed" and rule.cases
     }
     if not broken:
@@ -132,7 +133,8 @@ def _with_scenes(explained: Explained, broken: Mapping[str, RuleResult], profile
     known = set[str]().union(*explained.values())
     asked = {
         (name, rule.id): partial(_holds, partial(_breaks, name, rule.id, play, _words(rule), profile), until)
-        for rule in broken.values() if (play := _scene(rule)) is not None
+        for rule in broken.values()
+        if (play := _scene(rule)) is not None
         for name in (*foremost, *([] if rule.id in known else _naming(rule.id)))
         if rule.id not in explained.get(name, ())
     }
@@ -164,8 +166,12 @@ def _called(name: str, *more: str) -> tuple[str, ...]:
 def _breaks(mutant: str, rule: str, play: Play, words: Set[str], profile: str) -> bool:
     found: list[bool] = []
     with embedded(_dialect(profile), 0, "smoke", [mutant], DEADLINE) as bench:
-        play.play(bench, lambda judgement: found.extend(
-            one.rule == rule and gist(one.observed) in words for one in bench.damning(judgement, play.queue_type)))
+        play.play(
+            bench,
+            lambda judgement: found.extend(
+                one.rule == rule and gist(one.observed) in words for one in bench.damning(judgement, play.queue_type)
+            ),
+        )
     return any(found)
 
 
@@ -173,7 +179,10 @@ def _breaks(mutant: str, rule: str, play: Play, words: Set[str], profile: str) -
 
 
 def _grouped(
-    broken: Mapping[str, RuleResult], exhibits: Exhibits, doubtful: Set[str], explained: Explained,
+    broken: Mapping[str, RuleResult],
+    exhibits: Exhibits,
+    doubtful: Set[str],
+    explained: Explained,
 ) -> Iterator[Fault]:
     """The largest group first, until nothing is left."""
     left = dict(broken)
@@ -182,14 +191,20 @@ def _grouped(
         words = set[str]().union(*(_words(left[rule]) for rule in rules))
         rules += [rule for rule in left if rule not in rules and words & _words(left[rule])]
         yield Fault(
-            rule=rules[0], rules=tuple(rules), case=_shown(left[rules[0]], exhibits).id,
-            like=tuple(MUTANTS[name].says for name in like), mutants=tuple(like),
+            rule=rules[0],
+            rules=tuple(rules),
+            case=_shown(left[rules[0]], exhibits).id,
+            like=tuple(MUTANTS[name].says for name in like),
+            mutants=tuple(like),
         )
         left = {rule: result for rule, result in left.items() if rule not in rules}
 
 
 def _next(
-    left: Mapping[str, RuleResult], exhibits: Exhibits, doubtful: Set[str], explained: Explained,
+    left: Mapping[str, RuleResult],
+    exhibits: Exhibits,
+    doubtful: Set[str],
+    explained: Explained,
 ) -> tuple[list[str], list[str]]:
     """Rules, the one that names the fault first, and the mutants that explain just these."""
     covers = {name: rules & left.keys() for name, rules in explained.items()}

@@ -57,7 +57,12 @@ class Told:
 
 
 def tell(
-    history: Sequence[Event], kept: Sequence[Event], finding: Finding, profile: Profile, target: Target, wait: float,
+    history: Sequence[Event],
+    kept: Sequence[Event],
+    finding: Finding,
+    profile: Profile,
+    target: Target,
+    wait: float,
     budget: float | None = None,
 ) -> Told:
     """The shortest story that passes each time; else one that does now and then, or that a right broker cannot play;
@@ -125,7 +130,12 @@ class Trial:
     dialect `right`. After `budget` seconds every performance is unclear."""
 
     def __init__(
-        self, target: Target, wait: float, *, right: str = DOCUMENTED.name, other: Target | None = None,
+        self,
+        target: Target,
+        wait: float,
+        *,
+        right: str = DOCUMENTED.name,
+        other: Target | None = None,
         budget: float = BUDGET,
     ) -> None:
         self._url, self._wait, self._right = address(target), wait, right

@@ -59,9 +59,15 @@ def as_json(rules: Iterable[Rule]) -> str:
     """The list for programs; `reason` says why a rule is not judged, and is null where it is."""
     rows = [
         {
-            "id": rule.id, "family": rule.family, "title": rule.title, "level": rule.level,
-            "status": rule.status, "reason": rule.reason or None,
-            "applies": list(rule.conditions), "scope": rule.scope, "mutants": list(rule.mutants),
+            "id": rule.id,
+            "family": rule.family,
+            "title": rule.title,
+            "level": rule.level,
+            "status": rule.status,
+            "reason": rule.reason or None,
+            "applies": list(rule.conditions),
+            "scope": rule.scope,
+            "mutants": list(rule.mutants),
         }
         for rule in rules
     ]

@@ -63,10 +63,20 @@ class BaselineOptions:
 
 def arguments(added: argparse.ArgumentParser) -> None:
     added.epilog = "exit codes: 0 done, or nothing to do; 1 with --dry-run: the file would change; 2 wrong use"
-    added.add_argument("results", nargs="+", type=Path, metavar="RESULTS",
-                       help="results.json of one or more runs on one broker, or the directories that hold them")
-    added.add_argument("--deviations", type=local, default=Path("deviations.toml"), metavar="FILE",
-                       help="the file to write or to edit (default: %(default)s)")
+    added.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RESULTS",
+        help="results.json of one or more runs on one broker, or the directories that hold them",
+    )
+    added.add_argument(
+        "--deviations",
+        type=local,
+        default=Path("deviations.toml"),
+        metavar="FILE",
+        help="the file to write or to edit (default: %(default)s)",
+    )
     added.add_argument("--owner", metavar="NAME", help="who answers for new entries (default: you)")
     added.add_argument("--expires", metavar="DATE", help="when new entries expire; renews those that have")
     added.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
@@ -89,7 +99,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def update(
-    text: str, runs: Sequence[Results], wanted: BaselineOptions, name: str = "deviations.toml",
+    text: str,
+    runs: Sequence[Results],
+    wanted: BaselineOptions,
+    name: str = "deviations.toml",
 ) -> tuple[str, list[str]]:
     """The file as it should be, and what was done to it, in words. Raises Refused, with the file's name."""
     draft = _draft(text, name)
@@ -113,8 +126,13 @@ class _Entry:
     """One entry of the file, and what the runs say of it."""
 
     def __init__(
-        self, draft: Draft, place: int, entry: Deviation, runs: Sequence[Results],
-        cases: Sequence[tuple[RuleResult, Case]], wanted: BaselineOptions,
+        self,
+        draft: Draft,
+        place: int,
+        entry: Deviation,
+        runs: Sequence[Results],
+        cases: Sequence[tuple[RuleResult, Case]],
+        wanted: BaselineOptions,
     ) -> None:
         self._draft, self._block, self._entry = draft, draft.blocks[place], entry
         self._runs, self._wishes = runs, wanted
@@ -147,8 +165,10 @@ class _Entry:
         return all(run.complete and self._holds(run, rule) for run, rule in asked)
 
     def _holds(self, run: Results, rule: RuleResult) -> bool:
-        if any("is stale" in reason and f"({rule.id}, reason {self._entry.reason!r})" in reason
-               for reason in run.gate.reasons):
+        if any(
+            "is stale" in reason and f"({rule.id}, reason {self._entry.reason!r})" in reason
+            for reason in run.gate.reasons
+        ):
             return True
         everywhere = set(run.queue_types) & set(rules.get(rule.id).queue_types) <= set(self._entry.queue_types)
         return everywhere and rule.verdict in _SETTLED and rule.exercised >= rule.needed and not rule.cases
@@ -177,8 +197,11 @@ class _Entry:
 
 
 def _new(
-    covered: Sequence[Deviation], runs: Sequence[Results], cases: Sequence[tuple[RuleResult, Case]],
-    wanted: BaselineOptions, done: list[str],
+    covered: Sequence[Deviation],
+    runs: Sequence[Results],
+    cases: Sequence[tuple[RuleResult, Case]],
+    wanted: BaselineOptions,
+    done: list[str],
 ) -> Iterator[str]:
     """An entry for each way in which a rule is contradicted that none covers; queues that show the same share one."""
     kinds: dict[tuple[str, str], list[tuple[RuleResult, Case]]] = {}
@@ -246,14 +269,14 @@ def _draft(text: str, name: str) -> Draft:
     entries = _read(text, name)
     if len(entries) != len(blocks):
         raise Refused(WRONG_USE, "Entries of a deviations file begin with [[deviation]] on a line of its own.")
-    return Draft("\n".join(lines[:begins[0]] if begins else lines), blocks, entries)
+    return Draft("\n".join(lines[: begins[0]] if begins else lines), blocks, entries)
 
 
 def _tail(block: str) -> str:
     """Comments that stand below the entry, apart from it: they are about what follows."""
     lines = block.splitlines()
     last = max((number for number, line in enumerate(lines) if line.strip() and not line.startswith("#")), default=-1)
-    return "\n".join(lines[last + 1:]).strip("\n")
+    return "\n".join(lines[last + 1 :]).strip("\n")
 
 
 def _read(text: str, name: str) -> tuple[Deviation, ...]:

@@ -61,37 +61,69 @@ class ClientsOptions:
         names = self.libraries or (() if self.adapters else tuple(SHIPPED))
         for name in names:
             if name not in SHIPPED:
-                raise Refused(WRONG_USE, f"--library {name} is not known; known are {', '.join(SHIPPED)}. For one of "
-                                         "your own give --adapter COMMAND.")
+                raise Refused(
+                    WRONG_USE,
+                    f"--library {name} is not known; known are {', '.join(SHIPPED)}. For one of "
+                    "your own give --adapter COMMAND.",
+                )
         missing = {SHIPPED[name].package: name for name in names if _absent(SHIPPED[name].module)}
         if missing:
-            raise Refused(WRONG_USE, f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed. "
-                                     f"Install what is needed with: {INSTALL}, or name libraries with --library.")
+            raise Refused(
+                WRONG_USE,
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed. "
+                f"Install what is needed with: {INSTALL}, or name libraries with --library.",
+            )
         own = [shlex.split(command) for command in self.adapters]
         return {**{name: list(SHIPPED[name].command) for name in names}, **{Path(one[-1]).name: one for one in own}}
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
-    added.epilog = ("exit codes: 0 done; 1 on the wire the broker broke a MUST outside its known deviations; 2 wrong "
-                    "use; 3 the broker is unreachable")
+    added.epilog = (
+        "exit codes: 0 done; 1 on the wire the broker broke a MUST outside its known deviations; 2 wrong "
+        "use; 3 the broker is unreachable"
+    )
     added.add_argument("url", nargs="?", help="amqp or amqps URL; default: the embedded reference broker")
-    added.add_argument("--library", action="append", default=[], metavar="NAME", dest="libraries",
-                       help="pika-select, pika-blocking or py-amqp; may repeat (default: all)")
-    added.add_argument("--adapter", action="append", default=[], metavar="COMMAND", dest="adapters",
-                       help="a library of your own, by an adapter (docs/test-a-client.md); may repeat")
+    added.add_argument(
+        "--library",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="libraries",
+        help="pika-select, pika-blocking or py-amqp; may repeat (default: all)",
+    )
+    added.add_argument(
+        "--adapter",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        dest="adapters",
+        help="a library of your own, by an adapter (docs/test-a-client.md); may repeat",
+    )
     added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
     added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
     added.add_argument("--broker-admin", metavar="URL", help="RabbitMQ-style management API; unlocks policies")
     added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: the profile's own)")
     added.add_argument("--out", type=local, metavar="FILE", help="write it there instead of printing it")
-    added.add_argument("--format", choices=("text", "json", "markdown"), default="text",
-                       help="a summary, the document (`schema clients`), or a page")
+    added.add_argument(
+        "--format",
+        choices=("text", "json", "markdown"),
+        default="text",
+        help="a summary, the document (`schema clients`), or a page",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    wanted = ClientsOptions(options.url, options.libraries, options.adapters, options.rules, options.depth,
-                            options.profile, options.broker_admin, options.deviations)
+    wanted = ClientsOptions(
+        options.url,
+        options.libraries,
+        options.adapters,
+        options.rules,
+        options.depth,
+        options.profile,
+        options.broker_admin,
+        options.deviations,
+    )
     return tell(wanted, options.format, options.out)
 
 
@@ -114,8 +146,10 @@ def examine(wanted: ClientsOptions, say: Say) -> dict[str, Any]:
             stop = Event()
             with ThreadPoolExecutor(together) as pool:
                 try:
-                    work = [pool.submit(_account, name, command, scenes, bench, say, stop)
-                            for name, command in commands.items()]
+                    work = [
+                        pool.submit(_account, name, command, scenes, bench, say, stop)
+                        for name, command in commands.items()
+                    ]
                     accounts = results(work)
                 except BaseException:
                     stop.set()
@@ -131,9 +165,15 @@ def examine(wanted: ClientsOptions, say: Say) -> dict[str, Any]:
     except ConnectionLost:
         raise Refused(UNREACHABLE, "The broker accepted the login and then ended the connection.") from None
     return {
-        "schema": SCHEMA, "suite": __version__, "depth": wanted.depth, "profile": bench.profile.name,
-        "broker": {"name": broker.name, "product": str(broker.server_properties.get("product", "")),
-                   "version": str(broker.server_properties.get("version", ""))},
+        "schema": SCHEMA,
+        "suite": __version__,
+        "depth": wanted.depth,
+        "profile": bench.profile.name,
+        "broker": {
+            "name": broker.name,
+            "product": str(broker.server_properties.get("product", "")),
+            "version": str(broker.server_properties.get("version", "")),
+        },
         "libraries": accounts,
     }
 
@@ -142,12 +182,18 @@ def _bench(broker: brokers.BrokerUnderTest, wanted: ClientsOptions) -> Bench:
     profile = replace(broker.profile, deviations=wanted.deviations) if wanted.deviations else broker.profile
     if wanted.deviations:
         deviations.load(wanted.deviations)
-    return Bench(patient(broker.target), profile, around(wanted.admin, None, broker), broker.deadline,
-                 depth=wanted.depth)
+    return Bench(
+        patient(broker.target), profile, around(wanted.admin, None, broker), broker.deadline, depth=wanted.depth
+    )
 
 
 def _account(
-    name: str, command: Sequence[str], scenes: Sequence[Play], bench: Bench, say: Say, stop: Event,
+    name: str,
+    command: Sequence[str],
+    scenes: Sequence[Play],
+    bench: Bench,
+    say: Say,
+    stop: Event,
 ) -> dict[str, Any]:
     """One library's part of the document. Once it is to stop, no further scene begins. Policies that it sets are its
     own."""
@@ -177,14 +223,23 @@ def _plain(account: Account) -> dict[str, Any]:
         "scenes": account.scenes,
         "rules": {rule: asdict(account.rule(rule)) for rule in sorted(account.statuses)},
         "methods": {
-            name: {"came": method.came, "shown": method.shown, "absent": dict(sorted(method.absent.items())),
-                   "changed": dict(sorted(method.changed.items())), "hidden": dict(sorted(method.hidden.items()))}
+            name: {
+                "came": method.came,
+                "shown": method.shown,
+                "absent": dict(sorted(method.absent.items())),
+                "changed": dict(sorted(method.changed.items())),
+                "hidden": dict(sorted(method.hidden.items())),
+            }
             for name, method in sorted(account.methods.items())
         },
         **{name: dict(sorted(getattr(account, name).items())) for name in counts},
-        "cannot": dict(sorted(account.cannot.items())), "stuck": account.stuck, "broken_off": account.broken_off,
-        "broker": [{"scene": scene, "rule": finding.rule, "allowed": finding.allowed, "observed": finding.observed}
-                   for scene, finding in account.findings],
+        "cannot": dict(sorted(account.cannot.items())),
+        "stuck": account.stuck,
+        "broken_off": account.broken_off,
+        "broker": [
+            {"scene": scene, "rule": finding.rule, "allowed": finding.allowed, "observed": finding.observed}
+            for scene, finding in account.findings
+        ],
     }
 
 

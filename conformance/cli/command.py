@@ -24,7 +24,7 @@ from conformance.session.exits import GATE_OPEN, HARNESS_ERROR, INTERRUPTED, MEA
 VERBS = {
     "run": "run the suite on a broker, and tell whether the gate is open",
     "hunt": "run the suite, then go on with new seeds at rising sizes, at what was not reached yet, until the time is "
-            "over",
+    "over",
     "doctor": "name the layer at which a broker cannot be used, or say what it offers",
     "list": "list the catalogue of rules",
     "explain": "explain one rule: source, openness, how real brokers behave",
@@ -97,8 +97,10 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     """Of all verbs, with the words of this one, or of every one."""
     codes = "\n".join(f"  {code:<4}{meaning}" for code, meaning in MEANING.items())
     top = Parser(
-        prog="amqp-conformance", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Examines AMQP 0-9-1 brokers, rule by rule, with evidence.", epilog=f"exit codes:\n{codes}",
+        prog="amqp-conformance",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Examines AMQP 0-9-1 brokers, rule by rule, with evidence.",
+        epilog=f"exit codes:\n{codes}",
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")
     verbs = top.add_subparsers(required=True, metavar="VERB", parser_class=Parser)

@@ -40,8 +40,15 @@ class DemoOptions:
 def show(wanted: DemoOptions) -> int:
     """The exit code: 0 where the broker was found wrong, as it must be."""
     print(f"Examining a broker that is wrong on purpose ({wanted.mutant}) ...", file=sys.stderr)
-    outcome = run_suite([f"--amqp-mutant={wanted.mutant}", f"--amqp-rules={wanted.rules}", "--amqp-depth=smoke",
-                   f"--amqp-report={wanted.out}"], wanted.words)
+    outcome = run_suite(
+        [
+            f"--amqp-mutant={wanted.mutant}",
+            f"--amqp-rules={wanted.rules}",
+            "--amqp-depth=smoke",
+            f"--amqp-report={wanted.out}",
+        ],
+        wanted.words,
+    )
     if outcome.results is None:
         raise Refused(outcome.code, grief(outcome))
     page = next(path for path in outcome.written if path.name == "index.html")

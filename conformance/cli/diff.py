@@ -24,14 +24,23 @@ CODES = "exit codes: 0 nothing differs, 1 something does, 2 a file or an option 
 
 def arguments(added: argparse.ArgumentParser) -> None:
     added.epilog = CODES
-    added.add_argument("before", metavar="A", help="results.json of a run, or the directory that holds it; with "
-                       "--explain also the URL of a broker, or DIALECT[+MUTANT] of the reference broker")
+    added.add_argument(
+        "before",
+        metavar="A",
+        help="results.json of a run, or the directory that holds it; with "
+        "--explain also the URL of a broker, or DIALECT[+MUTANT] of the reference broker",
+    )
     added.add_argument("after", metavar="B", help="the same of the other run")
-    added.add_argument("--explain", action="store_true", help="play on both brokers, and write down the shortest "
-                       "exchange for each disagreement, as a compatibility note")
+    added.add_argument(
+        "--explain",
+        action="store_true",
+        help="play on both brokers, and write down the shortest "
+        "exchange for each disagreement, as a compatibility note",
+    )
     added.add_argument("--rules", metavar="GLOB", help="with --explain: only these rule ids, e.g. 'ACK-*'")
-    added.add_argument("--format", choices=FORMATS, default="text", help="default: %(default)s; with --explain text is "
-                       "Markdown")
+    added.add_argument(
+        "--format", choices=FORMATS, default="text", help="default: %(default)s; with --explain text is Markdown"
+    )
     added.add_argument("--out", type=local, metavar="FILE", help="write it there (default: print it)")
 
 

@@ -125,11 +125,17 @@ class _Patient:
         """Declare, publish, get: the rights that a run needs; then delete: that it can clean up."""
         name = f"amqpconf.doctor.{secrets.token_hex(4)}"
         self._open()
-        self._ask("rights", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True),
-                  "queue.declare-ok")
+        self._ask(
+            "rights", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True), "queue.declare-ok"
+        )
         self._connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
-        self._ask("rights", "publish and get a message", m.BasicGet(self._number, 0, name, True), "basic.get-ok",
-                  "basic.get-empty")
+        self._ask(
+            "rights",
+            "publish and get a message",
+            m.BasicGet(self._number, 0, name, True),
+            "basic.get-ok",
+            "basic.get-empty",
+        )
         self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
 
     def _open(self) -> None:
@@ -149,21 +155,30 @@ class _Patient:
                 self._complain(layer, what, event)
         if not self._connection.alive:
             raise self._lost(layer, what)
-        raise Unreachable(layer, f"{self._target.address} does not answer within {_PATIENCE:g} s when asked to {what}. "
-                                 "Look whether the broker is overloaded, or blocked by an alarm.")
+        raise Unreachable(
+            layer,
+            f"{self._target.address} does not answer within {_PATIENCE:g} s when asked to {what}. "
+            "Look whether the broker is overloaded, or blocked by an alarm.",
+        )
 
     def _complain(self, layer: str, what: str, event: Event) -> None:
         if event.method in ("channel.close", "connection.close"):
             code, text = event.args.get("reply_code"), event.args.get("reply_text")
-            raise Unreachable(layer, (
-                f"{self._target.address} refuses to {what}: {code} {text!r}. The user {self._target.user!r} needs the "
-                "rights to configure, write and read queues named amqpconf.* in this vhost, and to write to the "
-                "default exchange."
-            ))
+            raise Unreachable(
+                layer,
+                (
+                    f"{self._target.address} refuses to {what}: {code} {text!r}. The user {self._target.user!r} needs "
+                    "the rights to configure, write and read queues named amqpconf.* in this vhost, and to write to "
+                    "the default exchange."
+                ),
+            )
 
     def _lost(self, layer: str, what: str) -> Unreachable:
-        return Unreachable(layer, f"{self._target.address} ends the connection when asked to {what}. Look into the "
-                                  "broker's log for the reason.")
+        return Unreachable(
+            layer,
+            f"{self._target.address} ends the connection when asked to {what}. Look into the "
+            "broker's log for the reason.",
+        )
 
 
 def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
@@ -182,8 +197,10 @@ def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
 def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     limits = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in diagnosis.negotiated.items())
     return [
-        ("product", f"{diagnosis.product or 'not named'} {diagnosis.version}".rstrip()), ("negotiated", limits),
+        ("product", f"{diagnosis.product or 'not named'} {diagnosis.version}".rstrip()),
+        ("negotiated", limits),
         ("capabilities", ", ".join(diagnosis.capabilities) or "none announced"),
-        ("queue types", ", ".join(diagnosis.queue_types)), ("profile", diagnosis.profile),
+        ("queue types", ", ".join(diagnosis.queue_types)),
+        ("profile", diagnosis.profile),
         *([("", diagnosis.matched)] if diagnosis.matched else []),
     ]

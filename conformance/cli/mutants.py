@@ -37,8 +37,12 @@ class HuntOptions:
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
-    added.add_argument("mutants", nargs="*", metavar="[list|hunt] [GLOB]",
-                       help="list (default), or hunt, only these, e.g. 'settle.*'; a GLOB alone is hunted")
+    added.add_argument(
+        "mutants",
+        nargs="*",
+        metavar="[list|hunt] [GLOB]",
+        help="list (default), or hunt, only these, e.g. 'settle.*'; a GLOB alone is hunted",
+    )
     added.add_argument("--seeds", type=int, metavar="N", help="hunt with seeds 0 to N-1 (default: 5)")
     added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
     added.add_argument("--legal", type=int, metavar="N", help="instead: is a right broker taken for wrong, in N runs?")
@@ -92,8 +96,9 @@ def listing(glob: str, format: str) -> str:
         rows = [{"name": one.name, "says": one.says, "rules": list(one.rules), "field": one.field} for one in found]
         return json.dumps(rows, indent=1, ensure_ascii=False)
     lines = [f"{one.name:<44} {', '.join(one.rules):<24} {one.says}" for one in found]
-    return "\n".join([*lines, "", f"{count(len(found), 'mutant')}; amqp-conformance mutants hunt [GLOB] measures which "
-                                  "are found."])
+    return "\n".join(
+        [*lines, "", f"{count(len(found), 'mutant')}; amqp-conformance mutants hunt [GLOB] measures which are found."]
+    )
 
 
 def keep(document: dict[str, Any], folder: Path) -> None:
@@ -125,7 +130,8 @@ def words(document: dict[str, Any]) -> list[str]:
         for row in rows
     ]
     lines += [
-        "", f"mutants {len(rows)}, killed {document['killed']}, {seeds} seeds each, depth {document['depth']}",
+        "",
+        f"mutants {len(rows)}, killed {document['killed']}, {seeds} seeds each, depth {document['depth']}",
         f"examples to kill: median {document['examples_median']}, worst {document['examples_worst']}",
         f"control: {count(control['plays'], 'play')}, {count(control['histories'], 'history', 'histories')}, "
         f"{len(control['broken'])} broken",

@@ -79,7 +79,7 @@ class StageWire:
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:
         self._stage.pump(seconds)
-        new, self._seen = self._stage.events[self._seen:], len(self._stage.events)
+        new, self._seen = self._stage.events[self._seen :], len(self._stage.events)
         self._queues |= {event.queue or "" for event in new if event.method == "queue.declare-ok"}
         return [frame for event in new if (frame := heard(event)) is not None]
 
@@ -89,12 +89,17 @@ def _item(row: Mapping[str, Any]) -> Item:
     if row["method"] == "octets":
         return bytes.fromhex(row["hex"])
     kind: Any = BY_NAME[row["method"]]
-    said = {name: values.table(row[name]) if isinstance(row[name], dict) else row[name]
-            for name in kind.FIELDS if name in row}
+    said = {
+        name: values.table(row[name]) if isinstance(row[name], dict) else row[name]
+        for name in kind.FIELDS
+        if name in row
+    }
     method: codec.Method = kind(row["channel"], **said)
     if isinstance(method, methods.BasicPublish):
-        properties = {name: values.table(value) if isinstance(value, dict) else value
-                      for name, value in row.get("properties", {}).items()}
+        properties = {
+            name: values.table(value) if isinstance(value, dict) else value
+            for name, value in row.get("properties", {}).items()
+        }
         return method, row.get("body", "").encode("latin-1"), properties
     return method
 
@@ -128,16 +133,20 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(case, dict) or case.get("schema") != SCHEMA:
         raise Refused(WRONG_USE, f"{path} is no case: its schema is not {SCHEMA!r}. Cases are in REPORT/cases/*.json.")
     if not case.get("story"):
-        raise Refused(WRONG_USE, f"{path} cannot be replayed: {case.get('untold') or 'its story was not told'}. "
-                                 f"Try the rule again: {case.get('rerun')}")
+        raise Refused(
+            WRONG_USE,
+            f"{path} cannot be replayed: {case.get('untold') or 'its story was not told'}. "
+            f"Try the rule again: {case.get('rerun')}",
+        )
     return case
 
 
 def _perform(case: Mapping[str, Any], broker: BrokerUnderTest, number: int) -> tuple[int, str]:
     """One performance: broken where the rule is contradicted on the way, else what the player makes of it."""
     recorder = Recorder("replay", broker.name)
-    stage = Stage(broker.target, broker.profile, recorder, "replay", (case["rule"],), case["queue_type"],
-                  broker.deadline)
+    stage = Stage(
+        broker.target, broker.profile, recorder, "replay", (case["rule"],), case["queue_type"], broker.deadline
+    )
     prefix = f"{recorder.private_name()}.{id(stage):x}.{number}."
     wire = StageWire(stage)
     player = Player(list(case["story"]), wire, prefix, max(1.0, min(broker.deadline, 3.0)))
@@ -158,5 +167,3 @@ def _perform(case: Mapping[str, Any], broker: BrokerUnderTest, number: int) -> t
     if verdict == BROKEN:
         return UNCLEAR, f"{player.said} The monitors find nothing wrong with it here: profile {broker.profile.name}."
     return verdict, player.said
-
-

@@ -23,12 +23,22 @@ NAMES = ("results.json", "history.json")
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
-    added.add_argument("paths", nargs="+", type=Path, metavar="PATH",
-                       help="results.json, several of them, or history.json; or their directories")
-    added.add_argument("--history", type=local, metavar="DIR", help="of one run: what --history DIR of runs has kept; "
-                       "this one is added")
-    added.add_argument("--out", type=local, help="directory for the report (default: where the results are; of "
-                                                 "several: report)")
+    added.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="results.json, several of them, or history.json; or their directories",
+    )
+    added.add_argument(
+        "--history",
+        type=local,
+        metavar="DIR",
+        help="of one run: what --history DIR of runs has kept; this one is added",
+    )
+    added.add_argument(
+        "--out", type=local, help="directory for the report (default: where the results are; of several: report)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,8 +20,12 @@ OF_EACH = ("report", "recording", "hunt", "again", "mutant", "broker-admin", "co
 def arguments(added: argparse.ArgumentParser) -> None:
     examination(added)
     added.add_argument("other", nargs="?", metavar="URL", help="with --preset: the broker after the upgrade")
-    added.add_argument("--preset", choices=("rabbitmq-upgrade",), help="rabbitmq-upgrade URL URL: examine both, and "
-                       "tell what changes for your applications, into --report DIR (default: upgrade)")
+    added.add_argument(
+        "--preset",
+        choices=("rabbitmq-upgrade",),
+        help="rabbitmq-upgrade URL URL: examine both, and "
+        "tell what changes for your applications, into --report DIR (default: upgrade)",
+    )
 
 
 def examination(added: argparse.ArgumentParser, *, hunts: bool = False) -> None:
@@ -82,13 +86,22 @@ def upgraded(options: argparse.Namespace) -> int:
     if not (options.url and options.other) or options.broker_url or options.mutant or options.recording:
         raise Refused(WRONG_USE, f"--preset {options.preset} takes two URLs: the broker before, and the one after.")
     if options.broker_admin or options.consumer_timeout:
-        raise Refused(WRONG_USE, "Each broker has its own: give it behind its URL, as in URL,admin=URL or "
-                                 "URL,consumer-timeout=MS.")
-    said = {option: getattr(options, option.name.replace("-", "_"), None) for option in TABLE
-            if not option.many and option.name not in OF_EACH}
+        raise Refused(
+            WRONG_USE,
+            "Each broker has its own: give it behind its URL, as in URL,admin=URL or URL,consumer-timeout=MS.",
+        )
+    said = {
+        option: getattr(options, option.name.replace("-", "_"), None)
+        for option in TABLE
+        if not option.many and option.name not in OF_EACH
+    }
     Options.checked(lambda name: next((value for option, value in said.items() if option.name == name), None), {})
-    words = [word for option, value in said.items() if value
-             for word in ([f"--{option.name}"] if option.flag else [f"--{option.name}", str(value)])]
+    words = [
+        word
+        for option, value in said.items()
+        if value
+        for word in ([f"--{option.name}"] if option.flag else [f"--{option.name}", str(value)])
+    ]
     words += ["-n", options.workers] if parsing.workers(options.workers) else []
     out = writable("report", options.report or OUT)
     code = upgrade(UpgradeOptions((options.url, options.other), out, words, options.format, colored(sys.stdout)))

@@ -34,21 +34,43 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(added: argparse.ArgumentParser) -> None:
-    added.add_argument("paths", nargs="+", type=objects.place, metavar="PATH",
-                       help="recordings and captures, or their folders; also s3://, gs:// and az://")
+    added.add_argument(
+        "paths",
+        nargs="+",
+        type=objects.place,
+        metavar="PATH",
+        help="recordings and captures, or their folders; also s3://, gs:// and az://",
+    )
     where = added.add_mutually_exclusive_group()
-    where.add_argument("--spark", action="store_true",
-                       help="judge on Spark what fits this process as well (default: from a million events on)")
+    where.add_argument(
+        "--spark",
+        action="store_true",
+        help="judge on Spark what fits this process as well (default: from a million events on)",
+    )
     where.add_argument("--master", help="where Spark runs: local[N] or spark://... (default: here)")
     where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
-    added.add_argument("--out", type=anywhere, default=Path("checked"), metavar="DIR",
-                       help="lake and pages; may be used again, and be s3://, gs:// or az:// (default: %(default)s)")
-    added.add_argument("--port", type=int, action="append", default=[], metavar="N",
-                       help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)")
+    added.add_argument(
+        "--out",
+        type=anywhere,
+        default=Path("checked"),
+        metavar="DIR",
+        help="lake and pages; may be used again, and be s3://, gs:// or az:// (default: %(default)s)",
+    )
+    added.add_argument(
+        "--port",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)",
+    )
     added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
-    added.add_argument("--whole", action="store_true",
-                       help="captures and proxy recordings show all clients of their queues, from their declaration on")
+    added.add_argument(
+        "--whole",
+        action="store_true",
+        help="captures and proxy recordings show all clients of their queues, from their declaration on",
+    )
     added.add_argument("-v", "--verbose", action="store_true", help="print the exchanges that show what is wrong")
     printed(added, "what is printed: a summary, or the results of all runs")
 
@@ -58,21 +80,42 @@ def run_check(options: argparse.Namespace) -> int:
     from conformance.trace.check import check
     from conformance.trace.options import CheckOptions
 
-    return check(CheckOptions(
-        inputs, out, options.master, options.remote, tuple(options.port), options.profile,
-        options.deviations, options.format, tuple(options.words), options.whole, options.spark,
-        options.verbose,
-    ))
+    return check(
+        CheckOptions(
+            inputs,
+            out,
+            options.master,
+            options.remote,
+            tuple(options.port),
+            options.profile,
+            options.deviations,
+            options.format,
+            tuple(options.words),
+            options.whole,
+            options.spark,
+            options.verbose,
+        )
+    )
 
 
 def _watch(added: argparse.ArgumentParser) -> None:
     added.add_argument("inbox", type=local, metavar="DIR", help="where closed files of recordings appear, by rename")
-    added.add_argument("--out", type=anywhere, default=Path("watched"), metavar="DIR",
-                       help="also s3://, gs:// and az://, with --checkpoint here (default: %(default)s)")
+    added.add_argument(
+        "--out",
+        type=anywhere,
+        default=Path("watched"),
+        metavar="DIR",
+        help="also s3://, gs:// and az://, with --checkpoint here (default: %(default)s)",
+    )
     added.add_argument("--checkpoint", type=local, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
     added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
-    added.add_argument("--lateness", type=float, default=600.0, metavar="SECONDS",
-                       help="how long a history waits for missing events, in its own time (default: %(default)s)")
+    added.add_argument(
+        "--lateness",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="how long a history waits for missing events, in its own time (default: %(default)s)",
+    )
     added.add_argument("--master", default="local[*]", help="where Spark runs (default: here)")
     printed(added, "what is printed at the end: a summary, or the verdict table")
 
@@ -81,9 +124,17 @@ def run_watch(options: argparse.Namespace) -> int:
     out = usable("out", options.out)
     from conformance.trace.watch import FollowOptions, watch
 
-    return watch(FollowOptions(
-        options.inbox, out, options.checkpoint, options.once, options.lateness, options.master, options.format,
-    ))
+    return watch(
+        FollowOptions(
+            options.inbox,
+            out,
+            options.checkpoint,
+            options.once,
+            options.lateness,
+            options.master,
+            options.format,
+        )
+    )
 
 
 def _record(added: argparse.ArgumentParser) -> None:

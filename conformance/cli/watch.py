@@ -48,20 +48,34 @@ EVERY = 15.0
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
-    added.epilog = ("exit codes: 130 interrupted, which is how it usually ends; with --rounds: 0 all gates were open, "
-                    "1 one was closed, 3 the broker was not there; 2 wrong use")
+    added.epilog = (
+        "exit codes: 130 interrupted, which is how it usually ends; with --rounds: 0 all gates were open, "
+        "1 one was closed, 3 the broker was not there; 2 wrong use"
+    )
     added.add_argument("url", help="amqp or amqps URL")
-    added.add_argument("--every", type=float, default=EVERY, metavar="MIN", help="minutes from one round's beginning "
-                       "to the next (default: %(default)g)")
+    added.add_argument(
+        "--every",
+        type=float,
+        default=EVERY,
+        metavar="MIN",
+        help="minutes from one round's beginning to the next (default: %(default)g)",
+    )
     added.add_argument("--rounds", type=int, default=0, metavar="N", help="end after so many (default: never)")
     added.add_argument("--rules", default=LIGHT, metavar="GLOB", help="what is looked at (default: %(default)s)")
     added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
-    added.add_argument("--out", type=local, default=Path("watch"), metavar="DIR", help="history page, rounds, report "
-                       "of the last one; may be used again (default: %(default)s)")
-    for name, metavar, about in (("broker-admin", "URL", "RabbitMQ-style management API"),
-                                 ("profile", "NAME|FILE", "what the broker is held to (default: detected)"),
-                                 ("deviations", "NAME|FILE", "known deviations (default: the profile's own)"),
-                                 ("seed", "N", "of what is generated, the same in each round (default: 0)")):
+    added.add_argument(
+        "--out",
+        type=local,
+        default=Path("watch"),
+        metavar="DIR",
+        help="history page, rounds, report of the last one; may be used again (default: %(default)s)",
+    )
+    for name, metavar, about in (
+        ("broker-admin", "URL", "RabbitMQ-style management API"),
+        ("profile", "NAME|FILE", "what the broker is held to (default: detected)"),
+        ("deviations", "NAME|FILE", "known deviations (default: the profile's own)"),
+        ("seed", "N", "of what is generated, the same in each round (default: 0)"),
+    ):
         added.add_argument(f"--{name}", metavar=metavar, help=about)
     printed(added, "a line for each round, as text or as JSON")
 
@@ -69,8 +83,10 @@ def arguments(added: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if not options.every >= 0 or options.rounds < 0:
         raise Refused(WRONG_USE, "--every and --rounds take numbers of at least 0.")
-    said = {name: getattr(options, name.replace("-", "_")) for name in
-            ("depth", "broker-admin", "profile", "deviations", "seed")}
+    said = {
+        name: getattr(options, name.replace("-", "_"))
+        for name in ("depth", "broker-admin", "profile", "deviations", "seed")
+    }
     Options.checked(lambda name: [options.url] if name == "broker-url" else {**said, "rules": options.rules}.get(name))
     words = [word for name, value in said.items() if value is not None for word in (f"--{name}", str(value))]
     out = writable("out", options.out)
@@ -119,8 +135,17 @@ def _played(wanted: RoundsOptions, end: Ending) -> int:
     """A run. What it says goes into a file, and is shown where it came to no verdicts."""
     wanted.out.mkdir(parents=True, exist_ok=True)
     log = wanted.out / "last.log"
-    words = ["run", wanted.url, "--rules", wanted.rules, "--report", str(wanted.out / "last"), "--history",
-             str(wanted.out), *wanted.words]
+    words = [
+        "run",
+        wanted.url,
+        "--rules",
+        wanted.rules,
+        "--report",
+        str(wanted.out / "last"),
+        "--history",
+        str(wanted.out),
+        *wanted.words,
+    ]
     with log.open("wb") as errors:
         code = end.run([sys.executable, "-m", "conformance.cli", *words], subprocess.DEVNULL, errors)
     if code not in (GATE_OPEN, GATE_CLOSED) and not end.told:
@@ -141,8 +166,9 @@ def _tell(wanted: RoundsOptions, code: int) -> None:
 def line(before: Sequence[Kept], now: Kept) -> str:
     """`2026-11-23 16:50:39  RabbitMQ 3.10.8: gate open; 60 held, 3 known. Changed: ACK-001 held, now broken`."""
     seen = Counter(now["rules"].values())
-    counts = ", ".join(f"{seen[verdict]} {sign.short}" for verdict, sign in SIGNS.items()
-                       if seen[verdict] and verdict not in SILENT)
+    counts = ", ".join(
+        f"{seen[verdict]} {sign.short}" for verdict, sign in SIGNS.items() if seen[verdict] and verdict not in SILENT
+    )
     told = "; ".join(f"{rule} was {SIGNS[was].word}, is {SIGNS[now].word}" for rule, was, now in changes(before, now))
     when = now["started"].replace("T", " ").removesuffix("Z")
     head = f"{when}  {now['broker']['name']}: gate {'open' if now['open'] else 'CLOSED'}; {counts}"
@@ -154,5 +180,8 @@ def changes(before: Sequence[Kept], now: Kept) -> list[tuple[str, str, str]]:
     if not before:
         return []
     was = before[-1]["rules"]
-    return [(rule, was[rule], verdict) for rule, verdict in now["rules"].items()
-            if was.get(rule, verdict) != verdict and not {was[rule], verdict} & set(SILENT)]
+    return [
+        (rule, was[rule], verdict)
+        for rule, verdict in now["rules"].items()
+        if was.get(rule, verdict) != verdict and not {was[rule], verdict} & set(SILENT)
+    ]

@@ -20,10 +20,20 @@ from conformance.clients.libraries.process import Shown
 from conformance.history import events
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event, body_hash
 
-UPKEEP = frozenset({
-    "connection.start", "connection.secure", "connection.tune", "connection.open-ok", "connection.close-ok",
-    "connection.start-ok", "connection.secure-ok", "connection.tune-ok", "connection.open", "channel.close-ok",
-})
+UPKEEP = frozenset(
+    {
+        "connection.start",
+        "connection.secure",
+        "connection.tune",
+        "connection.open-ok",
+        "connection.close-ok",
+        "connection.start-ok",
+        "connection.secure-ok",
+        "connection.tune-ok",
+        "connection.open",
+        "channel.close-ok",
+    }
+)
 """Of what a library sends, and of what it need not show; channel.close-ok only as its answer."""
 COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
 """Arguments of methods that an event has as its own."""
@@ -69,17 +79,24 @@ def came(history: Sequence[Event], shown: Sequence[Shown], own: Sequence[Event],
     wire = [(event, wanted) for event, wanted in _came(history, unasked) if event.connection != ours]
     compared = compare([event for event, _ in wire], shown, {event.seq for event, wanted in wire if not wanted})
     unread = {event.seq for event in _unread(compared, history)}
-    return Comparison(compared.matches, [event for event in compared.hidden if event.seq not in unread],
-                      compared.invented)
+    return Comparison(
+        compared.matches, [event for event in compared.hidden if event.seq not in unread], compared.invented
+    )
 
 
 def sent(history: Sequence[Event], asked: Sequence[Shown], ours: str) -> Comparison:
     """What the library sent of what it was asked to say: `invented` never left, `hidden` it said by itself."""
-    return compare([
-        event for event in history
-        if event.direction == TO_BROKER and event.kind == events.METHOD and event.method not in UPKEEP
-        and event.connection != ours
-    ], asked)
+    return compare(
+        [
+            event
+            for event in history
+            if event.direction == TO_BROKER
+            and event.kind == events.METHOD
+            and event.method not in UPKEEP
+            and event.connection != ours
+        ],
+        asked,
+    )
 
 
 def compare(wire: Sequence[Event], shown: Sequence[Shown], spare: Set[int] | None = None) -> Comparison:
@@ -99,7 +116,9 @@ def compare(wire: Sequence[Event], shown: Sequence[Shown], spare: Set[int] | Non
     remaining = [one.event for group in left.values() for one in group if not one.spare]
     invented = [one for number, one in enumerate(shown) if number not in found]
     return Comparison(
-        [found[number] for number in sorted(found)], sorted(remaining, key=lambda event: event.seq), invented,
+        [found[number] for number in sorted(found)],
+        sorted(remaining, key=lambda event: event.seq),
+        invented,
     )
 
 
@@ -121,8 +140,9 @@ def _take(group: list[_Left], shown: Shown, *, strict: bool, spares: bool, later
             continue
         if shown.channel is not None and shown.channel != event.channel:
             continue
-        changed = {name: (fields[name], value) for name, value in given.items()
-                   if name in fields and fields[name] != value}
+        changed = {
+            name: (fields[name], value) for name, value in given.items() if name in fields and fields[name] != value
+        }
         if not (strict and changed):
             del group[index]
             absent = tuple(name for name in fields if name not in given)
@@ -141,7 +161,7 @@ def fields_of(event: Event) -> dict[str, Any]:
     """All that a method says, by the names of its fields; a content's body as its hash."""
     if event.kind != events.METHOD:
         return {}
-    frame = codec.decode(event.raw[:8 + int.from_bytes(event.raw[3:7], "big")])
+    frame = codec.decode(event.raw[: 8 + int.from_bytes(event.raw[3:7], "big")])
     assert isinstance(frame, codec.Method)
     fields: dict[str, Any] = {}
     for name in frame.FIELDS:

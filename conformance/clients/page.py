@@ -47,8 +47,15 @@ ASKED: Sequence[tuple[str, str, str | None]] = (
 def markdown(document: Mapping[str, Any]) -> str:
     """The page."""
     libraries = document["libraries"]
-    parts = [_head(document), _glance(libraries), _methods(libraries), *map(_habits, libraries),
-             _rules(libraries), *map(_reasons, libraries), _broker(document)]
+    parts = [
+        _head(document),
+        _glance(libraries),
+        _methods(libraries),
+        *map(_habits, libraries),
+        _rules(libraries),
+        *map(_reasons, libraries),
+        _broker(document),
+    ]
     return "\n".join(parts)
 
 
@@ -76,8 +83,8 @@ def _head(document: Mapping[str, Any]) -> str:
     legend = "\n".join(f"- **{status}**: {words}" for status, words in STATUSES.items())
     return f"""# What client libraries show of each rule
 
-Made by `amqp-conformance clients URL --format markdown` from a run on {document['broker']['name']} at depth
-{document['depth']}, by version {document['suite']} of the suite. To examine a library of your own, see
+Made by `amqp-conformance clients URL --format markdown` from a run on {document["broker"]["name"]} at depth
+{document["depth"]}, by version {document["suite"]} of the suite. To examine a library of your own, see
 [Test a client](test-a-client.md). Examined are:
 
 {names}
@@ -93,8 +100,10 @@ application saw it.
 
 
 def _glance(libraries: Sequence[Library]) -> str:
-    rows = [[words, *(_answer(library["methods"].get(method), field) for library in libraries)]
-            for words, method, field in ASKED]
+    rows = [
+        [words, *(_answer(library["methods"].get(method), field) for library in libraries)]
+        for words, method, field in ASKED
+    ]
     return f"## At a glance\n\nDoes an application learn ...\n\n{table(['', *map(name_of, libraries)], rows)}"
 
 
@@ -112,10 +121,17 @@ def _answer(method: Mapping[str, Any] | None, field: str | None) -> str:
 
 def _methods(libraries: Sequence[Library]) -> str:
     names = sorted({name for library in libraries for name in library["methods"]})
-    rows = [[f"`{name}`" if name != "end" else "loss of the connection",
-             *(_share(library["methods"].get(name)) for library in libraries)] for name in names]
-    return (f"## What the broker said, and what was shown of it\n\nOf all scenes together.\n\n"
-            f"{table(['', *map(name_of, libraries)], rows)}")
+    rows = [
+        [
+            f"`{name}`" if name != "end" else "loss of the connection",
+            *(_share(library["methods"].get(name)) for library in libraries),
+        ]
+        for name in names
+    ]
+    return (
+        f"## What the broker said, and what was shown of it\n\nOf all scenes together.\n\n"
+        f"{table(['', *map(name_of, libraries)], rows)}"
+    )
 
 
 def _share(method: Mapping[str, Any] | None) -> str:
@@ -133,17 +149,23 @@ def _share(method: Mapping[str, Any] | None) -> str:
 
 def _habits(library: Library) -> str:
     """What a library does of its own accord, and does not do."""
+
     def counted(name: str, words: str) -> Iterator[str]:
         found = library[name]
         if found:
             yield f"- {words}: {', '.join(f'`{what}` ({times})' for what, times in found.items())}"
 
     lines = [
-        *(f"- hides: {'the loss of a connection' if name == 'end' else f'`{name}`'} "
-          f"({method['came'] - method['shown']} of {method['came']}), in scenes of {', '.join(method['hidden'])}"
-          for name, method in library["methods"].items() if method["hidden"]),
-        *counted("itself", "says unasked"), *counted("unsent", "was asked, and did not send"),
-        *counted("altered", "sends with another value than asked"), *counted("refused", "refuses to send"),
+        *(
+            f"- hides: {'the loss of a connection' if name == 'end' else f'`{name}`'} "
+            f"({method['came'] - method['shown']} of {method['came']}), in scenes of {', '.join(method['hidden'])}"
+            for name, method in library["methods"].items()
+            if method["hidden"]
+        ),
+        *counted("itself", "says unasked"),
+        *counted("unsent", "was asked, and did not send"),
+        *counted("altered", "sends with another value than asked"),
+        *counted("refused", "refuses to send"),
         *counted("invented", "shows, though it did not come, or came once and is shown again"),
         *counted("disorder", "shows in another order than it came"),
         *(f"- cannot: it {why} ({', '.join(methods)})" for why, methods in _incapable(library)),
@@ -178,7 +200,8 @@ def _tally(library: Library, status: str) -> str:
 def _reasons(library: Library) -> str:
     lines = [
         f"- **{status}**: {why}: {', '.join(found)}"
-        for status in (CHANGED, HIDDEN, PARTLY, CANNOT) for why, found in _by_reason(library, status)
+        for status in (CHANGED, HIDDEN, PARTLY, CANNOT)
+        for why, found in _by_reason(library, status)
     ]
     return f"## Why {name_of(library)} does not show all of a rule\n\n" + ("\n".join(lines) or "It does.") + "\n"
 
@@ -195,5 +218,11 @@ def _by_reason(library: Library, status: str) -> list[tuple[str, list[str]]]:
 def _broker(document: Mapping[str, Any]) -> str:
     wrong = sorted({(one["rule"], one["observed"]) for library in document["libraries"] for one in library["broker"]})
     told = "\n".join(f"- {rule}: {observed}" for rule, observed in wrong)
-    return "## The broker\n\n" + (told or (
-        "On the wire nothing in these histories contradicts a rule, known deviations of this version aside.")) + "\n"
+    return (
+        "## The broker\n\n"
+        + (
+            told
+            or ("On the wire nothing in these histories contradicts a rule, known deviations of this version aside.")
+        )
+        + "\n"
+    )

@@ -79,10 +79,16 @@ def variants(history: Sequence[Event], compared: Comparison) -> Iterator[Variant
         gone = {event.seq for event in compared.hidden if event.method == method}
         yield Variant(BY_ABSENCE, f"{method} is not shown", _without(history, gone))
     for match_field in dict.fromkeys((m.event.method, name) for m in compared.matches for name in m.changed):
-        values = {m.event.seq: m.changed[match_field[1]][1] for m in compared.matches
-                  if m.event.method == match_field[0] and match_field[1] in m.changed}
-        yield Variant(BY_LIBRARY, f"{match_field[0]} is shown with another {match_field[1]}",
-                      _altered(history, match_field[1], values))
+        values = {
+            m.event.seq: m.changed[match_field[1]][1]
+            for m in compared.matches
+            if m.event.method == match_field[0] and match_field[1] in m.changed
+        }
+        yield Variant(
+            BY_LIBRARY,
+            f"{match_field[0]} is shown with another {match_field[1]}",
+            _altered(history, match_field[1], values),
+        )
     for method, name in dict.fromkeys((m.event.method, name) for m in compared.matches for name in m.absent):
         yield from _otherwise(history, compared, method, name)
     for first, second in dict.fromkeys((a.event.method, b.event.method) for a, b in compared.disorder()):
@@ -94,8 +100,9 @@ def _otherwise(history: Sequence[Event], compared: Comparison, method: str, name
     matches = [m for m in compared.matches if m.event.method == method and name in m.absent]
     values = {m.event.seq: value_of(m.event, name) for m in matches}
     for number in range(max(len(_others(value)) for value in values.values())):
-        tried = {seq: others[min(number, len(others) - 1)] for seq, value in values.items()
-                 if (others := _others(value))}
+        tried = {
+            seq: others[min(number, len(others) - 1)] for seq, value in values.items() if (others := _others(value))
+        }
         yield Variant(BY_ABSENCE, f"{method} is shown without {name}", _altered(history, name, tried))
 
 
@@ -140,10 +147,12 @@ def _as_shown(history: Sequence[Event], compared: Comparison) -> list[Event]:
     """What was shown out of order stands where it was shown, and with it all of its channel."""
     channels = {(match.event.connection, match.event.channel) for pair in compared.disorder() for match in pair}
     moved = {
-        match.event.seq: (match.shown.at, number) for number, match in enumerate(compared.matches, 1)
+        match.event.seq: (match.shown.at, number)
+        for number, match in enumerate(compared.matches, 1)
         if (match.event.connection, match.event.channel) in channels
     }
     ordered = sorted(history, key=lambda event: moved.get(event.seq, (event.seq, 0)))
     times = itertools.accumulate((event.time_ns for event in ordered), max)
-    return [event._replace(seq=seq, time_ns=time)
-            for seq, (event, time) in enumerate(zip(ordered, times, strict=True), 1)]
+    return [
+        event._replace(seq=seq, time_ns=time) for seq, (event, time) in enumerate(zip(ordered, times, strict=True), 1)
+    ]

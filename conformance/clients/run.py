@@ -127,16 +127,21 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
     ]
     account.refused.update(refused)
     account.findings += [
-        (play.key, finding) for finding in bench.damning(stage.judgement, play.queue_type)
+        (play.key, finding)
+        for finding in bench.damning(stage.judgement, play.queue_type)
         if rules.get(finding.rule).level in ("must", "should")
     ]
     found = seen(history, compared, bench.profile, play.check.rules)
     missed = [rule for rule in found if found[rule].status == NOT_MET]
-    why = tuple(dict.fromkeys([
-        *(f"the library refuses {one}" for one in refused),
-        *(f"the library does not send {shown.method} as asked" for shown in said.invented),
-        *(f"the library sends {event.method} by itself" for event in said.hidden),
-    ]))
+    why = tuple(
+        dict.fromkeys(
+            [
+                *(f"the library refuses {one}" for one in refused),
+                *(f"the library does not send {shown.method} as asked" for shown in said.invented),
+                *(f"the library sends {event.method} by itself" for event in said.hidden),
+            ]
+        )
+    )
     for rule in _within_reach(play, bench, missed):
         found[rule] = Seen(CANNOT, why or ("the library does not bring the scene to where it matters",))
     _note(account, play, found)
@@ -146,8 +151,9 @@ def _within_reach(play: Play, bench: Bench, missed: Sequence[str]) -> list[str]:
     """Those of the rules to which the scene comes when no library is between."""
     if not missed:
         return []
-    stage = Stage(bench.target, bench.profile, unique(bench), play.name, play.check.rules, play.queue_type,
-                  bench.deadline)
+    stage = Stage(
+        bench.target, bench.profile, unique(bench), play.name, play.check.rules, play.queue_type, bench.deadline
+    )
     bench.around.enter(stage)
     try:
         with suppress(SceneOver):
@@ -187,6 +193,4 @@ def _own(account: Account, compared: Comparison) -> None:
     account.itself.update(event.method for event in compared.hidden)
     account.unsent.update(shown.method for shown in compared.invented)
     for match in compared.matches:
-        account.altered.update(
-            f"{match.event.method} {name}" for name in match.changed
-        )
+        account.altered.update(f"{match.event.method} {name}" for name in match.changed)

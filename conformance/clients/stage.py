@@ -39,7 +39,13 @@ class LibraryStage(Stage):
     def __init__(self, bench: Bench, play: Play, library: Library) -> None:
         recorder = unique(bench)
         super().__init__(
-            bench.target, bench.profile, recorder, play.name, play.check.rules, play.queue_type, bench.deadline,
+            bench.target,
+            bench.profile,
+            recorder,
+            play.name,
+            play.check.rules,
+            play.queue_type,
+            bench.deadline,
         )
         self.client = library
         self.client.shown.clear()
@@ -49,8 +55,13 @@ class LibraryStage(Stage):
         bench.around.enter(self)
 
     def connect(
-        self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
-        properties: Mapping[str, object] | None = None, login: tuple[str, str] | None = None,
+        self,
+        name: str,
+        capabilities: Mapping[str, object] | None = None,
+        *,
+        heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None,
+        login: tuple[str, str] | None = None,
     ) -> RawConnection:
         """A connection of the library. Raises Cannot where it cannot be one like this."""
         link = LibraryLink(name, self.target_of(login), self.client, self.tap, self._turn, self.events)

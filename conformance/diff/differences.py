@@ -88,8 +88,13 @@ def compare(before: Results, after: Results) -> Comparison:
     same = not readings.choices and not any(change.kind in TELLING for change in changes)
     differing = {change.rule for change in changes} | readings.rules
     return Comparison(
-        _side(before, names[0]), _side(after, names[1]), _headline(names, changes, readings.choices, same),
-        tuple(_warnings(before, after, names, readings)), tuple(changes), readings.choices, same,
+        _side(before, names[0]),
+        _side(after, names[1]),
+        _headline(names, changes, readings.choices, same),
+        tuple(_warnings(before, after, names, readings)),
+        tuple(changes),
+        readings.choices,
+        same,
         sum(name not in differing for name in {**earlier, **later}),
     )
 
@@ -103,7 +108,8 @@ def _follows(change: Change, readings: Readings) -> bool:
 def _names(before: Results, after: Results) -> tuple[str, str]:
     """What the two are called; two of one name are told apart by their profiles, then by their runs."""
     for told in (
-        lambda run: run.broker.name, lambda run: f"{run.broker.name} ({run.profile})",
+        lambda run: run.broker.name,
+        lambda run: f"{run.broker.name} ({run.profile})",
         lambda run: f"{run.broker.name} (run {run.run})",
     ):
         if told(before) != told(after):
@@ -118,15 +124,27 @@ def _order(names: Sequence[str]) -> list[str]:
 
 
 def _side(run: Results, name: str) -> dict[str, Any]:
-    return {"name": name, "version": run.broker.version, "profile": run.profile, "run": run.run, "depth": run.depth,
-            "seed": run.seed, "suite": run.suite, "started": run.started}
+    return {
+        "name": name,
+        "version": run.broker.version,
+        "profile": run.profile,
+        "run": run.run,
+        "depth": run.depth,
+        "seed": run.seed,
+        "suite": run.suite,
+        "started": run.started,
+    }
 
 
 class _Pair:
     """One rule in both runs."""
 
     def __init__(
-        self, before: RuleResult | None, after: RuleResult | None, names: tuple[str, str], readings: Readings,
+        self,
+        before: RuleResult | None,
+        after: RuleResult | None,
+        names: tuple[str, str],
+        readings: Readings,
     ) -> None:
         self._before, self._after = before, after
         self._old, self._new = names
@@ -191,8 +209,10 @@ class _Pair:
     def _offer(self, before: RuleResult, after: RuleResult) -> Change:
         if after.verdict == Verdict.NOT_OFFERED:
             return self._made(WITHDRAWN, [self._withdrawn(after), f"{self._old}: {_word(before)}."])
-        return self._made(OFFERED, [f"{self._new} offers what this rule is about, and {self._old} does not.",
-                                    f"{self._new}: {_word(after)}."])
+        return self._made(
+            OFFERED,
+            [f"{self._new} offers what this rule is about, and {self._old} does not.", f"{self._new}: {_word(after)}."],
+        )
 
     def _withdrawn(self, after: RuleResult) -> str:
         return f"The rule does not apply to {self._new} any more{self._reason(after, self._new)}."
@@ -227,8 +247,17 @@ class _Pair:
         rule = self._after or self._before
         assert rule is not None
         before, after = (side.verdict if side else None for side in (self._before, self._after))
-        return Change(kind, rule.id, rule.level, rule.title, rule.clause, before, after,
-                      tuple(one for part in sentences for one in part), tuple(self._exchanges(kind)))
+        return Change(
+            kind,
+            rule.id,
+            rule.level,
+            rule.title,
+            rule.clause,
+            before,
+            after,
+            tuple(one for part in sentences for one in part),
+            tuple(self._exchanges(kind)),
+        )
 
     def _exchanges(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """The first exchange of each side that contradicts the rule."""
@@ -283,8 +312,12 @@ def _listed(seen: Mapping[str, int], other: Mapping[str, int]) -> str:
 
 
 _COUNTED = (
-    (BROKEN, "{} broken"), (CHANGED, "{} contradicted in another way"), (NEW, "{} new that only the latter is held to"),
-    (WITHDRAWN, "{} no longer offered"), (FIXED, "{} fixed"), (OFFERED, "{} now offered"),
+    (BROKEN, "{} broken"),
+    (CHANGED, "{} contradicted in another way"),
+    (NEW, "{} new that only the latter is held to"),
+    (WITHDRAWN, "{} no longer offered"),
+    (FIXED, "{} fixed"),
+    (OFFERED, "{} now offered"),
     (GONE, "{} not judged any more"),
 )
 
@@ -294,8 +327,10 @@ def _headline(names: tuple[str, str], changes: Sequence[Change], choices: Sequen
     if same:
         return f"From {old} to {new}: no rule changes."
     counts = {kind: sum(change.kind == kind for change in changes) for kind in KINDS}
-    parts = [words.format(_rules(counts[kind], first=not place)) for place, (kind, words) in enumerate(
-        (kind, words) for kind, words in _COUNTED if counts[kind])]
+    parts = [
+        words.format(_rules(counts[kind], first=not place))
+        for place, (kind, words) in enumerate((kind, words) for kind, words in _COUNTED if counts[kind])
+    ]
     if choices:
         parts.append(f"{len(choices)} open question{'s' * (len(choices) != 1)} answered differently")
     return f"From {old} to {new}: {', '.join(parts)}."
@@ -315,8 +350,10 @@ def _warnings(before: Results, after: Results, names: tuple[str, str], readings:
         if old != new:
             yield f"The runs differ in {what}: {old} and {new}. Run both alike before you rely on this."
     if before.selection != after.selection:
-        yield ("The runs asked for different rules "
-               f"({before.selection.rules} from {before.selection.level}, {after.selection.rules} from "
-               f"{after.selection.level}): rules that one of them left out are listed as new or gone.")
+        yield (
+            "The runs asked for different rules "
+            f"({before.selection.rules} from {before.selection.level}, {after.selection.rules} from "
+            f"{after.selection.level}): rules that one of them left out are listed as new or gone."
+        )
     for name in dict.fromkeys(readings.missing):
         yield f"The profile {name} is none of ours, so its interpretation choices are not compared."

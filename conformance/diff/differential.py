@@ -97,8 +97,13 @@ def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dic
     found = _without_echoes(found, own)
     told, untold = _told(found, say)
     return {
-        "schema": SCHEMA, "before": _about(before), "after": _about(after), "scenes": scenes, "played": AGAIN,
-        "disagreements": told, "untold": untold,
+        "schema": SCHEMA,
+        "before": _about(before),
+        "after": _about(after),
+        "scenes": scenes,
+        "played": AGAIN,
+        "disagreements": told,
+        "untold": untold,
         "choices": [asdict(choice) for choice in between(before.profile, after.profile, wanted)],
     }
 
@@ -121,7 +126,10 @@ def _about(side: Side) -> dict[str, str]:
 
 
 def _side_by_side(
-    sides: Sequence[Side], profile: Profile, wanted: Collection[str], say: Say,
+    sides: Sequence[Side],
+    profile: Profile,
+    wanted: Collection[str],
+    say: Say,
 ) -> list[tuple[int, dict[Kind, Sighting]]]:
     """The sightings of all sides, which are played at the same time. An interrupt ends them after the scene they are
     in."""
@@ -136,7 +144,11 @@ def _side_by_side(
 
 
 def _sightings(
-    side: Side, profile: Profile, wanted: Collection[str], say: Say, stop: threading.Event,
+    side: Side,
+    profile: Profile,
+    wanted: Collection[str],
+    say: Say,
+    stop: threading.Event,
 ) -> tuple[int, dict[Kind, Sighting]]:
     """How many scenes were played, and what contradicts these rules in them, by rule, words and queue type."""
     found: dict[Kind, Sighting] = {}
@@ -149,8 +161,10 @@ def _sightings(
                 found[kind] = sighting
     if stop.is_set():
         return 0, {}
-    say(f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes and {len(machines)} machines, "
-        f"{len({rule for rule, *_ in found})} rules contradicted")
+    say(
+        f"{side.name}, judged by the profile {profile.name}: {len(chosen)} scenes and {len(machines)} machines, "
+        f"{len({rule for rule, *_ in found})} rules contradicted"
+    )
     return len(chosen), found
 
 
@@ -180,15 +194,29 @@ def _told(found: Disagreements, say: Say) -> tuple[list[dict[str, Any]], list[di
             if isinstance(result, Shown):
                 break
         say(f"{rule}: {len(result.story)} steps" if isinstance(result, Shown) else f"{rule}: not shown, {result}")
-        about = {"rule": rule, "title": rules.get(rule).title, "clause": rules.get(rule).clause, "broker": one.name,
-                 "other": other.name, "profile": sighting.profile.name, "scene": sighting.scene,
-                 "queue_type": sighting.queue_type, "allowed": sighting.finding.allowed,
-                 "observed": sighting.finding.observed}
+        about = {
+            "rule": rule,
+            "title": rules.get(rule).title,
+            "clause": rules.get(rule).clause,
+            "broker": one.name,
+            "other": other.name,
+            "profile": sighting.profile.name,
+            "scene": sighting.scene,
+            "queue_type": sighting.queue_type,
+            "allowed": sighting.finding.allowed,
+            "observed": sighting.finding.observed,
+        }
         if isinstance(result, str):
             untold.append({**about, "why": result})
             continue
-        entry = shown.setdefault(_gist_of(result), {"story": list(result.story), "rules": [], "answers": {
-            side: list(lines) for side, lines in result.answers.items()}})
+        entry = shown.setdefault(
+            _gist_of(result),
+            {
+                "story": list(result.story),
+                "rules": [],
+                "answers": {side: list(lines) for side, lines in result.answers.items()},
+            },
+        )
         entry["rules"].append(about)
     return list(shown.values()), untold
 
@@ -203,7 +231,8 @@ def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
     finding, profile = sighting.finding, sighting.profile
     wait = max(one.wait, other.wait)
     patient, hasty = (
-        Trial(one.target, seconds, other=other.target, budget=SEARCH) for seconds in (wait, min(wait, HASTE)))
+        Trial(one.target, seconds, other=other.target, budget=SEARCH) for seconds in (wait, min(wait, HASTE))
+    )
 
     def differ(rows: Sequence[Row], trial: Trial = hasty) -> bool:
         return trial.here(rows) == player.BROKEN and trial.honest(rows) == player.ELSE

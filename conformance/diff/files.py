@@ -51,5 +51,8 @@ def results_in(path: Path) -> Results:
     except UnicodeDecodeError:
         raise Refused(WRONG_USE, f"{file} is no results document: it is no text.") from None
     except OSError as problem:
-        raise Refused(WRONG_USE, f"{file} cannot be read: {problem.strerror}. Results are written by amqp-conformance "
-                                 f"run URL --report DIR, to DIR/results.json.") from None
+        raise Refused(
+            WRONG_USE,
+            f"{file} cannot be read: {problem.strerror}. Results are written by amqp-conformance "
+            f"run URL --report DIR, to DIR/results.json.",
+        ) from None

@@ -1,9 +1,9 @@
 """The two brokers of a comparison: each named by a URL, by a dialect of the reference broker, or by results of a run.
 
-    amqp://guest:guest@host/%2F     a broker
-    rabbitmq-4.3                    the reference broker in this dialect
-    rabbitmq-4.3+MUTANT             the same, wrong in this way
-    results.json, or its directory  the broker that the run examined
+amqp://guest:guest@host/%2F     a broker
+rabbitmq-4.3                    the reference broker in this dialect
+rabbitmq-4.3+MUTANT             the same, wrong in this way
+results.json, or its directory  the broker that the run examined
 """
 
 from __future__ import annotations
@@ -80,8 +80,11 @@ def named(text: str) -> Named:
         return Named(dialect=dialect, mutants=tuple(mutants))
     if Path(text).exists() or text.endswith(".json"):
         return _examined(results_in(Path(text)))
-    raise Refused(WRONG_USE, f"{text!r} names no broker{near(dialect, DIALECTS)}. Give a URL, results.json of a run, "
-                             f"or a dialect of the reference broker: {', '.join(sorted(DIALECTS))}.")
+    raise Refused(
+        WRONG_USE,
+        f"{text!r} names no broker{near(dialect, DIALECTS)}. Give a URL, results.json of a run, "
+        f"or a dialect of the reference broker: {', '.join(sorted(DIALECTS))}.",
+    )
 
 
 def _examined(results: Results) -> Named:

@@ -70,13 +70,28 @@ class Channel:
         self.send(m.ChannelFlow(self.number, active))
 
     def declare(
-        self, queue: str = "", *, passive: bool = False, durable: bool = True, exclusive: bool = False,
-        auto_delete: bool = False, no_wait: bool = False, arguments: Mapping[str, Any] | None = None,
+        self,
+        queue: str = "",
+        *,
+        passive: bool = False,
+        durable: bool = True,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        no_wait: bool = False,
+        arguments: Mapping[str, Any] | None = None,
     ) -> None:
-        self.send(m.QueueDeclare(
-            self.number, queue=queue, passive=passive, durable=durable, exclusive=exclusive,
-            auto_delete=auto_delete, no_wait=no_wait, arguments=values.table(arguments or {}),
-        ))
+        self.send(
+            m.QueueDeclare(
+                self.number,
+                queue=queue,
+                passive=passive,
+                durable=durable,
+                exclusive=exclusive,
+                auto_delete=auto_delete,
+                no_wait=no_wait,
+                arguments=values.table(arguments or {}),
+            )
+        )
 
     def delete(self, queue: str, *, no_wait: bool = False) -> None:
         self.send(m.QueueDelete(self.number, queue=queue, no_wait=no_wait))
@@ -100,35 +115,62 @@ class Channel:
         self.send(m.QueueUnbind(self.number, queue=queue, exchange=exchange, routing_key=key))
 
     def publish(
-        self, queue: str, n: int = 1, mandatory: bool = False, persistent: bool | None = None,
-        properties: Mapping[str, Any] | None = None, *, exchange: str = "", body: bytes | None = None,
+        self,
+        queue: str,
+        n: int = 1,
+        mandatory: bool = False,
+        persistent: bool | None = None,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        exchange: str = "",
+        body: bytes | None = None,
     ) -> list[str]:
         """Publishes n messages and tells their ids."""
         if persistent is None:
             persistent = self._stage.queue_type == "quorum"
         messages = [self._stage.next_message() for _ in range(n)]
         method = m.BasicPublish(self.number, exchange=exchange, routing_key=queue, mandatory=mandatory)
-        self.send(*(
-            (method, self._stage.body(message) if body is None else body, {
-                "delivery_mode": 2 if persistent else 1, "message_id": message, **(properties or {}),
-            })
-            for message in messages
-        ))
+        self.send(
+            *(
+                (
+                    method,
+                    self._stage.body(message) if body is None else body,
+                    {
+                        "delivery_mode": 2 if persistent else 1,
+                        "message_id": message,
+                        **(properties or {}),
+                    },
+                )
+                for message in messages
+            )
+        )
         return messages
 
     def get(self, queue: str, no_ack: bool = False) -> None:
         self.send(m.BasicGet(self.number, queue=queue, no_ack=no_ack))
 
     def consume(
-        self, queue: str, no_ack: bool = False, tag: str | None = None,
-        arguments: Mapping[str, Any] | None = None, no_wait: bool = False, exclusive: bool = False,
+        self,
+        queue: str,
+        no_ack: bool = False,
+        tag: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        no_wait: bool = False,
+        exclusive: bool = False,
     ) -> str:
         """Starts a consumer and tells its tag."""
         tag = tag if tag is not None else self._stage.next_consumer()
-        self.send(m.BasicConsume(
-            self.number, queue=queue, consumer_tag=tag, no_ack=no_ack, exclusive=exclusive, no_wait=no_wait,
-            arguments=values.table(arguments or {}),
-        ))
+        self.send(
+            m.BasicConsume(
+                self.number,
+                queue=queue,
+                consumer_tag=tag,
+                no_ack=no_ack,
+                exclusive=exclusive,
+                no_wait=no_wait,
+                arguments=values.table(arguments or {}),
+            )
+        )
         return tag
 
     def cancel(self, tag: str, no_wait: bool = False) -> None:

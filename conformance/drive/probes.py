@@ -33,13 +33,17 @@ LAWFUL = frozenset({403, 404, 405, 406, 502, 503, 530, 540})
 NOBODY = "amqpconf-no-such-type"
 QUEUE_TYPE = "x-queue-type"
 ARGUMENTS: Mapping[str, Mapping[str, object]] = {
-    "x-max-length": {"x-max-length": 5}, "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
+    "x-max-length": {"x-max-length": 5},
+    "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
     "x-dead-letter-exchange": {"x-dead-letter-exchange": ""},
 }
 METHODS: Mapping[str, codec.Method] = {
-    "channel.flow": m.ChannelFlow(1, True), "basic.qos": m.BasicQos(1, 0, 1, False),
-    "basic.qos global": m.BasicQos(1, 0, 1, True), "basic.recover": m.BasicRecover(1, True),
-    "confirm.select": m.ConfirmSelect(1, False), "tx.select": m.TxSelect(1),
+    "channel.flow": m.ChannelFlow(1, True),
+    "basic.qos": m.BasicQos(1, 0, 1, False),
+    "basic.qos global": m.BasicQos(1, 0, 1, True),
+    "basic.recover": m.BasicRecover(1, True),
+    "confirm.select": m.ConfirmSelect(1, False),
+    "tx.select": m.TxSelect(1),
 }
 
 
@@ -73,7 +77,9 @@ class Inquiry:
         """A queue, a message into it and out of it."""
         queue = self._name()
         steps: tuple[Item, ...] = (
-            _declare(queue), (m.BasicPublish(1, 0, "", queue), b"probe", {}), m.BasicGet(1, 0, queue, True),
+            _declare(queue),
+            (m.BasicPublish(1, 0, "", queue), b"probe", {}),
+            m.BasicGet(1, 0, queue, True),
             m.QueueDelete(1, 0, queue),
         )
         answer = self._ask("queue.declare", steps, "queue.delete-ok")
@@ -82,11 +88,14 @@ class Inquiry:
             if answer.state == OFFERED:
                 return
         if answer.state != OFFERED:
-            raise Unreachable("rights", (
-                f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
-                f"filled and emptied: {answer.words}. The user needs the rights to configure, write and read queues "
-                "named amqpconf.*; amqp-conformance doctor URL tells more."
-            ))
+            raise Unreachable(
+                "rights",
+                (
+                    f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
+                    f"filled and emptied: {answer.words}. The user needs the rights to configure, write and read "
+                    "queues named amqpconf.*; amqp-conformance doctor URL tells more."
+                ),
+            )
 
     def _methods(self) -> Iterator[Answer]:
         for feature, method in METHODS.items():
@@ -96,15 +105,20 @@ class Inquiry:
         """A refusal has no answer: only that the channel goes on shows that it was taken."""
         queue = self._name()
         steps: tuple[Item, ...] = (
-            _declare(queue), (m.BasicPublish(1, 0, "", queue), b"probe", {}), m.BasicGet(1, 0, queue, False),
-            m.BasicNack(1, 1, False, False), m.QueueDelete(1, 0, queue),
+            _declare(queue),
+            (m.BasicPublish(1, 0, "", queue), b"probe", {}),
+            m.BasicGet(1, 0, queue, False),
+            m.BasicNack(1, 1, False, False),
+            m.QueueDelete(1, 0, queue),
         )
         yield self._ask("basic.nack", steps, "queue.delete-ok")
 
     def _cancel(self) -> Iterator[Answer]:
         queue = self._name()
         steps: tuple[Item, ...] = (
-            _declare(queue), m.BasicConsume(1, queue=queue, consumer_tag="probe"), m.BasicCancel(1, "probe", False),
+            _declare(queue),
+            m.BasicConsume(1, queue=queue, consumer_tag="probe"),
+            m.BasicCancel(1, "probe", False),
         )
         yield self._ask("basic.cancel", steps, "basic.cancel-ok")
 
@@ -128,10 +142,13 @@ class Inquiry:
             connection = unrecorded(self._target)
         except Unreachable as unreachable:
             if unreachable.layer == "tcp":
-                raise Unreachable("tcp", (
-                    f"{self._target.address} accepted connections at first, and none any more while it was asked for "
-                    f"{feature}. Look into the broker's log for the reason, and start it again."
-                )) from unreachable
+                raise Unreachable(
+                    "tcp",
+                    (
+                        f"{self._target.address} accepted connections at first, and none any more while it was asked "
+                        f"for {feature}. Look into the broker's log for the reason, and start it again."
+                    ),
+                ) from unreachable
             return Answer(feature, LOST, unreachable.message)
         try:
             connection.send(m.ChannelOpen(1))
@@ -181,11 +198,10 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
     """The profile, with what this broker was found to offer. `known`: the profile is made for this very product, so
     that its queue types need only not be contradicted; else they are those that were found."""
     states = {answer.feature: answer for answer in answers}
-    refused = {
-        one.feature: one.words for one in answers if one.feature in OPTIONAL and one.state == REFUSED
-    }
+    refused = {one.feature: one.words for one in answers if one.feature in OPTIONAL and one.state == REFUSED}
     shunned = {
-        one.feature: one.words for one in answers
+        one.feature: one.words
+        for one in answers
         if one.feature in FEATURES and one.state != OFFERED and one.feature not in refused
     }
     return replace(profile, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known))

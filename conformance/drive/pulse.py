@@ -101,8 +101,10 @@ class Pulse:
             line.receive(PAUSE)
         if line.alive:
             line.abort()
-            raise BadRestart(f"--kill {command!r} ended, but a connection that was open before lives on: it has killed "
-                             "nobody, or another broker")
+            raise BadRestart(
+                f"--kill {command!r} ended, but a connection that was open before lives on: it has killed "
+                "nobody, or another broker"
+            )
         self.await_after("--kill", command)
 
     def await_after(self, option: str, command: str) -> None:
@@ -154,8 +156,10 @@ class Pulse:
         name = f"amqpconf.pulse.{secrets.token_hex(4)}.{self._number}"
         try:
             line.send(
-                m.ChannelOpen(1), m.QueueDeclare(1, queue=name, exclusive=True, auto_delete=True),
-                m.QueueDelete(1, queue=name), m.ChannelClose(1, 200, "done", 0, 0),
+                m.ChannelOpen(1),
+                m.QueueDeclare(1, queue=name, exclusive=True, auto_delete=True),
+                m.QueueDelete(1, queue=name),
+                m.ChannelClose(1, 200, "done", 0, 0),
             )
         except ConnectionLost:
             return "ends its connections"
@@ -179,7 +183,12 @@ def _run(option: str, command: str) -> None:
     with tempfile.TemporaryFile("w+") as said:
         try:
             done = subprocess.run(
-                command, shell=True, timeout=RESTARTS, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                command,
+                shell=True,
+                timeout=RESTARTS,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
             )
         except subprocess.TimeoutExpired:
             raise BadRestart(f"{option} {command!r} did not end within {RESTARTS:g} s") from None

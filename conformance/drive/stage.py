@@ -51,8 +51,15 @@ class Stage(Waiting):
     """Connections, channels and private queues of one history."""
 
     def __init__(
-        self, target: Target, profile: Profile, recorder: Recorder, name: str, rules: Sequence[str] = (),
-        queue_type: str = "classic", deadline: float = 5.0, guard: Guard | None = None,
+        self,
+        target: Target,
+        profile: Profile,
+        recorder: Recorder,
+        name: str,
+        rules: Sequence[str] = (),
+        queue_type: str = "classic",
+        deadline: float = 5.0,
+        guard: Guard | None = None,
     ) -> None:
         super().__init__(recorder.begin(name), Judge(profile), deadline, guard)
         self.target, self.profile, self.name, self.rules = self.guard.at(target), profile, name, tuple(rules)
@@ -89,12 +96,21 @@ class Stage(Waiting):
         return self.connections.get("c1") or self.connect("c1")
 
     def connect(
-        self, name: str, capabilities: Mapping[str, object] | None = None, *, heartbeat: int = 0,
-        properties: Mapping[str, object] | None = None, login: tuple[str, str] | None = None,
+        self,
+        name: str,
+        capabilities: Mapping[str, object] | None = None,
+        *,
+        heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None,
+        login: tuple[str, str] | None = None,
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given."""
         connection = RawConnection.open(
-            self.target_of(login), self.recorder, name, capabilities=capabilities, heartbeat=heartbeat,
+            self.target_of(login),
+            self.recorder,
+            name,
+            capabilities=capabilities,
+            heartbeat=heartbeat,
             properties=properties,
         )
         self.connections[name] = connection
@@ -145,7 +161,11 @@ class Stage(Waiting):
         return list(self._channels.values())
 
     def queue(
-        self, arguments: Mapping[str, Any] | None = None, durable: bool | None = None, *, name: str | None = None,
+        self,
+        arguments: Mapping[str, Any] | None = None,
+        durable: bool | None = None,
+        *,
+        name: str | None = None,
         **declare: Any,
     ) -> str:
         """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
@@ -155,13 +175,15 @@ class Stage(Waiting):
         channel, seen = self._hand(connection), len(self.events)
         self.belongings.queues[name] = connection
         channel.declare(
-            name, durable=True if durable is None else durable,
+            name,
+            durable=True if durable is None else durable,
             arguments={**({"x-queue-type": self.queue_type} if self.profile.typed else {}), **(arguments or {})},
             **declare,
         )
         self.need(
             lambda: any(event.method == "queue.declare-ok" for event in self.events[seen:]),
-            f"queue {name} is not declared", channel,
+            f"queue {name} is not declared",
+            channel,
         )
         return name
 
@@ -175,7 +197,8 @@ class Stage(Waiting):
             channel.bind(queue, name, key)
         self.need(
             lambda: sum(event.method in _BOUND for event in self.events[seen:]) > len(queues),
-            f"exchange {name} is not declared and bound", channel,
+            f"exchange {name} is not declared and bound",
+            channel,
         )
         return name
 
@@ -258,10 +281,14 @@ class Stage(Waiting):
         channel.get(queue, no_ack)
         self.quiesce()
         key = TO_CLIENT, channel.connection.name, channel.number, "basic.get-ok"
-        return next((
-            event.delivery_tag for event in self.events[seen:]
-            if (event.direction, event.connection, event.channel, event.method) == key
-        ), None)
+        return next(
+            (
+                event.delivery_tag
+                for event in self.events[seen:]
+                if (event.direction, event.connection, event.channel, event.method) == key
+            ),
+            None,
+        )
 
     # -- the end
 

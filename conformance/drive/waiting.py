@@ -142,7 +142,9 @@ class Waiting:
         """Waits until the broker has ended this connection. False, and a DEADLINE event, when it has not."""
         self.vain = 0.0
         return self._hears_of(lambda: not connection.alive, patience) or self.comes_late(
-            "end", lambda: not connection.alive, connection=connection.name,
+            "end",
+            lambda: not connection.alive,
+            connection=connection.name,
         )
 
     def go_round(self, channel: Channel) -> None:
@@ -166,7 +168,11 @@ class Waiting:
         self.recorder.emit(self._local.local(kind, **about))
 
     def comes_late(
-        self, what: str, done: Callable[[], bool], waited: float | None = None, **about: object,
+        self,
+        what: str,
+        done: Callable[[], bool],
+        waited: float | None = None,
+        **about: object,
     ) -> bool:
         """Nothing came in so many seconds. Waits on while the broker proves slow elsewhere as well, then gives up."""
         self.vain = self.vain if waited is None else waited

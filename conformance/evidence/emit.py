@@ -17,17 +17,30 @@ SOURCES = Path(__file__).with_name("scripts")
 RAW, PIKA, AMQP = "raw", "pika", "py-amqp"
 _FILES = {RAW: "raw.py", PIKA: "pika_wire.py", AMQP: "amqp_wire.py"}
 _SILENT = frozenset({"basic.publish", "basic.ack", "basic.nack", "basic.reject", "channel.close-ok"})
-_SET_UP = frozenset({"channel.open", "queue.declare", "queue.bind", "exchange.declare", "basic.qos",
-                     "confirm.select"})
-_COMMON = _SILENT | _SET_UP | {
-    "exchange.delete", "queue.purge", "queue.delete", "basic.consume", "basic.get", "basic.recover", "channel.close",
-    "channel.flow", "connection.close", "tx.select", "tx.commit", "tx.rollback",
-}
+_SET_UP = frozenset({"channel.open", "queue.declare", "queue.bind", "exchange.declare", "basic.qos", "confirm.select"})
+_COMMON = (
+    _SILENT
+    | _SET_UP
+    | {
+        "exchange.delete",
+        "queue.purge",
+        "queue.delete",
+        "basic.consume",
+        "basic.get",
+        "basic.recover",
+        "channel.close",
+        "channel.flow",
+        "connection.close",
+        "tx.select",
+        "tx.commit",
+        "tx.rollback",
+    }
+)
 _SAYS = {PIKA: _COMMON, AMQP: (_COMMON | {"basic.cancel"}) - {"basic.nack"}}
 _CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 _HEARS = frozenset({"basic.nack", "channel.flow", "basic.cancel"})
 
-MAIN = '''
+MAIN = """
 def main() -> int:
     if len(sys.argv) != 2 or "://" not in sys.argv[1]:
         print(f"usage: {sys.argv[0]} amqp://guest:guest@localhost:5672/%2F", file=sys.stderr)
@@ -53,7 +66,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-'''
+"""
 
 
 def scripts(story: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -107,8 +120,10 @@ def _hidden(last: Mapping[str, Any], library: str) -> str | None:
         return f"{library} shows of {last['method']} its code alone"
     if last["method"] in _CONFIRMS or last["method"] == "basic.return":
         return f"{library} waits for each confirm by itself"
-    if last["who"] == "<" and (last["method"] == "end" or last["method"].endswith("-ok")) and (
-        last["method"] != "basic.get-ok"
+    if (
+        last["who"] == "<"
+        and (last["method"] == "end" or last["method"].endswith("-ok"))
+        and (last["method"] != "basic.get-ok")
     ):
         return f"{library} keeps {last['method']} to itself"
     return None
@@ -116,13 +131,20 @@ def _hidden(last: Mapping[str, Any], library: str) -> str | None:
 
 def _script(library: str, story: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> str:
     wire, player = _source(_FILES[library]), _source("player.py")
-    imports = sorted({*_imports(wire), *_imports(player), "import sys", "import uuid"},
-                     key=lambda line: (line.startswith("from"), line))
+    imports = sorted(
+        {*_imports(wire), *_imports(player), "import sys", "import uuid"},
+        key=lambda line: (line.startswith("from"), line),
+    )
     tries = 1 if about["reproduced"].split(" of ")[0] == about["reproduced"].split(" of ")[-1] else 5
     parts = [
-        "#!/usr/bin/env python3", f'"""{_head(library, about)}"""', "\n".join(imports), _told(story),
+        "#!/usr/bin/env python3",
+        f'"""{_head(library, about)}"""',
+        "\n".join(imports),
+        _told(story),
         f"TRIES = {tries}",
-        _body(player), _body(wire), MAIN.strip(),
+        _body(player),
+        _body(wire),
+        MAIN.strip(),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -132,7 +154,9 @@ def _head(library: str, about: Mapping[str, str]) -> str:
     text = [
         f"{about['id']}: {about['title']}",
         f"Needs {needs}. Give it the URL of a broker: amqp://guest:guest@localhost:5672/%2F",
-        f"The rule     {about['clause']}", f"Allowed      {about['allowed']}", f"Was observed {about['observed']}",
+        f"The rule     {about['clause']}",
+        f"Allowed      {about['allowed']}",
+        f"Was observed {about['observed']}",
         "Exit code 1: the broker does what was observed, still. 0: it does something else at this place. 2: the "
         "exchange cannot be repeated up to there, or the broker cannot be reached. The whole suite judges more than "
         "this; see amqp-conformance replay.",
@@ -145,7 +169,8 @@ def _told(story: Sequence[Mapping[str, Any]]) -> str:
     """The story as Python, a row on each line."""
     rows = (pprint.pformat(dict(row), width=10_000, compact=True, sort_dicts=False) for row in story)
     return "# > the client sends, < the broker says, - beside the wire; the last row contradicts the rule\n" + (
-        "STORY = [\n" + "".join(f"    {row},\n" for row in rows) + "]")
+        "STORY = [\n" + "".join(f"    {row},\n" for row in rows) + "]"
+    )
 
 
 def _source(name: str) -> str:

@@ -30,7 +30,7 @@ def runs(steps: Sequence[Step], apart: frozenset[int] = frozenset()) -> list[lis
         while end < len(steps) and start not in apart and end not in apart and _follows(steps[start:end], steps[end]):
             end += 1
         size = end - start if end - start >= SHORTEST else 1
-        groups.append(list(steps[start:start + size]))
+        groups.append(list(steps[start : start + size]))
         start += size
     return groups
 
@@ -79,9 +79,15 @@ def exchange(case: Mapping[str, Any], most: int = LINES) -> list[str]:
         for group in runs(steps, apart)
     ]
     head = most // 2
-    return lines if len(lines) <= most else [
-        *lines[:head], f"  ... {len(lines) - most + 1} more", *lines[head + 1 - most:],
-    ]
+    return (
+        lines
+        if len(lines) <= most
+        else [
+            *lines[:head],
+            f"  ... {len(lines) - most + 1} more",
+            *lines[head + 1 - most :],
+        ]
+    )
 
 
 def _cause(steps: Sequence[Mapping[str, Any]], failing: int | None) -> Mapping[str, Any] | None:

@@ -53,9 +53,16 @@ def steps(events: Sequence[Event], states: Mapping[int, str] | None = None) -> l
     beside = states or {}
     return [
         {
-            "n": n, "direction": event.direction, "connection": event.connection, "channel": event.channel,
-            "text": describe(event), "method": event.method, "raw": event.raw.hex(), "interest": interest(event),
-            "seq": event.seq, "state": beside.get(event.seq, ""),
+            "n": n,
+            "direction": event.direction,
+            "connection": event.connection,
+            "channel": event.channel,
+            "text": describe(event),
+            "method": event.method,
+            "raw": event.raw.hex(),
+            "interest": interest(event),
+            "seq": event.seq,
+            "state": beside.get(event.seq, ""),
         }
         for n, event in enumerate(events, 1)
     ]
@@ -73,9 +80,7 @@ def transcript(events: Sequence[Event]) -> str:
             folded.add(event.connection)
             rows.append((str(event.seq), event.connection, "→←", "connected"))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    return "\n".join(
-        f"{seq:>{widths[0]}}  {place:<{widths[1]}}  {arrow}  {text}" for seq, place, arrow, text in rows
-    )
+    return "\n".join(f"{seq:>{widths[0]}}  {place:<{widths[1]}}  {arrow}  {text}" for seq, place, arrow, text in rows)
 
 
 def _local(event: Event) -> str:

@@ -43,7 +43,7 @@ class _Stream:
                 yield self._packet(by, flags, b"")
                 self._sent[by] += bool(flags & _SYN)
         for at in range(0, len(raw), _MOST):
-            part = raw[at:at + _MOST]
+            part = raw[at : at + _MOST]
             yield self._packet(client, _ACK | _PUSH, part)
             self._sent[client] += len(part)
 

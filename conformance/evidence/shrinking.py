@@ -39,8 +39,13 @@ def renumbered(rows: Sequence[Row]) -> list[Row]:
         named = isinstance(value, str) and value.startswith("@") and value[1:].isdecimal()
         return f"@{numbers[int(str(value)[1:])]}" if named and int(str(value)[1:]) in numbers else value
 
-    return [{name: numbers[value] if name == "n" else tag(value) if name == "delivery_tag" else value
-             for name, value in row.items()} for row in rows]
+    return [
+        {
+            name: numbers[value] if name == "n" else tag(value) if name == "delivery_tag" else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
 
 
 def _connections(rows: Sequence[Row]) -> Iterator[set[int]]:
@@ -63,8 +68,13 @@ def _confirms(rows: Sequence[Row]) -> Iterator[set[int]]:
     """Confirm mode on a channel, and all that the broker says because of it."""
     for row in rows:
         if row["method"] == "confirm.select":
-            yield {one["n"] for one in rows if _place(one) == _place(row) and one["method"] in _CONFIRMS
-                   and (one["method"].startswith("confirm") or one["who"] == "<")}
+            yield {
+                one["n"]
+                for one in rows
+                if _place(one) == _place(row)
+                and one["method"] in _CONFIRMS
+                and (one["method"].startswith("confirm") or one["who"] == "<")
+            }
 
 
 def _messages(rows: Sequence[Row]) -> Iterator[set[int]]:
@@ -73,8 +83,12 @@ def _messages(rows: Sequence[Row]) -> Iterator[set[int]]:
         if row["method"] == "basic.publish":
             name = row.get("properties", {}).get("message_id") or row.get("body")
             taken = {one["n"] for one in rows if one.get("message") == name}
-            settled = {one["n"] for one in rows if str(one.get("delivery_tag", ""))[1:] in map(str, taken)
-                       and str(one.get("delivery_tag")).startswith("@")}
+            settled = {
+                one["n"]
+                for one in rows
+                if str(one.get("delivery_tag", ""))[1:] in map(str, taken)
+                and str(one.get("delivery_tag")).startswith("@")
+            }
             yield {row["n"]} | taken | settled
 
 

@@ -53,10 +53,15 @@ def introduced(kept: Sequence[Event], history: Sequence[Event]) -> list[Event]:
     """A slice with the handshakes of its connections: not in dispute, but a client that repeats it must know them."""
     names = {event.connection for event in kept}
     here = _seqs(kept)
-    return [
-        event for event in history
-        if event.seq in here or (event.connection in names and event.seq < kept[-1].seq and handshake(event))
-    ] if kept else []
+    return (
+        [
+            event
+            for event in history
+            if event.seq in here or (event.connection in names and event.seq < kept[-1].seq and handshake(event))
+        ]
+        if kept
+        else []
+    )
 
 
 def _seqs(events: Iterable[Event]) -> Unit:

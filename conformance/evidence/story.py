@@ -112,8 +112,12 @@ class _Teller:
     def _method(self, event: Event, gap: float) -> Iterator[Row]:
         if event.method == "connection.start-ok":
             properties = event.args.get("client_properties", {})
-            yield {"who": "-", "on": event.connection, "method": "connect",
-                   "capabilities": dict(properties.get("capabilities", {}))}
+            yield {
+                "who": "-",
+                "on": event.connection,
+                "method": "connect",
+                "capabilities": dict(properties.get("capabilities", {})),
+            }
         if handshake(event):
             return
         if event.method in ("connection.close-ok", "connection.close"):
@@ -133,9 +137,14 @@ class _Teller:
         fields = self._anonymous(_fields(method))
         if event.method in SETTLED:
             fields["delivery_tag"] = self._tag(event)
-        yield {"who": ">", "on": event.connection, "channel": event.channel, "method": event.method,
-               **{name: value for name, value in fields.items() if value not in ("", 0, False, {})},
-               **self._anonymous(content)}
+        yield {
+            "who": ">",
+            "on": event.connection,
+            "channel": event.channel,
+            "method": event.method,
+            **{name: value for name, value in fields.items() if value not in ("", 0, False, {})},
+            **self._anonymous(content),
+        }
 
     def _received(self, event: Event, *, full: bool) -> Row:
         method, content = _decoded(event.raw)
@@ -145,8 +154,9 @@ class _Teller:
             self._taken[(*life, event.delivery_tag or 0)] = len(self._rows) + 1
             if not self._rule.startswith("TAG-"):
                 fields.pop("delivery_tag")
-        kept = {name: value for name, value in fields.items() if name not in UNTOLD or (
-            full and event.method in COUNTED)}
+        kept = {
+            name: value for name, value in fields.items() if name not in UNTOLD or (full and event.method in COUNTED)
+        }
         row: Row = {"who": "<", "on": event.connection, "channel": event.channel, "method": event.method}
         row |= self._anonymous(kept)
         if content:
@@ -175,16 +185,27 @@ class _Teller:
 
     def _last(self, event: Event, gap: float) -> Iterator[Row]:
         if event.kind == ev.METHOD and event.direction == ev.TO_CLIENT:
-            yield {**self._received(event, full=True), "decisive": True, **self._soon(event, gap), **self._first(event),
-                   **self._words(event)}
+            yield {
+                **self._received(event, full=True),
+                "decisive": True,
+                **self._soon(event, gap),
+                **self._first(event),
+                **self._words(event),
+            }
         elif event.kind == ev.END and event.args.get("cause") not in ("closed", "aborted"):
             yield {**self._end(event), "decisive": True}
         elif event.kind == ev.DEADLINE and event.args.get("queue"):
             queue = str(event.args["queue"])
             missing = sorted(self._judge.wanted(queue))
             on = next((row["on"] for row in reversed(self._rows) if row["who"] == ">"), "c1")
-            yield {"who": "-", "on": on, "method": "drain", "queue": self._names.get(queue, queue),
-                   "missing": missing, "about": f"{', '.join(missing)} never comes out of the queue again"}
+            yield {
+                "who": "-",
+                "on": on,
+                "method": "drain",
+                "queue": self._names.get(queue, queue),
+                "missing": missing,
+                "about": f"{', '.join(missing)} never comes out of the queue again",
+            }
         elif event.kind == ev.DEADLINE and event.args.get("for") == "timeouts":
             yield self._overdue(gap)
         elif event.kind == ev.DEADLINE:
@@ -208,9 +229,12 @@ class _Teller:
         asked = {one.seq: one for one in self._events}
         owed = [
             {"method": method, **({"consumer_tag": self._anonymous(tag)} if (tag := request.consumer_tag) else {})}
-            for one in self._judge.owed() if one.kind == REPLY and (one.connection, one.channel) == (
-                event.connection, event.channel) and (request := asked.get(one.since_seq)) is not None
-            for method in _methods(one.kind, one.what) if method != event.method
+            for one in self._judge.owed()
+            if one.kind == REPLY
+            and (one.connection, one.channel) == (event.connection, event.channel)
+            and (request := asked.get(one.since_seq)) is not None
+            for method in _methods(one.kind, one.what)
+            if method != event.method
         ]
         return {"first": owed} if owed else {}
 
@@ -218,14 +242,22 @@ class _Teller:
         """A delivery stays out for longer than it may, and nothing comes of that."""
         channels = dict.fromkeys((event.connection, event.channel) for event in self._events if event.channel)
         awaited = [
-            {"on": on, "channel": number, "methods": ["basic.cancel", "channel.close"]} for on, number in channels
+            {"on": on, "channel": number, "methods": ["basic.cancel", "channel.close"]}
+            for on, number in channels
             if (connection := self._judge.connection(on)) and (view := connection.channel(number)) and view.unacked
         ]
         if not awaited:
             raise Untellable("what did not come is known to the suite alone")
         about = "; ".join(f"no basic.cancel and no channel.close on {one['on']}.{one['channel']}" for one in awaited)
-        return {"who": "-", "on": "", "method": "silence", "awaited": awaited, "unconfirmed": [], "about": about,
-                "seconds": round(gap + 0.5, 1)}
+        return {
+            "who": "-",
+            "on": "",
+            "method": "silence",
+            "awaited": awaited,
+            "unconfirmed": [],
+            "about": about,
+            "seconds": round(gap + 0.5, 1),
+        }
 
     def _silence(self, event: Event) -> Row:
         awaited: list[Row] = []
@@ -241,10 +273,26 @@ class _Teller:
         if not awaited and not unconfirmed:
             raise Untellable("what did not come is known to the suite alone")
         about = "; ".join(f"no {' or '.join(one['methods'])} on {one['on']}.{one['channel']}" for one in awaited)
-        about = "; ".join(filter(None, [about, *(
-            f"publish {one['number']} on {one['on']}.{one['channel']} stays unconfirmed" for one in unconfirmed)]))
-        return {"who": "-", "on": "", "method": "silence", "awaited": awaited, "unconfirmed": unconfirmed,
-                "about": about}
+        about = "; ".join(
+            filter(
+                None,
+                [
+                    about,
+                    *(
+                        f"publish {one['number']} on {one['on']}.{one['channel']} stays unconfirmed"
+                        for one in unconfirmed
+                    ),
+                ],
+            )
+        )
+        return {
+            "who": "-",
+            "on": "",
+            "method": "silence",
+            "awaited": awaited,
+            "unconfirmed": unconfirmed,
+            "about": about,
+        }
 
 
 def _methods(kind: str, what: str) -> list[str]:
@@ -265,17 +313,23 @@ def _names(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
     """What the names of queues, exchanges and consumers become."""
     numbers: Counter[str] = Counter()
     seen: set[str] = set()
-    asked = {(event.connection, event.channel, event.method): event for event in events if not (
-        event.queue or event.consumer_tag)}
+    asked = {
+        (event.connection, event.channel, event.method): event
+        for event in events
+        if not (event.queue or event.consumer_tag)
+    }
     for event in events:
         for value, letter in (
             (event.queue, "s" if event.method == "queue.declare-ok" and not _private(event.queue) else "q"),
-            (event.exchange, "x"), (event.consumer_tag, "t"),
+            (event.exchange, "x"),
+            (event.consumer_tag, "t"),
         ):
             ours = _private(value) if letter != "t" else False
             theirs = (letter == "s" and (event.connection, event.channel, "queue.declare") in asked) or (
-                letter == "t" and event.method == "basic.consume-ok"
-                and (event.connection, event.channel, "basic.consume") in asked)
+                letter == "t"
+                and event.method == "basic.consume-ok"
+                and (event.connection, event.channel, "basic.consume") in asked
+            )
             if value and value not in seen and (ours or theirs):
                 seen.add(value)
                 numbers[letter] += 1
@@ -305,7 +359,9 @@ def _decoded(raw: bytes) -> tuple[codec.Method, Row]:
 def _fields(method: codec.Method) -> Row:
     return {
         name: values.plain(value) if isinstance(value, list) else value
-        for name in method.FIELDS if not name.startswith("reserved") for value in [getattr(method, name)]
+        for name in method.FIELDS
+        if not name.startswith("reserved")
+        for value in [getattr(method, name)]
     }
 
 

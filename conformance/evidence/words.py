@@ -30,13 +30,16 @@ class Sign:
 
 SIGNS: Mapping[str, Sign] = {
     "broken": Sign("broken", "✕", "broken", "contradicted by at least one recorded exchange"),
-    "deviates": Sign("deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations",
-                     "known"),
-    "differs": Sign("differs", "≠", "does otherwise", "no source asks for it: reported, and closes no gate",
-                    "otherwise"),
+    "deviates": Sign(
+        "deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations", "known"
+    ),
+    "differs": Sign(
+        "differs", "≠", "does otherwise", "no source asks for it: reported, and closes no gate", "otherwise"
+    ),
     "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; says nothing about the broker"),
-    "inconclusive": Sign("doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse",
-                         "in doubt"),
+    "inconclusive": Sign(
+        "doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse", "in doubt"
+    ),
     "under-tested": Sign("thin", "◌", "under-tested", "exercised too little to say"),
     "unseen": Sign("unseen", "◩", "race not seen", "held here, and listed as a race that shows now and then", "unseen"),
     "held": Sign("held", "✓", "held", "never contradicted"),
@@ -59,10 +62,13 @@ def sign(verdict: str) -> Sign:
 
 def shown(results: Mapping[str, Any]) -> dict[str, Any]:
     """The results as they are shown: what breaks a rule that no source asks for does otherwise, and is no failure."""
-    return {**results, "rules": [
-        {**rule, "verdict": "differs"} if rule["verdict"] == "broken" and rule["level"] == "observed" else rule
-        for rule in results["rules"]
-    ]}
+    return {
+        **results,
+        "rules": [
+            {**rule, "verdict": "differs"} if rule["verdict"] == "broken" and rule["level"] == "observed" else rule
+            for rule in results["rules"]
+        ],
+    }
 
 
 def severity(verdict: str) -> int:
@@ -169,12 +175,18 @@ def _with(others: Sequence[str]) -> str:
 
 
 def _rest(tally: Mapping[str, int], offered: int) -> str:
-    names = {"deviates": "known deviation", "unseen": "known but not seen", "differs": "not asked for and otherwise",
-             "under-tested": "under-tested", "inconclusive": "inconclusive",
-             "harness-error": "without verdict"}
+    names = {
+        "deviates": "known deviation",
+        "unseen": "known but not seen",
+        "differs": "not asked for and otherwise",
+        "under-tested": "under-tested",
+        "inconclusive": "inconclusive",
+        "harness-error": "without verdict",
+    }
     parts = [
         count(tally[key], word) if key == "deviates" else f"{tally[key]} {word}"
-        for key, word in names.items() if tally[key]
+        for key, word in names.items()
+        if tally[key]
     ]
     return f"It keeps {tally['held']} of {count(offered, 'rule')} judged; {', '.join(parts)}."
 

@@ -34,26 +34,26 @@ TO_CLIENT = "<"
 LOCAL = "-"
 
 # kinds of events
-OPEN = "open"            # TCP connection established                        {host, port}
-PROTOCOL = "protocol"    # a protocol header                                 {}
-METHOD = "method"        # a method, with its content where it carries some
+OPEN = "open"  # TCP connection established                        {host, port}
+PROTOCOL = "protocol"  # a protocol header                                 {}
+METHOD = "method"  # a method, with its content where it carries some
 HEARTBEAT = "heartbeat"
 MALFORMED = "malformed"  # octets that are no frame                          {offset, expected, found}
-END = "end"              # TCP connection ended                       {cause: fin | reset | closed | aborted | gone}
-POLICY = "policy"        # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
-SETTINGS = "settings"    # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
-KILLED = "killed"        # the broker is killed, and has been started again after it  {}
-RIGHTS = "rights"        # the user of a connection may no longer read a queue  {of: connection, queue}
-SCENE = "scene"          # a directed check or machine run begins            {name, rules, queue_type}
-DEADLINE = "deadline"    # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
-LATE = "late"            # what was owed came after all, later than the deadline  {what, waited_ms}
+END = "end"  # TCP connection ended                       {cause: fin | reset | closed | aborted | gone}
+POLICY = "policy"  # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
+SETTINGS = "settings"  # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
+KILLED = "killed"  # the broker is killed, and has been started again after it  {}
+RIGHTS = "rights"  # the user of a connection may no longer read a queue  {of: connection, queue}
+SCENE = "scene"  # a directed check or machine run begins            {name, rules, queue_type}
+DEADLINE = "deadline"  # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
+LATE = "late"  # what was owed came after all, later than the deadline  {what, waited_ms}
 BREAKDOWN = "breakdown"  # the broker answers nobody any more, so its silence says nothing  {what}
 
 # what an observer on the wire could not see; drivers never make these
-OBSERVED = "observed"    # of a history: who observes it  {by: capture | proxy, others: bool, ordered: bool}
-JOINED = "joined"        # the trace of this connection starts in its middle  {reason}
-GAP = "gap"              # octets of this connection are missing  {direction: > | <, octets: number or null, reason}
-CUT = "cut"              # the trace ends before the connection does  {reason}
+OBSERVED = "observed"  # of a history: who observes it  {by: capture | proxy, others: bool, ordered: bool}
+JOINED = "joined"  # the trace of this connection starts in its middle  {reason}
+GAP = "gap"  # octets of this connection are missing  {direction: > | <, octets: number or null, reason}
+CUT = "cut"  # the trace ends before the connection does  {reason}
 
 _COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
 
@@ -201,23 +201,65 @@ class EventBuilder:
             rest["properties"] = {name: values.to_json(value) for name, value in properties.items()}
             body = b"".join(content.body)
             columns |= {
-                "message_id": properties.get("message_id"), "body_size": len(body), "body_hash": body_hash(body),
+                "message_id": properties.get("message_id"),
+                "body_size": len(body),
+                "body_hash": body_hash(body),
             }
         return self._row(
-            direction, METHOD, method.channel, raw=raw, arguments=rest, flags=bits,
-            class_id=method.CLASS_ID, method_id=method.METHOD_ID, method=method.NAME, **columns,
+            direction,
+            METHOD,
+            method.channel,
+            raw=raw,
+            arguments=rest,
+            flags=bits,
+            class_id=method.CLASS_ID,
+            method_id=method.METHOD_ID,
+            method=method.NAME,
+            **columns,
         )
 
     def _row(
-        self, direction: str, kind: str, channel: int, *, raw: bytes = b"",
-        arguments: Mapping[str, object] | None = None, class_id: int = 0, method_id: int = 0, method: str = "",
-        flags: str = "", delivery_tag: int | None = None, multiple: bool | None = None,
-        consumer_tag: str | None = None, queue: str | None = None, exchange: str | None = None,
-        routing_key: str | None = None, message_id: str | None = None, body_size: int | None = None,
+        self,
+        direction: str,
+        kind: str,
+        channel: int,
+        *,
+        raw: bytes = b"",
+        arguments: Mapping[str, object] | None = None,
+        class_id: int = 0,
+        method_id: int = 0,
+        method: str = "",
+        flags: str = "",
+        delivery_tag: int | None = None,
+        multiple: bool | None = None,
+        consumer_tag: str | None = None,
+        queue: str | None = None,
+        exchange: str | None = None,
+        routing_key: str | None = None,
+        message_id: str | None = None,
+        body_size: int | None = None,
         body_hash: str | None = None,
     ) -> Event:
         return Event(
-            *self.labels, channel, self._count(), self._clock(), direction, kind, class_id, method_id, method,
-            delivery_tag, multiple, consumer_tag, queue, exchange, routing_key, message_id, flags,
-            json.dumps(arguments, sort_keys=True) if arguments else "", body_size, body_hash, raw,
+            *self.labels,
+            channel,
+            self._count(),
+            self._clock(),
+            direction,
+            kind,
+            class_id,
+            method_id,
+            method,
+            delivery_tag,
+            multiple,
+            consumer_tag,
+            queue,
+            exchange,
+            routing_key,
+            message_id,
+            flags,
+            json.dumps(arguments, sort_keys=True) if arguments else "",
+            body_size,
+            body_hash,
+            raw,
         )

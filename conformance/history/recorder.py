@@ -44,8 +44,15 @@ class Recorder:
     """Makes the events of one history and hands each to the sink and to all subscribers."""
 
     def __init__(
-        self, run: str, broker: str, sink: Sink | None = None, *, worker: str | None = None, history: str = "",
-        clock: Callable[[], int] = time.time_ns, names: _Names | None = None,
+        self,
+        run: str,
+        broker: str,
+        sink: Sink | None = None,
+        *,
+        worker: str | None = None,
+        history: str = "",
+        clock: Callable[[], int] = time.time_ns,
+        names: _Names | None = None,
     ) -> None:
         self.run, self.broker, self.history = run, broker, history
         self._sink, self._clock, self._skew = sink, clock, 0
@@ -56,7 +63,11 @@ class Recorder:
     def begin(self, name: str) -> Recorder:
         """The recorder of a new history."""
         return Recorder(
-            self.run, self.broker, self._sink, history=self._names.history(name), clock=self._clock,
+            self.run,
+            self.broker,
+            self._sink,
+            history=self._names.history(name),
+            clock=self._clock,
             names=self._names,
         )
 
@@ -70,7 +81,9 @@ class Recorder:
     def builder(self, connection: str) -> EventBuilder:
         """What turns frames of this connection into events of this history."""
         return EventBuilder(
-            Labels(self.run, self.broker, self.history, connection), self._seq.__next__, self.now,
+            Labels(self.run, self.broker, self.history, connection),
+            self._seq.__next__,
+            self.now,
         )
 
     def now(self) -> int:

@@ -42,8 +42,15 @@ Placed = tuple[Event, str | None]
 _BLOCK_ROWS = 512
 _BLOCK_NS = 1_000_000_000
 _ABSENT: Mapping[str, Any] = {
-    **dict.fromkeys(Event._fields), "broker": "", "channel": 0, "time_ns": 0, "class_id": 0, "method_id": 0,
-    "method": "", "flags": "", "arguments": "",
+    **dict.fromkeys(Event._fields),
+    "broker": "",
+    "channel": 0,
+    "time_ns": 0,
+    "class_id": 0,
+    "method_id": 0,
+    "method": "",
+    "flags": "",
+    "arguments": "",
 }
 _KNOWN = frozenset(Event._fields)
 _decoded = json.JSONDecoder().decode
@@ -120,7 +127,10 @@ class RecordingWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -250,7 +260,9 @@ def placed(file: Path) -> Iterator[Placed]:
 
 
 def _lines(
-    file: Path, parsed: Callable[[bytes], T | None], headers: list[dict[str, Any]] | None = None,
+    file: Path,
+    parsed: Callable[[bytes], T | None],
+    headers: list[dict[str, Any]] | None = None,
     torn: list[str] | None = None,
 ) -> Iterator[T]:
     """The lines of events, each as it is parsed; None: it is broken. Headers and torn lines go to the lists."""
@@ -356,7 +368,10 @@ def _line(row: Mapping[str, Any]) -> str:
 
 
 def write(
-    directory: Path | str, header: Mapping[str, Any], events: Iterable[Event], worker: str = "main",
+    directory: Path | str,
+    header: Mapping[str, Any],
+    events: Iterable[Event],
+    worker: str = "main",
 ) -> Path:
     """Record events that are at hand; the file they went to."""
     with RecordingWriter(directory, header, worker) as writer:

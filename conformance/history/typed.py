@@ -20,15 +20,23 @@ _event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
 
 
 def reader(
-    needed: Iterable[str], absent: Mapping[str, Any], slow: Callable[[bytes], T | None], *, lean: bool,
+    needed: Iterable[str],
+    absent: Mapping[str, Any],
+    slow: Callable[[bytes], T | None],
+    *,
+    lean: bool,
 ) -> Callable[[bytes], Event | T | None]:
     """What reads a line: to its event, or to what the slow way makes of it, None where it is broken. `absent`: the
     values of columns that are left out. `lean`: of the frames only those of publishes are kept."""
     types = {**get_type_hints(Event), "raw": str}
     known = dict.fromkeys(needed)
-    shape = msgspec.defstruct("Columns", [
-        (name, types[name]) if name in known else (name, types[name], absent[name]) for name in Event._fields
-    ], kw_only=True, gc=False, forbid_unknown_fields=True)
+    shape = msgspec.defstruct(
+        "Columns",
+        [(name, types[name]) if name in known else (name, types[name], absent[name]) for name in Event._fields],
+        kw_only=True,
+        gc=False,
+        forbid_unknown_fields=True,
+    )
     decode, values, octets = msgspec.json.Decoder(shape).decode, msgspec.structs.astuple, bytes.fromhex
 
     def read(line: bytes) -> Event | T | None:

@@ -88,7 +88,12 @@ class Judgement:
 
 
 def verdict_of(
-    findings: Iterable[Finding], exercised: int, *, needed: int = 1, offered: bool = True, doubtful: bool = False,
+    findings: Iterable[Finding],
+    exercised: int,
+    *,
+    needed: int = 1,
+    offered: bool = True,
+    doubtful: bool = False,
 ) -> Verdict:
     """The verdict on one rule, before deviations. `needed`: the least number of times it must have been exercised;
     `doubtful`: it would have been more often, in histories that lack what that takes."""
@@ -113,7 +118,10 @@ def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -
         by_rule.setdefault(finding.rule, []).append(finding)
     return {
         rule: verdict_of(
-            by_rule.get(rule, ()), judgement.exercised[rule], needed=needed, offered=offered,
+            by_rule.get(rule, ()),
+            judgement.exercised[rule],
+            needed=needed,
+            offered=offered,
             doubtful=rule in judgement.doubts,
         )
         for rule, (needed, offered) in rules.items()

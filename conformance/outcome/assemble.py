@@ -64,19 +64,43 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     met = {name: dict(sorted(ledger.met([name]).items())) for name in sorted(kinds)}
     happened, unplayed = merged(ledger.incidents), Counter(ledger.unplayed.values())
     decision = gate.decide(
-        rules, frame.known, by_type, strict=frame.selection.strict,
-        min_coverage=frame.selection.min_coverage, complete=frame.complete,
-        troubles=_names(troubles, "harness"), lost=_names(troubles, "lost"), late=_names(troubles, "time"),
-        incidents=happened, unplayed=unplayed, met=met,
+        rules,
+        frame.known,
+        by_type,
+        strict=frame.selection.strict,
+        min_coverage=frame.selection.min_coverage,
+        complete=frame.complete,
+        troubles=_names(troubles, "harness"),
+        lost=_names(troubles, "lost"),
+        late=_names(troubles, "time"),
+        incidents=happened,
+        unplayed=unplayed,
+        met=met,
     )
     return Results(
-        suite=__version__, started=frame.started, seconds=round(frame.seconds, 1), command=frame.command, run=frame.run,
-        seed=frame.seed, depth=frame.depth, complete=frame.complete and not unplayed, broker=broker, profile=profile,
-        queue_types=queue_types, selection=frame.selection, rules=tuple(rules), gate=decision,
+        suite=__version__,
+        started=frame.started,
+        seconds=round(frame.seconds, 1),
+        command=frame.command,
+        run=frame.run,
+        seed=frame.seed,
+        depth=frame.depth,
+        complete=frame.complete and not unplayed,
+        broker=broker,
+        profile=profile,
+        queue_types=queue_types,
+        selection=frame.selection,
+        rules=tuple(rules),
+        gate=decision,
         totals={verdict.value: sum(rule.verdict == verdict for rule in rules) for verdict in Verdict},
-        histories=sum(entry.histories for entry in entries), events=sum(entry.events for entry in entries),
-        troubles=tuple(troubles), timings=curves(ledger.times()), incidents=happened, unplayed=dict(unplayed),
-        met=met, reached=_reached(ledger),
+        histories=sum(entry.histories for entry in entries),
+        events=sum(entry.events for entry in entries),
+        troubles=tuple(troubles),
+        timings=curves(ledger.times()),
+        incidents=happened,
+        unplayed=dict(unplayed),
+        met=met,
+        reached=_reached(ledger),
     )
 
 
@@ -99,9 +123,11 @@ def _weighed(witnesses: Mapping[str, Sequence[Seen]], known: Known) -> dict[str,
     """Findings that another broken rule explains as well are not certain. What is known to be broken explains nothing:
     its consequences are known, too."""
     proven = {
-        rule for rule, seen in witnesses.items()
-        if any(one.finding.certain and not one.finding.unless and _excuse(known, entry, one) is None
-               for entry, one in seen)
+        rule
+        for rule, seen in witnesses.items()
+        if any(
+            one.finding.certain and not one.finding.unless and _excuse(known, entry, one) is None for entry, one in seen
+        )
     }
 
     def weigh(witness: Witness) -> Witness:
@@ -122,7 +148,12 @@ class _Scope:
     """The ledger, asked rule by rule."""
 
     def __init__(
-        self, ledger: Ledger, frame: Frame, broker: Broker, queue_types: Sequence[str], choices: Mapping[str, str],
+        self,
+        ledger: Ledger,
+        frame: Frame,
+        broker: Broker,
+        queue_types: Sequence[str],
+        choices: Mapping[str, str],
     ) -> None:
         self._frame, self._broker, self._queue_types, self._choices = frame, broker, queue_types, choices
         self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
@@ -132,7 +163,9 @@ class _Scope:
         self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
         self._targets = ledger.targets() if frame.complete else None
         self._failed = {
-            rule for entry in ledger.entries if entry.trouble and entry.trouble.kind == "harness"
+            rule
+            for entry in ledger.entries
+            if entry.trouble and entry.trouble.kind == "harness"
             for rule in entry.rules
         }
 
@@ -145,10 +178,21 @@ class _Scope:
         cases = self._cases(rule.id, seen)
         verdict, reason = self._verdict(rule, seen, cases)
         return RuleResult(
-            id=rule.id, family=rule.family, title=rule.title, level=rule.level, source=rule.source, clause=rule.clause,
-            status=rule.status, verdict=verdict.value, exercised=self._exercised[rule.id], needed=rule.needed,
-            selected=asked, reason=reason, deviation=self._deviation(rule.id, verdict, cases),
-            reports=dict(sorted(self._reports.get(rule.id, {}).items())), cases=cases,
+            id=rule.id,
+            family=rule.family,
+            title=rule.title,
+            level=rule.level,
+            source=rule.source,
+            clause=rule.clause,
+            status=rule.status,
+            verdict=verdict.value,
+            exercised=self._exercised[rule.id],
+            needed=rule.needed,
+            selected=asked,
+            reason=reason,
+            deviation=self._deviation(rule.id, verdict, cases),
+            reports=dict(sorted(self._reports.get(rule.id, {}).items())),
+            cases=cases,
         )
 
     def _reached(self, rule: Rule) -> bool:
@@ -160,7 +204,10 @@ class _Scope:
             return Verdict(rule.status), rule.reason or None
         absent = self._absent(rule)
         verdict = verdict_of(
-            [witness.finding for _, witness in seen], self._exercised[rule.id], needed=rule.needed, offered=not absent,
+            [witness.finding for _, witness in seen],
+            self._exercised[rule.id],
+            needed=rule.needed,
+            offered=not absent,
         )
         if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
             return Verdict.DEVIATES, None
@@ -204,8 +251,14 @@ class _Scope:
         entry = known.race(rule, self._queue_types) if met is None else known.entries[met]
         assert entry is not None
         expires = str(entry.expires) if entry.expires else ""
-        return {"reason": entry.reason, "note": entry.note, "evidence": entry.evidence, "owner": entry.owner,
-                "expires": expires, "source": self._frame.known.source}
+        return {
+            "reason": entry.reason,
+            "note": entry.note,
+            "evidence": entry.evidence,
+            "owner": entry.owner,
+            "expires": expires,
+            "source": self._frame.known.source,
+        }
 
     def _cases(self, rule: str, seen: Sequence[Seen]) -> tuple[Case, ...]:
         kinds: dict[tuple[object, ...], list[Seen]] = {}
@@ -221,15 +274,27 @@ class _Scope:
         entry, witness = min(seen, key=_clearest)
         finding = witness.finding
         return Case(
-            id="", rule=finding.rule, history=finding.history, scene=entry.scene, queue_type=entry.queue_type,
-            allowed=finding.allowed, observed=finding.observed, at=finding.at, certain=finding.certain,
+            id="",
+            rule=finding.rule,
+            history=finding.history,
+            scene=entry.scene,
+            queue_type=entry.queue_type,
+            allowed=finding.allowed,
+            observed=finding.observed,
+            at=finding.at,
+            certain=finding.certain,
             seen=sum(one.seen for _, one in seen),
-            reproduced=witness.reproduced, deviation=place if excused and isinstance(place, int) else None,
-            steps=witness.steps, rerun=self._again(witness),
-            witness=finding.witness, story=witness.story, untold=witness.untold, absent=witness.absent,
-            where=tuple(circumstances.named(finding.where)), times=sum(one.times for _, one in seen),
+            reproduced=witness.reproduced,
+            deviation=place if excused and isinstance(place, int) else None,
+            steps=witness.steps,
+            rerun=self._again(witness),
+            witness=finding.witness,
+            story=witness.story,
+            untold=witness.untold,
+            absent=witness.absent,
+            where=tuple(circumstances.named(finding.where)),
+            times=sum(one.times for _, one in seen),
         )
-
 
     def _again(self, witness: Witness) -> str:
         """The command that may show it again."""
@@ -243,6 +308,12 @@ def _clearest(seen: Seen) -> tuple[object, ...]:
     """Shown exchanges before unshown ones, few frames of interest before many, then any fixed order."""
     entry, witness = seen
     return (
-        not witness.steps, not witness.story, sum(step.interest for step in witness.steps), len(witness.steps),
-        entry.scene, witness.finding.history, witness.finding.at, witness.finding.observed,
+        not witness.steps,
+        not witness.story,
+        sum(step.interest for step in witness.steps),
+        len(witness.steps),
+        entry.scene,
+        witness.finding.history,
+        witness.finding.at,
+        witness.finding.observed,
     )

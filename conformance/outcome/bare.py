@@ -16,9 +16,14 @@ from conformance.outcome.results import Gate, Results, RuleResult
 def without_deviations(results: Results) -> Gate:
     """The gate that the same run would have come to with an empty deviations file."""
     return gate.decide(
-        [_unexcused(rule) for rule in results.rules], gate.Known(), {}, strict=results.selection.strict,
-        min_coverage=results.selection.min_coverage, complete=results.complete,
-        troubles=_scenes(results, "harness"), lost=_scenes(results, "lost"),
+        [_unexcused(rule) for rule in results.rules],
+        gate.Known(),
+        {},
+        strict=results.selection.strict,
+        min_coverage=results.selection.min_coverage,
+        complete=results.complete,
+        troubles=_scenes(results, "harness"),
+        lost=_scenes(results, "lost"),
     )
 
 

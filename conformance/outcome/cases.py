@@ -29,9 +29,18 @@ def files(results: Results) -> Iterator[tuple[str, str | bytes]]:
 def _files(results: Results, rule: RuleResult, case: Case) -> Iterator[tuple[str, str | bytes]]:
     scripts, absent = scripts_of(rule, case)
     content = {
-        "schema": SCHEMA, "run": results.run, "seed": results.seed, "suite": results.suite,
-        "broker": results.broker.name, "profile": results.profile, "title": rule.title, "level": rule.level,
-        "source": rule.source, "clause": rule.clause, **asdict(case), "absent": absent,
+        "schema": SCHEMA,
+        "run": results.run,
+        "seed": results.seed,
+        "suite": results.suite,
+        "broker": results.broker.name,
+        "profile": results.profile,
+        "title": rule.title,
+        "level": rule.level,
+        "source": rule.source,
+        "clause": rule.clause,
+        **asdict(case),
+        "absent": absent,
         "scripts": {library: f"{case.id}.{library}.py" for library in scripts},
     }
     yield f"cases/{case.id}.json", json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
@@ -47,26 +56,45 @@ def scripts_of(rule: RuleResult, case: Case) -> tuple[dict[str, str], dict[str, 
     if not case.story:
         why = case.untold or "the story of this exchange was not told in this run"
         return {}, dict.fromkeys((emit.RAW, emit.PIKA, emit.AMQP), why)
-    about = {"id": case.id, "title": rule.title, "clause": rule.clause, "allowed": case.allowed,
-             "observed": case.observed, "reproduced": case.reproduced}
+    about = {
+        "id": case.id,
+        "title": rule.title,
+        "clause": rule.clause,
+        "allowed": case.allowed,
+        "observed": case.observed,
+        "reproduced": case.reproduced,
+    }
     scripts, absent = emit.scripts(case.story, about)
     return {library: text for library, text in scripts.items() if library not in case.absent}, {**absent, **case.absent}
 
 
 def transcript(rule: RuleResult, case: Case) -> str:
     """The exchange in words, with the state beside it."""
-    head = [f"{rule.id} {rule.title}", f"clause    {rule.clause}", f"allowed   {case.allowed}",
-            f"observed  {case.observed}", f"evidence  {case.reproduced}", ""]
+    head = [
+        f"{rule.id} {rule.title}",
+        f"clause    {rule.clause}",
+        f"allowed   {case.allowed}",
+        f"observed  {case.observed}",
+        f"evidence  {case.reproduced}",
+        "",
+    ]
     return "\n".join([*head, *_lines(case.steps, case.at)]) + "\n"
 
 
 def _lines(steps: Sequence[Step], at: int) -> list[str]:
     rows = [
-        (f"{'x' if at and step.seq == at else ' '} {step.n}", f"{step.connection}.{step.channel}",
-         ARROWS[step.direction], step.text, step.state) for step in steps
+        (
+            f"{'x' if at and step.seq == at else ' '} {step.n}",
+            f"{step.connection}.{step.channel}",
+            ARROWS[step.direction],
+            step.text,
+            step.state,
+        )
+        for step in steps
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return [
-        "  ".join(f"{word:<{width}}" for word, width in zip(row[:4], widths, strict=True)) + (
-            f"  | {row[4]}" if row[4] else "") for row in rows
+        "  ".join(f"{word:<{width}}" for word, width in zip(row[:4], widths, strict=True))
+        + (f"  | {row[4]}" if row[4] else "")
+        for row in rows
     ]

@@ -36,7 +36,9 @@ def _report(results: Results, text: str, directory: Path, runs: Sequence[Mapping
     before = previous(directory / "results.json", results.run)
     shutil.rmtree(directory / exports.ALLURE, ignore_errors=True)
     files: dict[str, str | bytes] = {
-        "results.json": text, "index.html": html.render(document, trusted(), before, runs), **exports.files(document),
+        "results.json": text,
+        "index.html": html.render(document, trusted(), before, runs),
+        **exports.files(document),
     }
     files.update(cases.files(results))
     written = [_written(directory / name, content) for name, content in files.items()]

@@ -52,14 +52,19 @@ class Known:
     def race(self, rule: str, queue_types: Collection[str]) -> Deviation | None:
         """The first entry by which this rule breaks now and then, on one of these queue types."""
         fitting = (
-            entry for entry in self.entries
+            entry
+            for entry in self.entries
             if entry.rule == rule and entry.intermittent and entry.measured and self.sought
         )
         return next((entry for entry in fitting if set(entry.queue_types) & set(queue_types)), None)
 
 
 def excuse(
-    entries: Sequence[Deviation], rule: str, observed: str, queue_type: str, where: Collection[str] = (),
+    entries: Sequence[Deviation],
+    rule: str,
+    observed: str,
+    queue_type: str,
+    where: Collection[str] = (),
 ) -> int | None:
     """The place of the first entry that covers this observation, in these circumstances."""
     for place, entry in enumerate(entries):
@@ -69,9 +74,18 @@ def excuse(
 
 
 def decide(
-    rules: Sequence[RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, strict: bool = False,
-    min_coverage: int = 0, complete: bool = True, troubles: Collection[str] = (), lost: Collection[str] = (),
-    late: Collection[str] = (), incidents: Sequence[Incident] = (), unplayed: Mapping[str, int] = MappingProxyType({}),
+    rules: Sequence[RuleResult],
+    known: Known,
+    exercised: Mapping[str, Mapping[str, int]],
+    *,
+    strict: bool = False,
+    min_coverage: int = 0,
+    complete: bool = True,
+    troubles: Collection[str] = (),
+    lost: Collection[str] = (),
+    late: Collection[str] = (),
+    incidents: Sequence[Incident] = (),
+    unplayed: Mapping[str, int] = MappingProxyType({}),
     met: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Gate:
     """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`, `late`: names of checks;
@@ -84,7 +98,9 @@ def decide(
     reasons = [
         *(f"{incident.what}{_times(incident)}" for incident in grave),
         *(f"{count} checks were not played: {why}" for why, count in sorted(unplayed.items())),
-        *broken, *entries, *_too_often(asked, known, met),
+        *broken,
+        *entries,
+        *_too_often(asked, known, met),
         *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
         *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
         *_listed("these checks took longer than they may, and were broken off", late),
@@ -102,14 +118,19 @@ def decide(
 
 def _thin(asked: Iterable[RuleResult], least: int) -> list[str]:
     """Was too little of what the broker offers exercised? Nobody may pass for what was not looked at."""
-    offered = [rule for rule in asked if rule.level == "must" and rule.status == "judged"
-               and rule.verdict != Verdict.NOT_OFFERED]
+    offered = [
+        rule
+        for rule in asked
+        if rule.level == "must" and rule.status == "judged" and rule.verdict != Verdict.NOT_OFFERED
+    ]
     bare = [rule.id for rule in offered if rule.verdict == Verdict.UNDER_TESTED]
     seen, many = len(offered) - len(bare), len(offered)
     if 100 * seen >= least * many:
         return []
-    return [f"only {seen} of {many} MUST rules ({100 * seen // many} %) were exercised, and {least} % are needed "
-            f"(--min-coverage). Look into amqp-conformance doctor URL, or try a greater --depth: {_some(bare)}"]
+    return [
+        f"only {seen} of {many} MUST rules ({100 * seen // many} %) were exercised, and {least} % are needed "
+        f"(--min-coverage). Look into amqp-conformance doctor URL, or try a greater --depth: {_some(bare)}"
+    ]
 
 
 def _times(incident: Incident) -> str:
@@ -156,7 +177,11 @@ def _escaped(text: str) -> str:
 
 
 def _entries(
-    asked: Mapping[str, RuleResult], known: Known, exercised: Mapping[str, Mapping[str, int]], *, complete: bool,
+    asked: Mapping[str, RuleResult],
+    known: Known,
+    exercised: Mapping[str, Mapping[str, int]],
+    *,
+    complete: bool,
 ) -> list[str]:
     """What is wrong with the list of deviations. Only a run to the end can tell that one has gone stale."""
     reasons = []
@@ -173,7 +198,12 @@ def _entries(
 
 
 def _fit(
-    rule: RuleResult, place: int, entry: Deviation, name: str, exercised: Mapping[str, Mapping[str, int]], *,
+    rule: RuleResult,
+    place: int,
+    entry: Deviation,
+    name: str,
+    exercised: Mapping[str, Mapping[str, int]],
+    *,
     complete: bool,
 ) -> list[str]:
     """Does what is written down still happen? Nobody knows that of an entry that was measured on another version."""
@@ -181,8 +211,10 @@ def _fit(
         return []
     here = [case for case in rule.cases if case.certain and case.queue_type in entry.queue_types]
     if other := [case for case in here if case.deviation is None]:
-        return [f"{name} has drifted: {rule.id} is broken in another way, {other[0].observed!r}. "
-                f"Look at it, then correct 'reason', or delete the entry"]
+        return [
+            f"{name} has drifted: {rule.id} is broken in another way, {other[0].observed!r}. "
+            f"Look at it, then correct 'reason', or delete the entry"
+        ]
     if entry.intermittent or not complete:
         return []
     seen = sum(exercised.get(queue_type, {}).get(rule.id, 0) for queue_type in entry.queue_types)
@@ -192,7 +224,9 @@ def _fit(
 
 
 def _too_often(
-    asked: Mapping[str, RuleResult], known: Known, met: Mapping[str, Mapping[str, int]],
+    asked: Mapping[str, RuleResult],
+    known: Known,
+    met: Mapping[str, Mapping[str, int]],
 ) -> Iterator[str]:
     """Is what is known to happen now and then seen more often than chance explains?"""
     for place, entry in enumerate(known.entries):
@@ -201,13 +235,18 @@ def _too_often(
             continue
         seen, could = often(rule, place, entry, met)
         if chance(seen, could, entry.at_most) < IMPLAUSIBLE:
-            yield (f"deviation {place + 1} of {known.source} ({entry.rule}, {entry.reason!r}) happens too often: "
-                   f"{seen} of {could} times with {entry.where}, and a share of {entry.at_most:g} is known. Look at it;"
-                   " if it is the race of the note, measure it anew and set 'at_most'")
+            yield (
+                f"deviation {place + 1} of {known.source} ({entry.rule}, {entry.reason!r}) happens too often: "
+                f"{seen} of {could} times with {entry.where}, and a share of {entry.at_most:g} is known. Look at it;"
+                " if it is the race of the note, measure it anew and set 'at_most'"
+            )
 
 
 def often(
-    rule: RuleResult, place: int, entry: Deviation, met: Mapping[str, Mapping[str, int]],
+    rule: RuleResult,
+    place: int,
+    entry: Deviation,
+    met: Mapping[str, Mapping[str, int]],
 ) -> tuple[int, int]:
     """How often the entry was met, and how often its circumstances arose."""
     seen = sum(case.times for case in rule.cases if case.deviation == place)
@@ -219,8 +258,14 @@ def chance(seen: int, could: int, share: float) -> float:
     if seen == 0 or share >= 1:
         return 1.0
     return math.fsum(
-        math.exp(math.lgamma(could + 1) - math.lgamma(n + 1) - math.lgamma(could - n + 1)
-                 + n * math.log(share) + (could - n) * math.log1p(-share)) for n in range(seen, could + 1)
+        math.exp(
+            math.lgamma(could + 1)
+            - math.lgamma(n + 1)
+            - math.lgamma(could - n + 1)
+            + n * math.log(share)
+            + (could - n) * math.log1p(-share)
+        )
+        for n in range(seen, could + 1)
     )
 
 

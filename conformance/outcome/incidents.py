@@ -54,8 +54,13 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
             before = [one for one in history[:place] if one.connection == event.connection]
             after = last_methods(before)
             text = str(event.args.get("reply_text", ""))
-            yield Incident(CLOSED, f"{event.method} {code} {text!r} after {after[-1] if after else 'nothing'}",
-                           scene, queue_type, after)
+            yield Incident(
+                CLOSED,
+                f"{event.method} {code} {text!r} after {after[-1] if after else 'nothing'}",
+                scene,
+                queue_type,
+                after,
+            )
 
 
 def late(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:

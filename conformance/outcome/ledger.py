@@ -152,12 +152,22 @@ def decode(text: str) -> Entry:
 def _witness(value: Mapping[str, Any]) -> Witness:
     finding = value["finding"]
     return Witness(
-        Finding(**{
-            **finding, "witness": tuple(finding["witness"]), "where": tuple(finding["where"]),
-            "unless": tuple(finding["unless"]),
-        }),
-        tuple(Step(**step) for step in value["steps"]), value["reproduced"], value["seen"], tuple(value["story"]),
-        value["untold"], value["absent"], value["times"], value["round"],
+        Finding(
+            **{
+                **finding,
+                "witness": tuple(finding["witness"]),
+                "where": tuple(finding["where"]),
+                "unless": tuple(finding["unless"]),
+            }
+        ),
+        tuple(Step(**step) for step in value["steps"]),
+        value["reproduced"],
+        value["seen"],
+        tuple(value["story"]),
+        value["untold"],
+        value["absent"],
+        value["times"],
+        value["round"],
     )
 
 
@@ -220,8 +230,11 @@ class Ledger:
         for entry in self.entries:
             for rule in entry.rules:
                 own.setdefault(rule, []).append(entry)
-        reasons = {rule: next((entry.unplayed for entry in entries if entry.unplayed), "")
-                   for rule, entries in own.items() if not any(entry.histories for entry in entries)}
+        reasons = {
+            rule: next((entry.unplayed for entry in entries if entry.unplayed), "")
+            for rule, entries in own.items()
+            if not any(entry.histories for entry in entries)
+        }
         return {rule: reason for rule, reason in reasons.items() if reason}
 
     def targets(self) -> set[str] | None:

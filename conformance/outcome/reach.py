@@ -17,14 +17,33 @@ from functools import cache
 from conformance.history.events import METHOD, TO_BROKER, TO_CLIENT, Event
 
 FORMS: dict[str, tuple[str, ...]] = {
-    "basic.ack": ("", "multiple"), "basic.nack": ("", "multiple", "requeue", "multiple requeue"),
-    "basic.reject": ("", "requeue"), "basic.consume": ("", "no_ack"), "basic.get": ("", "no_ack"),
-    "basic.publish": ("", "mandatory"), "basic.qos": ("", "global_"), "queue.declare": ("", "passive"),
+    "basic.ack": ("", "multiple"),
+    "basic.nack": ("", "multiple", "requeue", "multiple requeue"),
+    "basic.reject": ("", "requeue"),
+    "basic.consume": ("", "no_ack"),
+    "basic.get": ("", "no_ack"),
+    "basic.publish": ("", "mandatory"),
+    "basic.qos": ("", "global_"),
+    "queue.declare": ("", "passive"),
     "exchange.declare": ("", "passive"),
-    **dict.fromkeys((
-        "basic.cancel", "basic.recover", "confirm.select", "tx.select", "tx.commit", "tx.rollback", "queue.bind",
-        "queue.unbind", "queue.purge", "queue.delete", "exchange.delete", "channel.close", "channel.flow",
-    ), ("",)),
+    **dict.fromkeys(
+        (
+            "basic.cancel",
+            "basic.recover",
+            "confirm.select",
+            "tx.select",
+            "tx.commit",
+            "tx.rollback",
+            "queue.bind",
+            "queue.unbind",
+            "queue.purge",
+            "queue.delete",
+            "exchange.delete",
+            "channel.close",
+            "channel.flow",
+        ),
+        ("",),
+    ),
 }
 """The methods that count, and which of their bits make another deed."""
 BITS = ("multiple", "no_ack", "mandatory", "global_", "passive", "requeue")
@@ -32,15 +51,23 @@ DEEDS = tuple(f"{method} {form}".strip() for method, forms in FORMS.items() for 
 SIZES = ("unacked", "window", "tag", "unconfirmed", "ready", "octets")
 POWERS = 17
 USES = {
-    "basic.qos": "qos", "confirm.select": "confirm", "tx.select": "tx", "basic.get": "get", "basic.cancel": "cancel",
-    "basic.recover": "recover", "queue.delete": "deletion", "channel.open": "reopening",
+    "basic.qos": "qos",
+    "confirm.select": "confirm",
+    "tx.select": "tx",
+    "basic.get": "get",
+    "basic.cancel": "cancel",
+    "basic.recover": "recover",
+    "queue.delete": "deletion",
+    "channel.open": "reopening",
 }
 """What a channel or a connection may have been used for; opening counts from the second time on."""
 NOWAIT = "nowait"
 STATES = (
     *(f"{size} {2**power}" for size in SIZES for power in range(POWERS)),
     *(f"{scope} used {use}" for scope in ("channel", "connection") for use in (*USES.values(), NOWAIT)),
-    "later connection", *(f"consumers {count}" for count in range(1, 5)), *(f"after {deed}" for deed in DEEDS),
+    "later connection",
+    *(f"consumers {count}" for count in range(1, 5)),
+    *(f"after {deed}" for deed in DEEDS),
 )
 _BIT = {state: 1 << place for place, state in enumerate(STATES)}
 _ROW = {deed: place for place, deed in enumerate(DEEDS)}

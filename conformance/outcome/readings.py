@@ -45,7 +45,8 @@ class Readings:
         self.missing = tuple(run.profile for run in (before, after) if run.profile not in profiles.NAMES)
         self.choices: tuple[Choice, ...] = ()
         self.profiles = tuple(
-            profiles.load(run.profile).choices if run.profile in profiles.NAMES else {} for run in (before, after))
+            profiles.load(run.profile).choices if run.profile in profiles.NAMES else {} for run in (before, after)
+        )
         if not self.missing and before.profile != after.profile:
             selected = {rule.id for run in (before, after) for rule in run.rules if rule.selected}
             self.choices = between(profiles.load(before.profile), profiles.load(after.profile), selected)
@@ -86,8 +87,21 @@ def _value(value: object) -> str:
 
 
 def _choice(
-    name: str, queue_type: str, old: str, new: str, rules_old: tuple[str, ...] = (), rules_new: tuple[str, ...] = (),
+    name: str,
+    queue_type: str,
+    old: str,
+    new: str,
+    rules_old: tuple[str, ...] = (),
+    rules_new: tuple[str, ...] = (),
 ) -> Choice:
     known = CHOICES[name]
-    return Choice(name, queue_type, known.question, known.doubt, Reading(old, known.alternatives[old]),
-                  Reading(new, known.alternatives[new]), rules_old, rules_new)
+    return Choice(
+        name,
+        queue_type,
+        known.question,
+        known.doubt,
+        Reading(old, known.alternatives[old]),
+        Reading(new, known.alternatives[new]),
+        rules_old,
+        rules_new,
+    )

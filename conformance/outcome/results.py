@@ -170,8 +170,14 @@ def from_json(text: str) -> Results:
 
 def _results(document: Mapping[str, Any]) -> Results:
     return _made(
-        Results, document, broker=_broker, queue_types=tuple, selection=lambda value: _made(Selection, value),
-        rules=_each(_rule), gate=_gate, troubles=_each(lambda value: _made(Trouble, value)),
+        Results,
+        document,
+        broker=_broker,
+        queue_types=tuple,
+        selection=lambda value: _made(Selection, value),
+        rules=_each(_rule),
+        gate=_gate,
+        troubles=_each(lambda value: _made(Trouble, value)),
         incidents=_each(lambda value: _made(Incident, value, after=tuple)),
         faults=_each(lambda value: _made(Fault, value, rules=tuple, like=tuple, mutants=tuple)),
     )
@@ -190,8 +196,7 @@ def _rule(value: Mapping[str, Any]) -> RuleResult:
 
 
 def _case(value: Mapping[str, Any]) -> Case:
-    return _made(Case, value, steps=_each(lambda step: _made(Step, step)), witness=tuple, story=tuple,
-                 where=tuple)
+    return _made(Case, value, steps=_each(lambda step: _made(Step, step)), witness=tuple, story=tuple, where=tuple)
 
 
 def _each(make: Callable[[Mapping[str, Any]], T]) -> Callable[[Sequence[Mapping[str, Any]]], tuple[T, ...]]:
@@ -201,7 +206,10 @@ def _each(make: Callable[[Mapping[str, Any]], T]) -> Callable[[Sequence[Mapping[
 def _made(kind: type[T], value: Mapping[str, Any], **convert: Callable[[Any], Any]) -> T:
     """An instance of a dataclass from a JSON object; keys that it does not know are dropped."""
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{
-        name: convert[name](content) if name in convert else content
-        for name, content in value.items() if name in known
-    })
+    return kind(
+        **{
+            name: convert[name](content) if name in convert else content
+            for name, content in value.items()
+            if name in known
+        }
+    )

@@ -15,13 +15,16 @@ MILLISECONDS = 5000
 LINE = f"consumer_timeout = {MILLISECONDS}"
 OPTION = f"--consumer-timeout {MILLISECONDS}"
 NEEDED = "needs a short timeout of the node"
-ASK_FOR = f"\"{LINE}\" in its rabbitmq.conf, and {OPTION} here"
+ASK_FOR = f'"{LINE}" in its rabbitmq.conf, and {OPTION} here'
 
 
 def advice(choices: Mapping[str, str]) -> list[str]:
     """What to do for the rules of a broker that makes these choices; nothing where they need no such node."""
-    needy = [rule.id for rule in rules.CATALOGUE.values()
-             if rule.breakable and rule.otherwise(choices) is None and rule.takes_a_short_timeout(choices)]
+    needy = [
+        rule.id
+        for rule in rules.CATALOGUE.values()
+        if rule.breakable and rule.otherwise(choices) is None and rule.takes_a_short_timeout(choices)
+    ]
     if not needy:
         return []
     return [

@@ -34,9 +34,14 @@ _BROKEN = re.compile(r"(\S+) \((?:MUST|SHOULD)\) is broken")
 _ARROWS = {">": "→ ", "<": " ←"}
 _STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
 _VERDICTS = {
-    Verdict.HELD: "good", Verdict.BROKEN: "bad", Verdict.DEVIATES: "warn", Verdict.UNSEEN: "dim",
+    Verdict.HELD: "good",
+    Verdict.BROKEN: "bad",
+    Verdict.DEVIATES: "warn",
+    Verdict.UNSEEN: "dim",
     Verdict.UNDER_TESTED: "warn",
-    Verdict.INCONCLUSIVE: "warn", Verdict.HARNESS_ERROR: "bad", Verdict.NOT_OFFERED: "dim",
+    Verdict.INCONCLUSIVE: "warn",
+    Verdict.HARNESS_ERROR: "bad",
+    Verdict.NOT_OFFERED: "dim",
 }
 
 
@@ -44,8 +49,11 @@ def summary(results: Results, *, color: bool = False, width: int = WIDTH, verbos
     """What a person should read after a run; all of it, if `verbose`."""
     page = _Page(color, max(width, 40), verbose)
     blocks = (
-        page.incidents(results, grave=True), page.head(results), page.incidents(results, grave=False),
-        page.failures(results), page.verdict(results),
+        page.incidents(results, grave=True),
+        page.head(results),
+        page.incidents(results, grave=False),
+        page.failures(results),
+        page.verdict(results),
     )
     return "\n\n".join("\n".join(lines).strip("\n") for block in blocks if (lines := list(block))) + "\n"
 
@@ -80,10 +88,11 @@ def frames(steps: Sequence[Step], at: int = 0) -> list[str]:
     failing = frozenset(place for place, step in enumerate(shown) if at and step["seq"] == at)
     lines = [
         f"{'✕' if at and group[0]['seq'] == at else ' '} {_place(group[0]):<6} "
-        f"{_ARROWS.get(group[0]['direction'], ' ·')} {told(group)}" for group in runs(shown, failing)
+        f"{_ARROWS.get(group[0]['direction'], ' ·')} {told(group)}"
+        for group in runs(shown, failing)
     ]
     if len(lines) > _STEPS_SHOWN:
-        kept = lines[:_STEPS_SHOWN - 1]
+        kept = lines[: _STEPS_SHOWN - 1]
         lines = [*kept, f"  ... and {len(lines) - len(kept) - 1} more, then", lines[-1]]
     return lines
 
@@ -94,6 +103,7 @@ def _place(step: Mapping[str, Any]) -> str:
 
 def painter(color: bool) -> Callable[[str, str], str]:
     """What puts a text into a style, or leaves it alone."""
+
     def paint(style: str, text: str) -> str:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
 
@@ -118,8 +128,10 @@ class _Page:
         yield from self._paragraph(_judged(results), "  ")
         for line in results.broker.offers:
             yield from self._paragraph(line, "  ")
-        size = f"{count(results.histories, 'history', 'histories')}, {count(results.events, 'event')}, " \
-               f"{results.seconds:.1f} s; depth {results.depth}, seed {results.seed}, run {results.run}"
+        size = (
+            f"{count(results.histories, 'history', 'histories')}, {count(results.events, 'event')}, "
+            f"{results.seconds:.1f} s; depth {results.depth}, seed {results.seed}, run {results.run}"
+        )
         yield from self._paragraph(size, "  ")
         if results.reached:
             yield from self._paragraph(f"reached: {reached(results.reached)}", "  ")
@@ -178,7 +190,7 @@ class _Page:
         if _otherwise(rule):
             style, verdict, aside = "warn", "otherwise", f"{aside}  (no source asks for it: closes no gate)"
         room = self._width - len(f"{verdict}  {rule.id}    [{rule.level}]{aside}")
-        title = rule.title if self._verbose or len(rule.title) <= room else f"{rule.title[:max(room - 1, 0)]}…"
+        title = rule.title if self._verbose or len(rule.title) <= room else f"{rule.title[: max(room - 1, 0)]}…"
         line = f"{verdict}  {rule.id}  {title}  [{rule.level.upper()}]{aside}"
         yield from self._paragraph(line, "  ", "", (style, verdict), ("strong", rule.id))
         if self._verbose:
@@ -233,11 +245,21 @@ class _Page:
         yield from self._paragraph(text, " " * 14, f"    {label:<8}  ", ("dim", label))
 
     def _paragraph(
-        self, text: str, indent: str, first: str | None = None, *painted: tuple[str, str],
+        self,
+        text: str,
+        indent: str,
+        first: str | None = None,
+        *painted: tuple[str, str],
     ) -> list[str]:
         """The text in lines of this width, the first behind `first`; `painted`: (style, word) in that line."""
-        lines = textwrap.wrap(text, self._width, initial_indent=indent if first is None else first,
-                              subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        lines = textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=indent if first is None else first,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
         for style, word in painted if lines else ():
             lines[0] = lines[0].replace(word, self.paint(style, word), 1)
         return lines
@@ -257,8 +279,7 @@ def _overheard(results: Results) -> bool:
 def _judged(results: Results) -> str:
     """How much was judged, and what else the catalogue has."""
     status = Counter(rule.status for rule in results.rules)
-    rest = {"characterised": "characterised", "planned": "planned, not judged yet",
-            "not-judgeable": "not judged"}
+    rest = {"characterised": "characterised", "planned": "planned, not judged yet", "not-judgeable": "not judged"}
     also = ", ".join(f"{status[name]} {words}" for name, words in rest.items() if status[name])
     return f"{count(status['judged'], 'rule')} judged: {_counts(results)}{f'; also {also}' if also else ''}"
 
@@ -294,6 +315,10 @@ def _ids(rules: Sequence[RuleResult]) -> str:
 def _badness(rule: RuleResult) -> tuple[object, ...]:
     """Broken before doubtful before known, what counts first, MUST first; many findings before few."""
     return (
-        not rule.selected or rule.status != "judged", _otherwise(rule), _WORST.index(Verdict(rule.verdict)),
-        _LEVELS.index(rule.level), -sum(case.seen for case in rule.cases), rule.id,
+        not rule.selected or rule.status != "judged",
+        _otherwise(rule),
+        _WORST.index(Verdict(rule.verdict)),
+        _LEVELS.index(rule.level),
+        -sum(case.seen for case in rule.cases),
+        rule.id,
     )

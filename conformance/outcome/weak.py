@@ -24,8 +24,10 @@ def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float) -> list[s
     """What a reader must know of this run. `admin`: was there a management API; `step`: see `ticket.Clocks`."""
     said = [] if admin else _without_admin(rules)
     if abs(step) > STEP:
-        said.append(f"clock skew: the clock of this machine was set by {step:+.1f} s during the run, so times and "
-                    "timeouts that were measured then cannot be trusted. Run again with a steady clock")
+        said.append(
+            f"clock skew: the clock of this machine was set by {step:+.1f} s during the run, so times and "
+            "timeouts that were measured then cannot be trusted. Run again with a steady clock"
+        )
     little = [rule for rule in rules if rule.selected and rule.verdict == Verdict.UNDER_TESTED]
     timed = [rule.id for rule in little if (rule.reason or "").startswith(NEEDED)]
     if timed:
@@ -33,8 +35,10 @@ def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float) -> list[s
     bare = [rule.id for rule in little if rule.level != "must" and rule.id not in timed]
     if bare:
         more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
-        said.append(f"under-tested: {', '.join(bare[:_NAMED])}{more}, exercised too little to say. "
-                    "A greater --depth exercises more")
+        said.append(
+            f"under-tested: {', '.join(bare[:_NAMED])}{more}, exercised too little to say. "
+            "A greater --depth exercises more"
+        )
     return said
 
 
@@ -42,5 +46,7 @@ def _without_admin(rules: Sequence[RuleResult]) -> list[str]:
     asked = [rule.id for rule in rules if rule.selected and rule.id in BY_POLICY and rule.verdict not in _SILENT]
     if not asked:
         return []
-    return [f"policy level untested: no management API was given, so no policy was set ({', '.join(asked)} rest on "
-            "queue arguments alone). Give --broker-admin http://USER:PASSWORD@HOST:15672"]
+    return [
+        f"policy level untested: no management API was given, so no policy was set ({', '.join(asked)} rest on "
+        "queue arguments alone). Give --broker-admin http://USER:PASSWORD@HOST:15672"
+    ]

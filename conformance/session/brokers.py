@@ -42,7 +42,10 @@ class BrokerUnderTest:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -59,7 +62,10 @@ class BrokerUnderTest:
 
 
 def resolve(
-    url: str | None, profile: Profile | None = None, name: str | None = None, mutants: Sequence[str] = (),
+    url: str | None,
+    profile: Profile | None = None,
+    name: str | None = None,
+    mutants: Sequence[str] = (),
     dialect: str = "documented",
 ) -> BrokerUnderTest:
     """The broker that this URL names; without one, the reference broker, started here, wrong in these ways.
@@ -90,7 +96,13 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
     found = tuple(probes.Inquiry(target, deadline).answers())
     fitting = probes.adapted(match.profile, found, known=match.kind != profiles.TEXTS)
     return BrokerUnderTest(
-        target, name or introduced(properties, target), properties, connection.tuned, fitting, deadline, found=found,
+        target,
+        name or introduced(properties, target),
+        properties,
+        connection.tuned,
+        fitting,
+        deadline,
+        found=found,
         how=match.how,
     )
 

@@ -23,10 +23,22 @@ class Campaign:
         """Random histories. Each broken rule is shown by the shortest one that breaks it."""
         opened, options = self.attempt.opened, self.attempt.options
         outcome = search.run(
-            machine, opened.target, opened.profile, lambda: opened.recorder, self.attempt.queue_type, scheduler,
-            options.examples or examples(options.depth, timed=machine.clock), STEPS[options.depth], options.seed,
-            on_judgement=self.attempt.contribute, deadline=opened.deadline, around=opened.around,
-            known=self.attempt.settled, budget=opened.budget, guard=opened.guard, between=self.attempt,
+            machine,
+            opened.target,
+            opened.profile,
+            lambda: opened.recorder,
+            self.attempt.queue_type,
+            scheduler,
+            options.examples or examples(options.depth, timed=machine.clock),
+            STEPS[options.depth],
+            options.seed,
+            on_judgement=self.attempt.contribute,
+            deadline=opened.deadline,
+            around=opened.around,
+            known=self.attempt.settled,
+            budget=opened.budget,
+            guard=opened.guard,
+            between=self.attempt,
         )
         for broken in outcome.broken.values():
             self.attempt.show(broken.finding, broken.events, broken.reproduced)
@@ -44,20 +56,38 @@ class Campaign:
         opened.guard.check_ends = min(opened.guard.check_ends, time.monotonic() + seconds)
         chance = chance_of(options.seed, attempt.queue_type)
         while not opened.guard.over and attempt.fit():
-            self._round(opened.hunt.next(
-                chance, opened.tally.reach.rows, opened.profile, attempt.queue_type, opened.around,
-            ))
+            self._round(
+                opened.hunt.next(
+                    chance,
+                    opened.tally.reach.rows,
+                    opened.profile,
+                    attempt.queue_type,
+                    opened.around,
+                )
+            )
 
     def _round(self, one: Round) -> None:
         """What was shown in an earlier round is judged, and not looked into."""
         attempt, opened = self.attempt, self.attempt.opened
         attempt.round = str(one)
         outcome = search.run(
-            MACHINES[one.machine], opened.target, opened.profile, lambda: opened.recorder, one.queue_type,
-            one.scheduler, one.examples, one.steps, one.seed, on_judgement=attempt.contribute,
-            deadline=opened.deadline, around=opened.around,
+            MACHINES[one.machine],
+            opened.target,
+            opened.profile,
+            lambda: opened.recorder,
+            one.queue_type,
+            one.scheduler,
+            one.examples,
+            one.steps,
+            one.seed,
+            on_judgement=attempt.contribute,
+            deadline=opened.deadline,
+            around=opened.around,
             known=lambda finding: attempt.settled(finding) or opened.hunt.seen(finding, one.queue_type),
-            budget=opened.budget, guard=opened.guard, between=attempt, lean=one.lean,
+            budget=opened.budget,
+            guard=opened.guard,
+            between=attempt,
+            lean=one.lean,
         )
         for broken in outcome.broken.values():
             attempt.show(broken.finding, broken.events, broken.reproduced)
@@ -71,7 +101,12 @@ class Campaign:
             if opened.guard.over or not attempt.fit():
                 break
             stage, trouble = play.again(
-                opened.target, opened.profile, opened.recorder, opened.deadline, opened.around, options.seed + number,
+                opened.target,
+                opened.profile,
+                opened.recorder,
+                opened.deadline,
+                opened.around,
+                options.seed + number,
                 opened.guard,
             )
             attempt.after(stage)

@@ -66,7 +66,11 @@ class Attempt:
         return list(self._kinds.values())
 
     def contribute(
-        self, judgement: Judgement, history: Sequence[Event] = (), *, reproduced: str = "witnessed",
+        self,
+        judgement: Judgement,
+        history: Sequence[Event] = (),
+        *,
+        reproduced: str = "witnessed",
     ) -> None:
         """Add the judgement of one history. The history, if at hand, gives each kind of finding its exchange."""
         for finding in judgement.findings:
@@ -96,8 +100,10 @@ class Attempt:
         does not pass."""
         kind = self._kind(finding)
         known = self._kinds.get(kind)
-        if known is not None and known.story and (known.finding.history, known.finding.at) == (
-            finding.history, finding.at
+        if (
+            known is not None
+            and known.story
+            and (known.finding.history, known.finding.at) == (finding.history, finding.at)
         ):
             self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != "witnessed" else known.reproduced)
             return
@@ -123,12 +129,22 @@ class Attempt:
             return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")
         with opened.budget.spending() as seconds:
             told = trial.tell(
-                [event for event in history if event.history == finding.history], kept, finding, opened.profile,
-                opened.guard.at(opened.target), max(1.0, min(opened.deadline, 3.0)), seconds,
+                [event for event in history if event.history == finding.history],
+                kept,
+                finding,
+                opened.profile,
+                opened.guard.at(opened.target),
+                max(1.0, min(opened.deadline, 3.0)),
+                seconds,
             )
         opened.told[kind] = bool(told.story)
-        return replace(witness, story=told.story, untold=told.untold, absent=told.absent,
-                       reproduced=reproduced if reproduced != "witnessed" else told.reproduced or reproduced)
+        return replace(
+            witness,
+            story=told.story,
+            untold=told.untold,
+            absent=told.absent,
+            reproduced=reproduced if reproduced != "witnessed" else told.reproduced or reproduced,
+        )
 
     def known(self, finding: Finding) -> bool:
         """Does a known deviation cover it?"""
@@ -151,8 +167,7 @@ class Attempt:
         return finding.rule, finding.certain, gist(finding.observed), self._excuse(finding)
 
     def _excuse(self, finding: Finding) -> int | None:
-        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type,
-                      finding.where)
+        return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type, finding.where)
 
     def fail(self, kind: str, message: str) -> None:
         self.trouble = Trouble(self.name, self.queue_type, kind, message)
@@ -168,14 +183,25 @@ class Attempt:
 
     def entry(self) -> Entry:
         return Entry(
-            scene=self.name, queue_type=self.queue_type, rules=self.check.rules, broker=self.opened.broker,
-            profile=self.opened.profile.name, queue_types=self.opened.profile.queue_types,
-            witnesses=tuple(self.witnesses), exercised=dict(sorted(self.total.exercised.items())),
+            scene=self.name,
+            queue_type=self.queue_type,
+            rules=self.check.rules,
+            broker=self.opened.broker,
+            profile=self.opened.profile.name,
+            queue_types=self.opened.profile.queue_types,
+            witnesses=tuple(self.witnesses),
+            exercised=dict(sorted(self.total.exercised.items())),
             reports={rule: dict(sorted(seen.items())) for rule, seen in sorted(self.total.reports.items())},
-            histories=self.histories, events=self.opened.tally.count - self._events, trouble=self.trouble,
-            choices=dict(self.opened.profile.choices), times=self._timed(), refused=dict(self.opened.profile.refused),
-            incidents=incidents.merged(self.incidents), unplayed=self.unplayed,
-            met=dict(sorted(self.total.met.items())), reached=self._reached(),
+            histories=self.histories,
+            events=self.opened.tally.count - self._events,
+            trouble=self.trouble,
+            choices=dict(self.opened.profile.choices),
+            times=self._timed(),
+            refused=dict(self.opened.profile.refused),
+            incidents=incidents.merged(self.incidents),
+            unplayed=self.unplayed,
+            met=dict(sorted(self.total.met.items())),
+            reached=self._reached(),
         )
 
     def _reached(self) -> str:
@@ -237,8 +263,11 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
     elif isinstance(failure, Endless | Overdue):
         attempt.fail(TIME, str(failure) or "it did not come to its end in time, and was broken off")
     elif cause:
-        attempt.fail(LOST, f"The broker ended a connection in the middle of this check ({cause}), without "
-                           "connection.close and with no rule that explains it. Look into the broker's log.")
+        attempt.fail(
+            LOST,
+            f"The broker ended a connection in the middle of this check ({cause}), without "
+            "connection.close and with no rule that explains it. Look into the broker's log.",
+        )
     elif failure is not None and not isinstance(failure, SceneOver | ConnectionLost):
         attempt.fail(HARNESS, f"{type(failure).__name__}: {failure} ({where(failure)})")
 
@@ -287,9 +316,12 @@ def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:
     """A finding as the message of a failed test."""
     rule, finding = rules.get(witness.finding.rule), witness.finding
     lines = [
-        f"{rule.id} [{rule.level.upper()}] {rule.title} ({queue_type} queue)", f"  clause    {rule.clause}",
-        f"  allowed   {finding.allowed}", f"  observed  {finding.observed}",
-        *terminal.frames(witness.steps, finding.at), f"  again     {command} --rules {rule.id} --seed {seed}",
+        f"{rule.id} [{rule.level.upper()}] {rule.title} ({queue_type} queue)",
+        f"  clause    {rule.clause}",
+        f"  allowed   {finding.allowed}",
+        f"  observed  {finding.observed}",
+        *terminal.frames(witness.steps, finding.at),
+        f"  again     {command} --rules {rule.id} --seed {seed}",
     ]
     return "\n".join(lines)
 

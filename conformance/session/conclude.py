@@ -21,19 +21,37 @@ from conformance.session.ticket import Clocks, Ticket
 
 
 def conclude(
-    options: Options, ticket: Ticket, ledger: Ledger, *, complete: bool, began: Clocks | None = None,
+    options: Options,
+    ticket: Ticket,
+    ledger: Ledger,
+    *,
+    complete: bool,
+    began: Clocks | None = None,
 ) -> Results:
     """The results of all that the ledger holds. `began`: the clocks when the run did, where that is known."""
     started = datetime.datetime.fromisoformat(ticket.started)
     seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
-    results = build(ledger, Frame(
-        run=ticket.run, started=ticket.started, seconds=seconds, command=ticket.command, rerun=again(options),
-        seed=options.seed, depth=options.depth, selection=options.selection,
-        known=replace(known(options, ticket, ledger), results=_written(options)), complete=complete,
-        timeout=options.consumer_timeout if options.url is not None else 0,
-    ))
-    weak = warnings(results.rules, admin=options.admin is not None or options.url is None,
-                    step=began.step(Clocks.now()) if began else 0.0)
+    results = build(
+        ledger,
+        Frame(
+            run=ticket.run,
+            started=ticket.started,
+            seconds=seconds,
+            command=ticket.command,
+            rerun=again(options),
+            seed=options.seed,
+            depth=options.depth,
+            selection=options.selection,
+            known=replace(known(options, ticket, ledger), results=_written(options)),
+            complete=complete,
+            timeout=options.consumer_timeout if options.url is not None else 0,
+        ),
+    )
+    weak = warnings(
+        results.rules,
+        admin=options.admin is not None or options.url is None,
+        step=began.step(Clocks.now()) if began else 0.0,
+    )
     return replace(results, gate=replace(results.gate, warnings=(*results.gate.warnings, *weak)))
 
 

@@ -32,15 +32,28 @@ MACHINES: Mapping[str, Machine] = {
     machine.name: machine for machine in (SETTLEMENT, CONFIRMS, PREFETCH, REQUEUEING, CANCELLATION)
 }
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "basic.publish": ("Publish", "Send"), "basic.get": ("Get",), "basic.cancel": ("Cancel", "Stop", "Restart"),
-    "basic.consume": ("Consume", "Start", "ConsumeWithin", "Watch"), "basic.recover": ("Recover",),
-    "basic.ack": ("Settle", "SettleAll"), "basic.nack": ("Settle", "SettleEach", "Return"),
-    "basic.reject": ("Settle", "SettleEach", "Return"), "basic.qos": ("Limit", "Share", "ConsumeWithin", "Consume"),
-    "confirm.select": ("Confirm", "Select"), "tx.select": ("Begin",), "tx.commit": ("Begin", "End"),
-    "tx.rollback": ("Begin", "End"), "queue.declare": ("Interlude", "Look"), "exchange.declare": ("Detour", "Look"),
-    "queue.bind": ("Detour",), "queue.unbind": ("Detour",), "exchange.delete": ("Detour",),
-    "queue.purge": ("Purge", "Interlude"), "queue.delete": ("Delete", "Interlude"),
-    "channel.close": ("Reopen", "SettleAndClose", "Leave"), "channel.flow": ("Barrier",),
+    "basic.publish": ("Publish", "Send"),
+    "basic.get": ("Get",),
+    "basic.cancel": ("Cancel", "Stop", "Restart"),
+    "basic.consume": ("Consume", "Start", "ConsumeWithin", "Watch"),
+    "basic.recover": ("Recover",),
+    "basic.ack": ("Settle", "SettleAll"),
+    "basic.nack": ("Settle", "SettleEach", "Return"),
+    "basic.reject": ("Settle", "SettleEach", "Return"),
+    "basic.qos": ("Limit", "Share", "ConsumeWithin", "Consume"),
+    "confirm.select": ("Confirm", "Select"),
+    "tx.select": ("Begin",),
+    "tx.commit": ("Begin", "End"),
+    "tx.rollback": ("Begin", "End"),
+    "queue.declare": ("Interlude", "Look"),
+    "exchange.declare": ("Detour", "Look"),
+    "queue.bind": ("Detour",),
+    "queue.unbind": ("Detour",),
+    "exchange.delete": ("Detour",),
+    "queue.purge": ("Purge", "Interlude"),
+    "queue.delete": ("Delete", "Interlude"),
+    "channel.close": ("Reopen", "SettleAndClose", "Leave"),
+    "channel.flow": ("Barrier",),
 }
 """What makes a machine send each method."""
 PASTS = {"reopening": "reopen", "deletion": "", **{name: name for name in FEATURES}}
@@ -98,7 +111,12 @@ class Hunt:
         return max(minutes * 60 - age, 0.0) / (self.turns + 1)
 
     def next(
-        self, chance: random.Random, rows: Sequence[int], profile: Profile, queue_type: str, around: Around,
+        self,
+        chance: random.Random,
+        rows: Sequence[int],
+        profile: Profile,
+        queue_type: str,
+        around: Around,
     ) -> Round:
         """The next round on such queues."""
         lacking = list(missing(rows))
@@ -109,8 +127,9 @@ class Hunt:
         machine, more = _machine(chance, wanted, profile, queue_type, around)
         steps = min(LEAST + RISE * self.rounds, MOST)
         self.rounds += 1
-        return Round(machine, queue_type, chance.choice(SCHEDULERS), chance.randrange(2**32), steps,
-                     leaning(state, more, chance))
+        return Round(
+            machine, queue_type, chance.choice(SCHEDULERS), chance.randrange(2**32), steps, leaning(state, more, chance)
+        )
 
     def seen(self, finding: Finding, queue_type: str) -> bool:
         """Was its like shown already?"""
@@ -127,12 +146,17 @@ def _before(state: str) -> tuple[str, ...]:
 
 
 def _machine(
-    chance: random.Random, wanted: set[str], profile: Profile, queue_type: str, around: Around,
+    chance: random.Random,
+    wanted: set[str],
+    profile: Profile,
+    queue_type: str,
+    around: Around,
 ) -> tuple[str, tuple[str, ...]]:
     """One of the machines that know most of these commands, and which it knows."""
     known = {
         name: wanted & {choice.name for choice in machine.commands(profile, queue_type)}
-        for name, machine in MACHINES.items() if machine.suits(profile, around)
+        for name, machine in MACHINES.items()
+        if machine.suits(profile, around)
     }
     most = max(map(len, known.values()))
     name = chance.choice([name for name, those in known.items() if len(those) == most])

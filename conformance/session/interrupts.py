@@ -77,6 +77,7 @@ def results(work: Sequence[Future[T]]) -> list[T]:
 @contextlib.contextmanager
 def once() -> Iterator[None]:
     """Inside, the first SIGINT is an interrupt and a further one is nothing."""
+
     def first(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise KeyboardInterrupt
@@ -100,8 +101,9 @@ class Ending:
         """Waits so long; true where it was told to end, before or meanwhile."""
         return self._told.wait(seconds)
 
-    def run(self, command: Sequence[str], output: int | IO[bytes] | None = None,
-            errors: int | IO[bytes] | None = None) -> int:
+    def run(
+        self, command: Sequence[str], output: int | IO[bytes] | None = None, errors: int | IO[bytes] | None = None
+    ) -> int:
         """The exit code of a process. It has heard of whatever was told while it ran."""
         with subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True) as child:
             self._child = child

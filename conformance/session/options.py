@@ -54,8 +54,11 @@ TABLE = (
     Option("deviations", "known deviations, strict; default: the profile's own", "NAME|FILE"),
     Option("level", "lowest level that runs: must, should or may (default)", "LEVEL"),
     Option("strict", "a broken SHOULD also closes the gate", flag=True),
-    Option("min-coverage", f"a run that exercised less of its MUST rules closes the gate (default {MIN_COVERAGE})",
-           "PERCENT"),
+    Option(
+        "min-coverage",
+        f"a run that exercised less of its MUST rules closes the gate (default {MIN_COVERAGE})",
+        "PERCENT",
+    ),
     Option("rules", "only these rule ids, comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
     Option("depth", "how much is generated: smoke, ci (default) or deep", "DEPTH"),
     Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
@@ -122,16 +125,27 @@ class Options:
         _known_rules(rules, level)
         url = _url(text["broker-url"])
         return cls(
-            url=url, mutants=_mutants(text["mutant"], url), admin=_text(text["broker-admin"]),
-            consumer_timeout=_number("consumer-timeout", text["consumer-timeout"], 0), profile=_text(text["profile"]),
-            deviations=_text(text["deviations"]), level=level, strict=bool(text["strict"]), rules=rules,
+            url=url,
+            mutants=_mutants(text["mutant"], url),
+            admin=_text(text["broker-admin"]),
+            consumer_timeout=_number("consumer-timeout", text["consumer-timeout"], 0),
+            profile=_text(text["profile"]),
+            deviations=_text(text["deviations"]),
+            level=level,
+            strict=bool(text["strict"]),
+            rules=rules,
             min_coverage=_percent("min-coverage", text["min-coverage"], MIN_COVERAGE),
-            depth=_one_of("depth", text["depth"] or "ci", DEPTHS), examples=_number("examples", text["examples"], 1),
-            seed=_number("seed", text["seed"], 0) or 0, restart=_text(text["restart"]), kill=_text(text["kill"]),
+            depth=_one_of("depth", text["depth"] or "ci", DEPTHS),
+            examples=_number("examples", text["examples"], 1),
+            seed=_number("seed", text["seed"], 0) or 0,
+            restart=_text(text["restart"]),
+            kill=_text(text["kill"]),
             spare_vhosts=_names(text["spare-vhosts"]),
             time_limit=_number("time-limit", text["time-limit"], 1),
-            hunt=_minutes("hunt", text["hunt"]), again=_round(text["again"]),
-            recording=_directory("recording", text["recording"]), report=_directory("report", text["report"]),
+            hunt=_minutes("hunt", text["hunt"]),
+            again=_round(text["again"]),
+            recording=_directory("recording", text["recording"]),
+            report=_directory("report", text["report"]),
             history=_directory("history", text["history"]),
         )
 
@@ -150,8 +164,11 @@ def _url(value: object) -> str | None:
     """The one broker of this run. `NAME=URL` names it; the name is not needed for one."""
     urls = [value] if isinstance(value, str) else list(value) if isinstance(value, (list, tuple)) else []
     if len(urls) > 1:
-        raise Refused(WRONG_USE, f"--broker-url was given {len(urls)} times, and one run examines one broker. Run the "
-                                 "suite once for each broker, with a --report directory of its own.")
+        raise Refused(
+            WRONG_USE,
+            f"--broker-url was given {len(urls)} times, and one run examines one broker. Run the "
+            "suite once for each broker, with a --report directory of its own.",
+        )
     return re.sub(r"^[\w.-]+=(?=amqps?:)", "", str(urls[0]).strip()) if urls else None
 
 

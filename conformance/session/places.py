@@ -29,14 +29,16 @@ def writable(name: str, value: object) -> Path:
     except argparse.ArgumentTypeError as problem:
         raise Refused(WRONG_USE, f"--{name} {problem}.") from None
     except OSError as problem:
-        raise Refused(WRONG_USE, f"--{name} {value}: this directory cannot be made ({problem.strerror}). "
-                                 "Name another one.") from None
+        raise Refused(
+            WRONG_USE, f"--{name} {value}: this directory cannot be made ({problem.strerror}). Name another one."
+        ) from None
     try:
         with tempfile.TemporaryFile(dir=path) as probe:
             probe.write(bytes(PROBE))
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as problem:
-        raise Refused(WRONG_USE, f"--{name} {value}: nothing can be written there ({reason(problem)}). "
-                                 "Name another directory.") from None
+        raise Refused(
+            WRONG_USE, f"--{name} {value}: nothing can be written there ({reason(problem)}). Name another directory."
+        ) from None
     return path

@@ -59,9 +59,9 @@ class Bench:
         """What is certain and no known deviation of the profile."""
         known = _known(self.profile.deviations)
         return [
-            finding for finding in judgement.findings
-            if finding.certain and excuse(
-                known, finding.rule, finding.observed, queue_type, finding.where) is None
+            finding
+            for finding in judgement.findings
+            if finding.certain and excuse(known, finding.rule, finding.observed, queue_type, finding.where) is None
         ]
 
 
@@ -123,14 +123,26 @@ class Play:
         """A scene from its first frame to its judgement, and what went wrong and is no finding. What it declared is
         gone again."""
         stage = Stage(
-            bench.target, bench.profile, Recorder(bench.run, bench.target.address), self.name, self.check.rules,
-            self.queue_type, bench.deadline, bench.guard,
+            bench.target,
+            bench.profile,
+            Recorder(bench.run, bench.target.address),
+            self.name,
+            self.check.rules,
+            self.queue_type,
+            bench.deadline,
+            bench.guard,
         )
         bench.around.enter(stage)
         return stage, self._act(stage, lambda: self.function(stage, **dict(self.arguments)), give_back=False)
 
     def again(
-        self, target: Target, profile: Profile, recorder: Recorder, deadline: float, around: Around, seed: int,
+        self,
+        target: Target,
+        profile: Profile,
+        recorder: Recorder,
+        deadline: float,
+        around: Around,
+        seed: int,
         guard: Guard | None = None,
     ) -> tuple[Stage, Exception | None]:
         """The same under circumstances that the seed draws."""
@@ -182,17 +194,31 @@ class _Machines:
             self.witness(judgement, history)
 
         search.run(
-            machine, bench.target, bench.profile, lambda: Recorder(bench.run, bench.target.address), self.queue_type,
-            scheduler, examples(bench.depth, timed=machine.clock), STEPS[bench.depth], bench.seed, on_judgement=judged,
-            deadline=bench.deadline, around=bench.around, known=lambda finding: True, guard=bench.guard,
+            machine,
+            bench.target,
+            bench.profile,
+            lambda: Recorder(bench.run, bench.target.address),
+            self.queue_type,
+            scheduler,
+            examples(bench.depth, timed=machine.clock),
+            STEPS[bench.depth],
+            bench.seed,
+            on_judgement=judged,
+            deadline=bench.deadline,
+            around=bench.around,
+            known=lambda finding: True,
+            guard=bench.guard,
         )
-
 
     def revisit(self) -> None:
         bench = self.bench
         for number, play in revisited(bench.profile, self.queue_type, bench.depth, bench.around):
             stage, trouble = play.again(
-                bench.target, bench.profile, Recorder(bench.run, bench.target.address), bench.deadline, bench.around,
+                bench.target,
+                bench.profile,
+                Recorder(bench.run, bench.target.address),
+                bench.deadline,
+                bench.around,
                 bench.seed + number,
             )
             self.witness(stage.judgement, stage.events)
@@ -203,8 +229,11 @@ class _Machines:
 def revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[tuple[int, Play]]:
     """All scenes, so many times: those that wait for time to pass only where none is lost by that."""
     scenes = [
-        play for play in plays()
-        if not play.machine and play.queue_type == queue_type and play.suits(profile, depth)
+        play
+        for play in plays()
+        if not play.machine
+        and play.queue_type == queue_type
+        and play.suits(profile, depth)
         and (around.advance is not None or not play.timed)
     ]
     for number in range(REVISITS[depth]):

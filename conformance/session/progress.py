@@ -93,11 +93,16 @@ class Follower:
         known = door.opened().known.entries
         entries = door.ledger.entries
         rows = reach.joined(reach.unpacked(entry.reached) for entry in entries if entry.reached)
-        found = sorted({
-            one.finding.rule for entry in entries for one in entry.witnesses
-            if one.finding.certain and one.round and excuse(
-                known, one.finding.rule, one.finding.observed, entry.queue_type, one.finding.where) is None
-        })
+        found = sorted(
+            {
+                one.finding.rule
+                for entry in entries
+                for one in entry.witnesses
+                if one.finding.certain
+                and one.round
+                and excuse(known, one.finding.rule, one.finding.observed, entry.queue_type, one.finding.where) is None
+            }
+        )
         self._write(
             f"hunt: {self._since(door)}, {sum(entry.histories for entry in entries)} histories, "
             f"{reach.count(rows)} of {reach.TOTAL} pairs reached; found {', '.join(found) or 'nothing new'}; "
@@ -142,7 +147,13 @@ def told(seconds: float) -> str:
 def _bar(stream: IO[str]) -> Progress:
     console = Console(file=stream, no_color="NO_COLOR" in os.environ)
     return Progress(
-        SpinnerColumn(), BarColumn(30), TextColumn("{task.fields[count]}"), TimeElapsedColumn(),
-        TextColumn("{task.description}"), console=console, transient=True, redirect_stdout=False,
+        SpinnerColumn(),
+        BarColumn(30),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        redirect_stdout=False,
         redirect_stderr=False,
     )

@@ -42,7 +42,11 @@ class Outcome:
 
 
 def run(
-    arguments: Sequence[str], words: Sequence[str], workers: str | None = None, *, hunts: bool = False,
+    arguments: Sequence[str],
+    words: Sequence[str],
+    workers: str | None = None,
+    *,
+    hunts: bool = False,
 ) -> Outcome:
     """Run the suite with these options of the plugin, and hunt afterwards."""
     follower = Follower(list(words), sys.stderr)
@@ -56,8 +60,23 @@ def run(
 
 def _frame(workers: str | None) -> list[str]:
     """Options that make pytest quiet, and load the plugin also where the distribution is not installed."""
-    options = [*_plugin(), "-c", os.devnull, "--rootdir", str(SUITE.parent.parent), "--import-mode", "importlib",
-               "-p", "no:cacheprovider", "-q", "--no-header", "--tb", "short", "--assert", "plain"]
+    options = [
+        *_plugin(),
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(SUITE.parent.parent),
+        "--import-mode",
+        "importlib",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--no-header",
+        "--tb",
+        "short",
+        "--assert",
+        "plain",
+    ]
     return [*options, "-n", workers] if workers else options
 
 
@@ -90,6 +109,7 @@ def _ours(code: int, door: Door | None, follower: Follower) -> int:
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
     """Being terminated is being interrupted: what is recorded is kept and the broker is left clean."""
+
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 

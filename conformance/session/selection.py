@@ -28,8 +28,13 @@ class Check:
         assert isinstance(queue_types, tuple | list)
         families = kwargs.get("families", ())
         assert isinstance(families, tuple | list)
-        return cls(tuple(args), tuple(queue_types), str(kwargs.get("depth", "smoke")), tuple(families),
-                   bool(kwargs.get("last")))
+        return cls(
+            tuple(args),
+            tuple(queue_types),
+            str(kwargs.get("depth", "smoke")),
+            tuple(families),
+            bool(kwargs.get("last")),
+        )
 
     def wanted(self, options: Options) -> bool:
         """Does this check run at all?"""

@@ -112,8 +112,11 @@ class Session:
             why = f"The broker cannot be used ({unreachable.layer}): {unreachable.message}"
             raise Refused(UNREACHABLE, why) from None
         except ConnectionLost:
-            raise Refused(UNREACHABLE, "The broker cannot be used: it accepted the login and then ended the connection "
-                                       "while channels were opened. Look into its log for the reason.") from None
+            raise Refused(
+                UNREACHABLE,
+                "The broker cannot be used: it accepted the login and then ended the connection "
+                "while channels were opened. Look into its log for the reason.",
+            ) from None
         profile = under_test.profile
         known = known or known_for(profile, self.ticket)
         broker = described(under_test)
@@ -125,15 +128,24 @@ class Session:
             beside.kill = self._killing(pulse, options.kill)
         profile = replace(profile, refused={**profile.refused, **self._missing(beside)})
         guard = Guard(
-            pulse, Vhosts(options.spare_vhosts, beside.admin),
+            pulse,
+            Vhosts(options.spare_vhosts, beside.admin),
             ends=time.monotonic() + options.minutes * 60 * SHARE - self.ticket.age(),
         )
         self._stack.callback(guard.let_go)
         return Opened(
-            target, broker, profile, known, under_test.deadline, detected=fixed is None,
-            guard=guard, vitals=Vitals(guard, f"vhost {target.vhost}"),
+            target,
+            broker,
+            profile,
+            known,
+            under_test.deadline,
+            detected=fixed is None,
+            guard=guard,
+            vitals=Vitals(guard, f"vhost {target.vhost}"),
             budget=TimeBudget(min(ALTOGETHER, options.minutes * 60 * PART)),
-            tally=tally, around=beside, age=self.ticket.age,
+            tally=tally,
+            around=beside,
+            age=self.ticket.age,
             recorder=Recorder(self.ticket.run, broker.name, tally, worker=self.worker),
         )
 
@@ -162,10 +174,17 @@ class Session:
         if self.options.recording is None:
             return None
         header = {
-            "run": self.ticket.run, "started": self.ticket.started, "suite": __version__, "broker": broker.name,
-            "profile": profile.name, "seed": self.options.seed, "depth": self.options.depth,
-            "server_properties": broker.server_properties, "capabilities": list(broker.capabilities),
-            "queue_types": list(profile.queue_types), "choices": dict(profile.choices),
+            "run": self.ticket.run,
+            "started": self.ticket.started,
+            "suite": __version__,
+            "broker": broker.name,
+            "profile": profile.name,
+            "seed": self.options.seed,
+            "depth": self.options.depth,
+            "server_properties": broker.server_properties,
+            "capabilities": list(broker.capabilities),
+            "queue_types": list(profile.queue_types),
+            "choices": dict(profile.choices),
             "refused": dict(profile.refused),
             "selection": asdict(self.options.selection),
         }
@@ -197,8 +216,10 @@ class Opened:
     def line(self) -> str:
         """What is examined, for the top of the output."""
         how = "detected" if self.detected else "as asked"
-        return (f"{self.broker.name} at {self.broker.url}, profile {self.profile.name} ({how}), "
-                f"queues: {', '.join(self.profile.queue_types)}")
+        return (
+            f"{self.broker.name} at {self.broker.url}, profile {self.profile.name} ({how}), "
+            f"queues: {', '.join(self.profile.queue_types)}"
+        )
 
     def lines(self) -> list[str]:
         """The same, and what the broker was found to offer."""
@@ -256,9 +277,12 @@ def described(under_test: brokers.BrokerUnderTest) -> Broker:
     """The broker as results show it. The embedded one has no address: it is another one in every process."""
     properties: Mapping[str, Any] = under_test.server_properties
     return Broker(
-        name=under_test.name, url=EMBEDDED if under_test.embedded is not None else str(under_test.target),
-        product=str(properties.get("product", "")), version=str(properties.get("version", "")),
-        server_properties=dict(properties), negotiated=under_test.tuned._asdict(),
+        name=under_test.name,
+        url=EMBEDDED if under_test.embedded is not None else str(under_test.target),
+        product=str(properties.get("product", "")),
+        version=str(properties.get("version", "")),
+        server_properties=dict(properties),
+        negotiated=under_test.tuned._asdict(),
         capabilities=tuple(under_test.capabilities),
         offers=(*filter(None, [under_test.how]), *probes.told(under_test.found)),
     )

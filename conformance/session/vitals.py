@@ -65,7 +65,12 @@ class Vitals:
         return []
 
     def after(
-        self, scene: str, queue_type: str, history: Sequence[Event], down: str, spared: str = "",
+        self,
+        scene: str,
+        queue_type: str,
+        history: Sequence[Event],
+        down: str,
+        spared: str = "",
     ) -> list[Incident]:
         """A history is over. `down`: what the broker did instead of answering in it; `spared`: what was not sent."""
         if any(event.direction == TO_BROKER and event.channel for event in history):

@@ -136,8 +136,11 @@ def _kept(wanted: CheckOptions) -> Iterator[None]:
     except KeyboardInterrupt:
         again = shlex.join(wanted.words)
         lake = objects.join(wanted.out, "lake")
-        raise Refused(INTERRUPTED, f"Interrupted. Every step that was finished is kept in {lake}, and the same words "
-                                   f"go on from there: {again}") from None
+        raise Refused(
+            INTERRUPTED,
+            f"Interrupted. Every step that was finished is kept in {lake}, and the same words "
+            f"go on from there: {again}",
+        ) from None
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -171,30 +174,45 @@ def _pages(found: Sequence[Checked], summary: dict[str, Any], out: objects.Place
     pages = {"index.html": html.render_many(documents), "history.html": history_page(summary)}
     captured = [
         (results, [asdict(place) for place in one.places], dict(one.about or {}))
-        for one, results in zip(found, documents, strict=True) if one.about and one.about.get("kind") == "capture"
+        for one, results in zip(found, documents, strict=True)
+        if one.about and one.about.get("kind") == "capture"
     ]
     if captured:
         pages["capture.html"] = captures_page(captured)
     files = {f"runs/{_slug(results['run'])}.json": results for results in documents}
     files |= {
         f"cases/{_slug(results['run'])}/{case['id']}.json": _case(results, rule, case, one.places)
-        for one, results in zip(found, documents, strict=True) for rule in results["rules"] for case in rule["cases"]
+        for one, results in zip(found, documents, strict=True)
+        for rule in results["rules"]
+        for case in rule["cases"]
     }
-    texts = {name: json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
-             for name, content in {**files, "history.json": summary}.items()}
+    texts = {
+        name: json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+        for name, content in {**files, "history.json": summary}.items()
+    }
     for name, text in {**texts, **pages}.items():
         objects.write(objects.join(out, name), text)
     return [objects.join(out, name) for name in pages]
 
 
 def _case(
-    results: dict[str, Any], rule: dict[str, Any], case: dict[str, Any], places: Iterable[Place],
+    results: dict[str, Any],
+    rule: dict[str, Any],
+    case: dict[str, Any],
+    places: Iterable[Place],
 ) -> dict[str, Any]:
     """One case by itself; of a capture with the file and the numbers of its packets."""
     where = next((place for place in places if place.case == case["id"]), None)
     place = {"capture": {"file": where.file, "packet": where.packet, "packets": where.packets}} if where else {}
-    return {**place, "schema": "amqp-conformance/case/1", "run": results["run"], "broker": results["broker"]["name"],
-            "profile": results["profile"], "clause": rule["clause"], **case}
+    return {
+        **place,
+        "schema": "amqp-conformance/case/1",
+        "run": results["run"],
+        "broker": results["broker"]["name"],
+        "profile": results["profile"],
+        "clause": rule["clause"],
+        **case,
+    }
 
 
 def _slug(name: str) -> str:
@@ -210,8 +228,7 @@ def _tell(found: Sequence[Checked], wanted: CheckOptions) -> None:
         content = {"schema": "amqp-conformance/check/1", "runs": [document(one.results) for one in found]}
         print(json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False))
     elif len(found) == 1:
-        print(summary(found[0].results, color=colored(sys.stdout), width=width(),
-                      verbose=wanted.verbose), end="")
+        print(summary(found[0].results, color=colored(sys.stdout), width=width(), verbose=wanted.verbose), end="")
     else:
         console = Console(no_color=not colored(sys.stdout), highlight=False, width=width())
         _table([one.results for one in found], console)
@@ -219,10 +236,22 @@ def _tell(found: Sequence[Checked], wanted: CheckOptions) -> None:
 
 def _table(runs: Sequence[Results], console: Console) -> None:
     """A line for each run, and under them what stands against them."""
-    verdicts = (Verdict.HELD, Verdict.BROKEN, Verdict.DEVIATES, Verdict.UNSEEN, Verdict.INCONCLUSIVE,
-                Verdict.UNDER_TESTED)
-    table = Table("run", "broker", *(Column(name.value, justify="right", no_wrap=True) for name in verdicts),
-                  Column("events", justify="right", no_wrap=True), Column("gate", no_wrap=True), box=box.SIMPLE_HEAD)
+    verdicts = (
+        Verdict.HELD,
+        Verdict.BROKEN,
+        Verdict.DEVIATES,
+        Verdict.UNSEEN,
+        Verdict.INCONCLUSIVE,
+        Verdict.UNDER_TESTED,
+    )
+    table = Table(
+        "run",
+        "broker",
+        *(Column(name.value, justify="right", no_wrap=True) for name in verdicts),
+        Column("events", justify="right", no_wrap=True),
+        Column("gate", no_wrap=True),
+        box=box.SIMPLE_HEAD,
+    )
     for one in runs:
         gate = "open" if one.gate.open else "CLOSED"
         counts = (str(sum(rule.verdict == name and rule.status == "judged" for rule in one.rules)) for name in verdicts)

@@ -56,6 +56,9 @@ def summary(runs: Sequence[Run], rows: Mapping[str, Sequence[tables.Row]]) -> di
     """What the history page is made of, of these runs."""
     lines = [line(run.name, run.header, str(run.header["profile"])) for run in runs]
     table = [asdict(row) for run in runs for row in rows[run.name]]
-    buckets = [{"run": run.name, "what": what, "bucket": place, "n": n}
-               for run in runs for (what, place), n in run.times.items()]
+    buckets = [
+        {"run": run.name, "what": what, "bucket": place, "n": n}
+        for run in runs
+        for (what, place), n in run.times.items()
+    ]
     return {"schema": "amqp-conformance/history/1", "runs": lines, **marts(table, lines, buckets)}

@@ -85,7 +85,7 @@ def pieces(writer: RecordingWriter) -> Iterator[tuple[int, int, str, bytes]]:
             begin = at + HEAD.size
             if len(buffer) - begin < size:
                 break
-            yield time_ns, number, WHAT[what], buffer[begin:begin + size]
+            yield time_ns, number, WHAT[what], buffer[begin : begin + size]
             at = begin + size
         buffer = buffer[at:]
 

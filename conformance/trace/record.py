@@ -72,7 +72,9 @@ def keeping(order: Mapping[str, Any]) -> subprocess.Popen[bytes]:
     ready, told = os.pipe()
     keeper = subprocess.Popen(
         [sys.executable, "-m", "conformance.trace.keeper", json.dumps({**order, "ready": told})],
-        stdin=subprocess.PIPE, start_new_session=True, pass_fds=[told],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=[told],
     )
     os.close(told)
     with open(ready, "rb") as answer:
@@ -96,8 +98,13 @@ def _header(target: Target, ticket: Ticket) -> dict[str, Any]:
     except Unreachable as failed:
         raise Refused(UNREACHABLE, failed.message) from None
     return {
-        "run": ticket.run, "started": ticket.started, "suite": __version__, "broker": named(properties, target),
-        "profile": profiles.detect(properties).name, "seed": None, "server_properties": _plain(properties),
+        "run": ticket.run,
+        "started": ticket.started,
+        "suite": __version__,
+        "broker": named(properties, target),
+        "profile": profiles.detect(properties).name,
+        "seed": None,
+        "server_properties": _plain(properties),
     }
 
 

@@ -112,14 +112,26 @@ def picked(kinds: Iterable[Kind]) -> Iterator[Found]:
     for kind in sorted(kinds, key=lambda one: (one.run, one.rule, not one.certain, -one.seen, one.gist, one.names)):
         shown[kind.run, kind.rule] += 1
         first = kind.first
-        finding = Finding(kind.rule, first.history, first.at, first.allowed, first.observed, tuple(first.witness),
-                          kind.certain, tuple(first.amid))
+        finding = Finding(
+            kind.rule,
+            first.history,
+            first.at,
+            first.allowed,
+            first.observed,
+            tuple(first.witness),
+            kind.certain,
+            tuple(first.amid),
+        )
         wanted = Wanted(kind.run, finding, shown[kind.run, kind.rule] <= KINDS_SHOWN)
         yield wanted, (first.scene, kind.queue_type), (kind.seen, kind.times)
 
 
 def assembled(
-    headers: Mapping[str, Mapping[str, Any]], counts: Counts, found: Sequence[Found], cuts: Sequence[Cut], told: Told,
+    headers: Mapping[str, Mapping[str, Any]],
+    counts: Counts,
+    found: Sequence[Found],
+    cuts: Sequence[Cut],
+    told: Told,
 ) -> list[Checked]:
     """The results of these runs."""
     seen = [(*one, got) for one, got in zip(found, cuts, strict=True)]
@@ -134,25 +146,41 @@ Counts = Mapping[str, Mapping[str, Mapping[tuple[str, str | None], int]]]
 
 
 def _result(
-    run: str, header: Mapping[str, Any], counts: Mapping[str, Mapping[tuple[str, str | None], int]],
-    seen: Sequence[Seen], told: Told,
+    run: str,
+    header: Mapping[str, Any],
+    counts: Mapping[str, Mapping[tuple[str, str | None], int]],
+    seen: Sequence[Seen],
+    told: Told,
 ) -> Checked:
     profile = profiles.load(profiles.spec(header))
     properties = header.get("server_properties") or {}
     broker = Broker(
-        str(header.get("broker", "")), "", str(properties.get("product", "")), str(properties.get("version", "")),
-        dict(properties), {}, tuple(sorted(offer(header).capabilities)),
+        str(header.get("broker", "")),
+        "",
+        str(properties.get("product", "")),
+        str(properties.get("version", "")),
+        dict(properties),
+        {},
+        tuple(sorted(offer(header).capabilities)),
     )
     blank = Entry(header.get("kind", ""), "", (), broker, profile.name, profile.queue_types, choices=profile.choices)
     ledger = Ledger()
     for number, entry in enumerate([*_counted(blank, counts, header), *_witnessed(blank, seen)]):
         ledger.take(f"{number:06}", [(PROPERTY, encode(entry))])
-    results = build(ledger, Frame(
-        run=run, started=str(header.get("started", "")), seconds=_lasted(header),
-        command=told.command, rerun=told.again,
-        seed=int(header.get("seed") or 0), depth=str(header.get("depth") or header.get("kind", "")),
-        selection=_selection(header), known=_known(profile, told, header),
-    ))
+    results = build(
+        ledger,
+        Frame(
+            run=run,
+            started=str(header.get("started", "")),
+            seconds=_lasted(header),
+            command=told.command,
+            rerun=told.again,
+            seed=int(header.get("seed") or 0),
+            depth=str(header.get("depth") or header.get("kind", "")),
+            selection=_selection(header),
+            known=_known(profile, told, header),
+        ),
+    )
     results = _judged_again(_doubted(results, counts), told.again)
     return Checked(results, tuple(_places(results, seen)), header)
 
@@ -162,8 +190,12 @@ def _selection(header: Mapping[str, Any]) -> Selection:
     said = header.get("selection")
     if not isinstance(said, Mapping):
         return EVERYTHING
-    return Selection(str(said.get("level", "may")), str(said.get("rules", "*")), strict=bool(said.get("strict")),
-                     min_coverage=int(said.get("min_coverage", 0)))
+    return Selection(
+        str(said.get("level", "may")),
+        str(said.get("rules", "*")),
+        strict=bool(said.get("strict")),
+        min_coverage=int(said.get("min_coverage", 0)),
+    )
 
 
 def _lasted(header: Mapping[str, Any]) -> float:
@@ -173,15 +205,18 @@ def _lasted(header: Mapping[str, Any]) -> float:
 
 def _known(profile: Profile, told: Told, header: Mapping[str, Any]) -> Known:
     """The deviations that hold. Traffic that the suite did not make need not show them: there they excuse, no more."""
-    known = told.known or Known(load_deviations(profile.deviations) if profile.deviations else (),
-                                profile.deviations or "")
+    known = told.known or Known(
+        load_deviations(profile.deviations) if profile.deviations else (), profile.deviations or ""
+    )
     if header.get("depth"):
         return known
     return replace(known, entries=[replace(entry, intermittent=True) for entry in known.entries], sought=False)
 
 
 def _counted(
-    blank: Entry, counts: Mapping[str, Mapping[tuple[str, str | None], int]], header: Mapping[str, Any],
+    blank: Entry,
+    counts: Mapping[str, Mapping[tuple[str, str | None], int]],
+    header: Mapping[str, Any],
 ) -> Iterator[Entry]:
     """How much there was, and coverage: one entry for each queue type."""
     yield replace(blank, histories=int(header.get("histories", 0)), events=int(header.get("events", 0)))
@@ -209,24 +244,36 @@ def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | Non
                 reasons.setdefault(rule, Counter())[str(reason)] += histories
     changed = tuple(
         replace(rule, verdict=str(Verdict.INCONCLUSIVE), reason=why_not(reasons[rule.id]))
-        if rule.verdict == Verdict.UNDER_TESTED and rule.id in reasons else rule for rule in results.rules
+        if rule.verdict == Verdict.UNDER_TESTED and rule.id in reasons
+        else rule
+        for rule in results.rules
     )
     totals = {verdict.value: sum(rule.verdict == verdict for rule in changed) for verdict in Verdict}
     return replace(results, rules=changed, totals=totals)
 
 
 def _judged_again(results: Results, again: str) -> Results:
-    return replace(results, rules=tuple(
-        replace(rule, cases=tuple(replace(case, rerun=again) for case in rule.cases)) for rule in results.rules
-    ))
+    return replace(
+        results,
+        rules=tuple(
+            replace(rule, cases=tuple(replace(case, rerun=again) for case in rule.cases)) for rule in results.rules
+        ),
+    )
 
 
 def _places(results: Results, seen: Sequence[Seen]) -> Iterator[Place]:
     """Where the cases are in a capture; nothing for recordings, which have no packets."""
     for rule in results.rules:
         for case in rule.cases:
-            got = next((got for wanted, _, _, got in seen if (wanted.finding.rule, wanted.finding.history,
-                        wanted.finding.at) == (case.rule, case.history, case.at)), None)
+            got = next(
+                (
+                    got
+                    for wanted, _, _, got in seen
+                    if (wanted.finding.rule, wanted.finding.history, wanted.finding.at)
+                    == (case.rule, case.history, case.at)
+                ),
+                None,
+            )
             if got is not None and case.at in got.packets:
                 file, packet = got.packets[case.at]
                 shown = sorted({number for name, number in got.packets.values() if name == file})
@@ -244,6 +291,8 @@ def document(results: Results) -> dict[str, Any]:
 def broken(checked: Iterable[Checked]) -> list[tuple[str, str]]:
     """(run, rule) that stand against a broker: broken, judged, MUST, and in no known deviation."""
     return [
-        (one.results.run, rule.id) for one in checked for rule in one.results.rules
+        (one.results.run, rule.id)
+        for one in checked
+        for rule in one.results.rules
         if rule.verdict == Verdict.BROKEN and rule.level == "must" and rules.get(rule.id).judged
     ]

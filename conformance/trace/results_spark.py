@@ -46,9 +46,13 @@ def _spoken(job: Job, runs: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as f
 
     silver = job.table(SILVER, runs, ("run", "history", "seq", "kind", "arguments"))
-    scene = silver.where("kind = 'scene'").groupBy("run", "history").agg(
-        f.min_by(f.get_json_object("arguments", "$.name"), "seq").alias("scene"),
-        f.min_by(f.get_json_object("arguments", "$.queue_type"), "seq").alias("queue_type"),
+    scene = (
+        silver.where("kind = 'scene'")
+        .groupBy("run", "history")
+        .agg(
+            f.min_by(f.get_json_object("arguments", "$.name"), "seq").alias("scene"),
+            f.min_by(f.get_json_object("arguments", "$.queue_type"), "seq").alias("queue_type"),
+        )
     )
     gold = job.table(GOLD, runs)
     return gold.join(scene, ["run", "history"], "left").fillna("", ["scene", "queue_type"])
@@ -56,8 +60,12 @@ def _spoken(job: Job, runs: Sequence[str]) -> DataFrame:
 
 def _counts(spoken: DataFrame) -> Counts:
     """Run, queue type, what: (rule, what was seen) to how often."""
-    rows = spoken.where(f"what <> '{check.FINDING}'").groupBy("run", "queue_type", "what", "rule", "observed") \
-        .sum("times").collect()
+    rows = (
+        spoken.where(f"what <> '{check.FINDING}'")
+        .groupBy("run", "queue_type", "what", "rule", "observed")
+        .sum("times")
+        .collect()
+    )
     counts: dict[str, dict[str, dict[tuple[str, str | None], int]]] = {}
     for run, queue_type, what, rule, observed, times in rows:
         counts.setdefault(run, {}).setdefault(f"{queue_type}\0{what}", {})[rule, observed] = times
@@ -71,14 +79,24 @@ def _kinds(spoken: DataFrame) -> Iterator[Kind]:
     first = f.min(f.struct(*First._fields)).alias("first")
     gist = f.regexp_replace(f.regexp_replace("observed", NUMBERS, "#"), LISTS, "#")
     names = f.transform("amid", lambda told: f.substring_index(told, " ", 1))
-    kinds = spoken.where(f"what = '{check.FINDING}'") \
-        .groupBy("run", "rule", "queue_type", "certain", gist.alias("gist"), names.alias("names"))
+    kinds = spoken.where(f"what = '{check.FINDING}'").groupBy(
+        "run", "rule", "queue_type", "certain", gist.alias("gist"), names.alias("names")
+    )
     rows = kinds.agg(first, f.count("*").alias("seen"), f.count_distinct("history", "amid").alias("times")).collect()
     for row in rows:
         one = First(*row["first"])
         known = one._replace(witness=one.witness or (), amid=one.amid or ())
-        yield Kind(row["run"], row["rule"], row["queue_type"], row["certain"], row["gist"], row["names"] or [], known,
-                   row["seen"], row["times"])
+        yield Kind(
+            row["run"],
+            row["rule"],
+            row["queue_type"],
+            row["certain"],
+            row["gist"],
+            row["names"] or [],
+            known,
+            row["seen"],
+            row["times"],
+        )
 
 
 def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
@@ -91,10 +109,21 @@ def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
     names = {run: str(header["profile"]) for run, header in headers.items()}
     upto = check.torn(job.shards(names)) if job.whole else {}
     tasks = [
-        (str(number), json.dumps({"finding": asdict(one.finding), "run": one.run, "profile": names[one.run],
-                                  "path": files[number][0], "island": files[number][1],
-                                  "upto": upto.get((one.run, one.finding.history))}))
-        for number, one in asked.items() if number in files
+        (
+            str(number),
+            json.dumps(
+                {
+                    "finding": asdict(one.finding),
+                    "run": one.run,
+                    "profile": names[one.run],
+                    "path": files[number][0],
+                    "island": files[number][1],
+                    "upto": upto.get((one.run, one.finding.history)),
+                }
+            ),
+        )
+        for number, one in asked.items()
+        if number in files
     ]
     rows = ingest.tasks(job.spark, tasks).mapInArrow(objects.carried(_cut), _DDL).collect() if tasks else []
     found = {int(row["place"]): _read(row) for row in rows}
@@ -126,24 +155,38 @@ def _cut(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for place, said in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             task = json.loads(said)
             asked = task["finding"]
-            finding = Finding(**{
-                **asked, "witness": tuple(asked["witness"]), "where": tuple(asked["where"]),
-                "unless": tuple(asked["unless"]),
-            })
+            finding = Finding(
+                **{
+                    **asked,
+                    "witness": tuple(asked["witness"]),
+                    "where": tuple(asked["where"]),
+                    "unless": tuple(asked["unless"]),
+                }
+            )
             got = sliced(partial(_history, task, finding), finding, profiles.load(task["profile"]))
-            yield pa.RecordBatch.from_pylist([{
-                "place": place, "steps": json.dumps([asdict(step) for step in got.steps]),
-                "packets": json.dumps(got.packets),
-            }], schema=_ARROW)
+            yield pa.RecordBatch.from_pylist(
+                [
+                    {
+                        "place": place,
+                        "steps": json.dumps([asdict(step) for step in got.steps]),
+                        "packets": json.dumps(got.packets),
+                    }
+                ],
+                schema=_ARROW,
+            )
 
 
 def _history(task: Mapping[str, Any], finding: Finding) -> Iterator[Placed]:
     """The events up to the finding, each with the columns that only its source knows."""
     world = Closed(task["upto"]) if task["upto"] is not None else None
     for batch in check.read(task["path"], task["run"], (*Event._fields, "extra")):
-        chosen = batch.filter(pc.and_(
-            pc.equal(batch.column("history"), finding.history),
-            pc.and_(pc.equal(batch.column("island"), task["island"]), pc.less_equal(batch.column("seq"), finding.at)),
-        ))
+        chosen = batch.filter(
+            pc.and_(
+                pc.equal(batch.column("history"), finding.history),
+                pc.and_(
+                    pc.equal(batch.column("island"), task["island"]), pc.less_equal(batch.column("seq"), finding.at)
+                ),
+            )
+        )
         for event, extra in zip(ingest.to_events(chosen), chosen.column("extra").to_pylist(), strict=True):
             yield from ((said, extra) for said in (world.said(event) if world else (event,)))

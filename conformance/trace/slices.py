@@ -21,11 +21,28 @@ from conformance.oracle.verdicts import Finding
 from conformance.outcome.ledger import Step
 
 LONG = 20_000
-_MAKE = frozenset({
-    "channel.open", "channel.open-ok", "confirm.select", "confirm.select-ok", "tx.select", "tx.select-ok", "basic.qos",
-    "basic.qos-ok", "basic.consume", "basic.consume-ok", "basic.cancel", "basic.cancel-ok", "queue.declare",
-    "queue.declare-ok", "queue.bind", "queue.bind-ok", "exchange.declare", "exchange.declare-ok",
-})
+_MAKE = frozenset(
+    {
+        "channel.open",
+        "channel.open-ok",
+        "confirm.select",
+        "confirm.select-ok",
+        "tx.select",
+        "tx.select-ok",
+        "basic.qos",
+        "basic.qos-ok",
+        "basic.consume",
+        "basic.consume-ok",
+        "basic.cancel",
+        "basic.cancel-ok",
+        "queue.declare",
+        "queue.declare-ok",
+        "queue.bind",
+        "queue.bind-ok",
+        "exchange.declare",
+        "exchange.declare-ok",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +71,11 @@ def sliced(history: Callable[[], Iterator[Placed]], finding: Finding, profile: P
         placed = _Matter.of((event for event, _ in history()), finding).kept(history())
     steps = exchange([event for event, _ in placed], finding, profile)
     packets = {
-        event.seq: (said["file"], said["packet"]) for event, extra in placed if extra
-        for said in [json.loads(extra)] if "packet" in said
+        event.seq: (said["file"], said["packet"])
+        for event, extra in placed
+        if extra
+        for said in [json.loads(extra)]
+        if "packet" in said
     }
     return Cut(steps, {step.seq: packets[step.seq] for step in steps if step.seq in packets})
 
@@ -70,8 +90,10 @@ class _Matter:
     @classmethod
     def of(cls, events: Iterable[Event], finding: Finding) -> _Matter:
         witness = [event for event in events if event.seq in (finding.at, *finding.witness)]
-        return cls(frozenset((event.connection, event.channel) for event in witness),
-                   frozenset(event.message for event in witness if event.message))
+        return cls(
+            frozenset((event.connection, event.channel) for event in witness),
+            frozenset(event.message for event in witness if event.message),
+        )
 
     def kept(self, placed: Iterable[Placed]) -> list[Placed]:
         """All that brought things into being, and the last LONG of the rest that may matter."""

@@ -53,7 +53,10 @@ class Stages:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         if kind is None:
             self._over()
@@ -95,6 +98,13 @@ class Stages:
 def _bar(stream: IO[str]) -> Progress:
     console = Console(file=stream, no_color="NO_COLOR" in os.environ)
     return Progress(
-        TextColumn("{task.description:<12}"), BarColumn(30), TextColumn("{task.fields[count]}"), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(), console=console, redirect_stdout=False, redirect_stderr=False,
+        TextColumn("{task.description:<12}"),
+        BarColumn(30),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        redirect_stdout=False,
+        redirect_stderr=False,
     )

@@ -60,8 +60,11 @@ def watch(wanted: FollowOptions) -> int:
         raise Refused(WRONG_USE, f"{wanted.inbox} is no directory; give the one in which recordings appear.")
     checkpoint = wanted.checkpoint or (wanted.out / "checkpoint" if isinstance(wanted.out, Path) else None)
     if checkpoint is None:
-        raise Refused(WRONG_USE, f"--out {wanted.out} is an object store, and how far a watch has come is kept on this "
-                                 "machine: name a directory by --checkpoint.")
+        raise Refused(
+            WRONG_USE,
+            f"--out {wanted.out} is an object store, and how far a watch has come is kept on this "
+            "machine: name a directory by --checkpoint.",
+        )
     from reports.pipeline.session import NotInstalled, installed, session
 
     try:
@@ -129,8 +132,11 @@ def _tell(stream: Stream, number: int) -> None:
     of = Counter(row["what"] for row in rows)
     histories = len({(row["run"], row["history"]) for row in rows if row["what"] not in (RUN, UNREADABLE)})
     _say([f"batch {number}: news of {count(histories, 'history', 'histories')}, {count(of[check.FINDING], 'finding')}"])
-    _say(f"{row['rule']} in {row['history']}, event {row['at']}: {row['observed']}"
-         for row in rows if row["what"] == check.FINDING)
+    _say(
+        f"{row['rule']} in {row['history']}, event {row['at']}: {row['observed']}"
+        for row in rows
+        if row["what"] == check.FINDING
+    )
     _say(f"{row['history']}: {row['observed']} are missing" for row in rows if row["what"] == follow.MISSING)
     _say(f"{row['history']}: {row['times']:,} events {row['observed']}" for row in rows if row["what"] == follow.LATE)
     _say(f"not read: {row['observed']}" for row in rows if row["what"] == UNREADABLE)

@@ -70,9 +70,18 @@ def main() -> None:
             seen = Counter[str]()
             for _ in range(ROUNDS):
                 play(url, queue_type, seen)
-            print(f"  {queue_type}: " + ", ".join(f"{seen[name]} {name}" for name in (
-                "before", "after", "refused at first", "refused at second",
-            )))
+            print(
+                f"  {queue_type}: "
+                + ", ".join(
+                    f"{seen[name]} {name}"
+                    for name in (
+                        "before",
+                        "after",
+                        "refused at first",
+                        "refused at second",
+                    )
+                )
+            )
 
 
 if __name__ == "__main__":

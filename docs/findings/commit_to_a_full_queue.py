@@ -61,8 +61,11 @@ def main() -> None:
         connection.open(2)
         connection.declare(2, full, "classic", **{"x-max-length": 1, "x-overflow": "reject-publish"})
         connection.declare(2, other, "classic")
-        publishes = [wire.publish(1, other, "before"), *(wire.publish(1, full, text) for text in "123"),
-                     wire.publish(1, other, "after")]
+        publishes = [
+            wire.publish(1, other, "before"),
+            *(wire.publish(1, full, text) for text in "123"),
+            wire.publish(1, other, "after"),
+        ]
         print(f"  tx.commit: {answer(connection, publishes)}")
         print(f"  in the full queue {content(connection, full)}, in the other {content(connection, other)}")
         print(f"  in confirm mode: {confirmed(connection, publishes)}")

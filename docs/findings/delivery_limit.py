@@ -23,7 +23,7 @@ def counts(header: bytes) -> str:
         at = header.find(bytes([len(name)]) + name + b"l")
         if at >= 0:
             begin = at + len(name) + 2
-            found.append(f"{name.decode()[2:-6]} {int.from_bytes(header[begin:begin + 8], 'big')}")
+            found.append(f"{name.decode()[2:-6]} {int.from_bytes(header[begin : begin + 8], 'big')}")
     return " ".join(found) or "none"
 
 

@@ -55,7 +55,10 @@ def _end_a_channel(connection: wire.Connection, queue: str) -> None:
         connection.wait(wire.DELIVER)
     acks = [wire.ack(1, tag) for tag in range(1, 6)]
     connection.send(
-        wire.publish(1, queue, PUBLISHED[0]), *acks[:4], wire.publish(1, queue, PUBLISHED[1]), acks[4],
+        wire.publish(1, queue, PUBLISHED[0]),
+        *acks[:4],
+        wire.publish(1, queue, PUBLISHED[1]),
+        acks[4],
         wire.method(1, TX_SELECT),
     )
     while (frame := connection.read()) is not None and frame[1] != wire.CHANNEL_CLOSE:

@@ -79,8 +79,10 @@ def main() -> None:
     for url in wire.urls():
         print(wire.Connection(url).broker)
         for queue_type in ("classic", "quorum"):
-            print(f"  {queue_type}: deliveries after channel.close in {late(url, queue_type)} of {ROUNDS} rounds, "
-                  f"after open-ok of the next life in {in_the_next_life(url, queue_type)} of {LIVES}")
+            print(
+                f"  {queue_type}: deliveries after channel.close in {late(url, queue_type)} of {ROUNDS} rounds, "
+                f"after open-ok of the next life in {in_the_next_life(url, queue_type)} of {LIVES}"
+            )
 
 
 if __name__ == "__main__":

@@ -49,15 +49,20 @@ def by_py_amqp(url: str, queue: str) -> str:
     rejected: list[int] = []
     parts = urlsplit(url)
     connection = amqp.Connection(
-        f"{parts.hostname}:{parts.port or 5672}", unquote(parts.username or "guest"),
-        unquote(parts.password or "guest"), virtual_host=unquote(parts.path[1:]) or "/", read_timeout=PATIENCE,
+        f"{parts.hostname}:{parts.port or 5672}",
+        unquote(parts.username or "guest"),
+        unquote(parts.password or "guest"),
+        virtual_host=unquote(parts.path[1:]) or "/",
+        read_timeout=PATIENCE,
     )
     connection.connect()
     channel = connection.channel()
     _counted(channel, rejected)
     channel.basic_qos(0, 1, False)
     channel.basic_consume(
-        queue, callback=lambda message: given.append(message.delivery_tag), on_cancel=cancelled.append,
+        queue,
+        callback=lambda message: given.append(message.delivery_tag),
+        on_cancel=cancelled.append,
     )
     drain = _patient(connection)
     _until(cancelled, drain)

@@ -33,7 +33,7 @@ class Counts:
     def passive(self, ready: int, what: str = "declare") -> None:
         self.wire.send(wire.method(1, wire.DECLARE, bytes(2) + wire.short(self.name) + b"\x01" + wire.table()))
         arguments = self.wire.wait(wire.DECLARE_OK)[2]
-        self._note(what, struct.unpack(">II", arguments[1 + arguments[0]:])[0], ready)
+        self._note(what, struct.unpack(">II", arguments[1 + arguments[0] :])[0], ready)
 
     def get(self, ready: int) -> None:
         self.wire.send(wire.method(1, wire.GET, bytes(2) + wire.short(self.name) + b"\0"))

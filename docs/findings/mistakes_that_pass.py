@@ -16,7 +16,10 @@ from collections.abc import Callable
 import wire
 
 NAMES = {
-    wire.CONSUME_OK: "consume-ok", wire.QOS_OK: "qos-ok", wire.RECOVER_OK: "recover-ok", wire.DELIVER: "a delivery",
+    wire.CONSUME_OK: "consume-ok",
+    wire.QOS_OK: "qos-ok",
+    wire.RECOVER_OK: "recover-ok",
+    wire.DELIVER: "a delivery",
 }
 Act = Callable[[wire.Connection, str], None]
 

@@ -35,8 +35,11 @@ def settled(url: str, queue_type: str, settle: bytes) -> str:
     afterwards = take_soon(other, queue)
     other.delete(1, queue)
     other.end()
-    return "stays out, and comes back" if (while_out, afterwards) == (None, "new") else (
-        "is delivered a second time" if while_out else "is lost")
+    return (
+        "stays out, and comes back"
+        if (while_out, afterwards) == (None, "new")
+        else ("is delivered a second time" if while_out else "is lost")
+    )
 
 
 def take_soon(connection: wire.Connection, queue: str) -> str | None:
@@ -72,8 +75,10 @@ def main() -> None:
     for url in wire.urls():
         print(wire.Connection(url).broker)
         for queue_type in ("classic", "quorum"):
-            print(f"  {queue_type}: after nack the other {settled(url, queue_type, nack)}, "
-                  f"after ack it {settled(url, queue_type, ack)}; a reused tag {reused(url, queue_type)}")
+            print(
+                f"  {queue_type}: after nack the other {settled(url, queue_type, nack)}, "
+                f"after ack it {settled(url, queue_type, ack)}; a reused tag {reused(url, queue_type)}"
+            )
 
 
 if __name__ == "__main__":

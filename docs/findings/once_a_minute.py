@@ -85,7 +85,7 @@ def _ready(url: str, queue: str) -> int:
     keeper.send(wire.method(1, wire.DECLARE, bytes(2) + wire.short(queue) + b"\x01" + bytes(4)))
     answer = keeper.wait(wire.DECLARE_OK)[2]
     keeper.end()
-    return int.from_bytes(answer[1 + answer[0]:5 + answer[0]], "big")
+    return int.from_bytes(answer[1 + answer[0] : 5 + answer[0]], "big")
 
 
 def _remove(url: str, *queues: str) -> None:

@@ -24,7 +24,7 @@ def declare(connection: wire.Connection, channel: int, queue: str, **arguments: 
     options = wire.table(**arguments)
     connection.send(wire.method(channel, wire.DECLARE, bytes(2) + wire.short(queue) + b"\x06" + options))
     answer = connection.wait(wire.DECLARE_OK)[2]
-    return int.from_bytes(answer[1 + answer[0]:5 + answer[0]], "big")
+    return int.from_bytes(answer[1 + answer[0] : 5 + answer[0]], "big")
 
 
 def held(connection: wire.Connection, queue: str, count: int) -> None:
@@ -203,7 +203,7 @@ def beyond_the_limit(connection: wire.Connection, queue: str) -> str:
     tags = []
     while (found := connection.read(1.0)) is not None:
         if found[1] == wire.DELIVER:
-            tags.append(found[2][1:1 + found[2][0]].decode())
+            tags.append(found[2][1 : 1 + found[2][0]].decode())
     return f"{tags.count('a')} to the manual consumer, {tags.count('b')} to the other"
 
 

@@ -19,7 +19,10 @@ ROUNDS, MANY = 20, 12
 TURNS = (4, 2, 9, 1, 12, 5, 3, 8, 6, 11, 7, 10)
 """Tags in the order in which they are rejected one by one."""
 ARGUMENTS: dict[str, dict[str, int | str]] = {
-    "nack multiple": {}, "rejects": {}, "expiry": {"x_message_ttl": 100}, "max-length": {"x_max_length": 1},
+    "nack multiple": {},
+    "rejects": {},
+    "expiry": {"x_message_ttl": 100},
+    "max-length": {"x_max_length": 1},
 }
 
 

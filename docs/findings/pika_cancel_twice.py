@@ -27,8 +27,12 @@ def told(url: str) -> tuple[str, list[tuple[str, str]]]:
 
     def consume(channel: Any, queue: str) -> None:
         for tag in TAGS:
-            channel.basic_consume(queue, lambda *message: None, consumer_tag=tag,
-                                  callback=(lambda answer: cancel(channel)) if tag == TAGS[-1] else None)
+            channel.basic_consume(
+                queue,
+                lambda *message: None,
+                consumer_tag=tag,
+                callback=(lambda answer: cancel(channel)) if tag == TAGS[-1] else None,
+            )
 
     def cancel(channel: Any) -> None:
         for tag in TAGS:
@@ -36,7 +40,8 @@ def told(url: str) -> tuple[str, list[tuple[str, str]]]:
         channel.basic_qos(prefetch_count=1, callback=lambda answer: connection.close())
 
     connection = pika.SelectConnection(
-        pika.URLParameters(url), on_open_callback=lambda made: made.channel(on_open_callback=opened),
+        pika.URLParameters(url),
+        on_open_callback=lambda made: made.channel(on_open_callback=opened),
         on_close_callback=lambda made, reason: made.ioloop.stop(),
         on_open_error_callback=lambda made, error: made.ioloop.stop(),
     )

@@ -41,7 +41,7 @@ def count(connection: wire.Connection) -> Counter[str] | str:
     seen: Counter[str] = Counter()
     while (found := connection.read(QUIET)) is not None:
         if found[1] == wire.DELIVER:
-            seen[found[2][1:1 + found[2][0]].decode()] += 1
+            seen[found[2][1 : 1 + found[2][0]].decode()] += 1
         elif found[1] == wire.CONNECTION_CLOSE:
             return f"connection.close {wire.reason(found[2])}"
     return seen
@@ -49,11 +49,13 @@ def count(connection: wire.Connection) -> Counter[str] | str:
 
 def two(*limits: tuple[int, bool]) -> Steps:
     """Sets these limits, then starts two consumers."""
+
     def act(connection: wire.Connection, queue: str) -> None:
         for limit, shared in limits:
             connection.send(wire.qos(1, limit, shared))
             connection.wait(wire.QOS_OK)
         connection.send(wire.consume(1, queue, "a"), wire.consume(1, queue, "b"))
+
     return act
 
 
@@ -66,6 +68,7 @@ def after_gets(connection: wire.Connection, queue: str) -> None:
 
 def after_a_cancel(tag: str) -> Steps:
     """A consumer with a limit of 3 is cancelled with three deliveries out; its successor has this tag."""
+
     def act(connection: wire.Connection, queue: str) -> None:
         connection.send(wire.qos(1, 3), wire.consume(1, queue, "old"))
         for _ in range(3):
@@ -73,6 +76,7 @@ def after_a_cancel(tag: str) -> Steps:
         connection.send(wire.cancel(1, "old"))
         connection.wait(wire.CANCEL_OK)
         connection.send(wire.consume(1, queue, tag))
+
     return act
 
 
@@ -88,18 +92,23 @@ def main() -> None:
     for url in wire.urls():
         print(wire.Connection(url).broker)
         for name, limits in (
-            ("qos(3,F) qos(5,T)", ((3, False), (5, True))), ("qos(5,T) qos(3,F)", ((5, True), (3, False))),
+            ("qos(3,F) qos(5,T)", ((3, False), (5, True))),
+            ("qos(5,T) qos(3,F)", ((5, True), (3, False))),
             ("qos(5,T)", ((5, True),)),
         ):
-            print(f"  {name}: classic {deliveries(url, 'classic', 20, two(*limits))}, "
-                  f"quorum {deliveries(url, 'quorum', 20, two(*limits))}")
+            print(
+                f"  {name}: classic {deliveries(url, 'classic', 20, two(*limits))}, "
+                f"quorum {deliveries(url, 'quorum', 20, two(*limits))}"
+            )
         print(f"  3 gets out, qos(3,T): classic {deliveries(url, 'classic', 9, after_gets, ('a',))}")
         print(f"  no-ack at the channel's limit: classic {deliveries(url, 'classic', 9, beside_manual_ones, ('b',))}")
         for tag in ("new", "old"):
             shown = [deliveries(url, kind, 9, after_a_cancel(tag), (tag,)) for kind in ("classic", "quorum")]
             print(f"  limit 3, cancelled with 3 out, again as {tag!r}: classic {shown[0]}, quorum {shown[1]}")
-        print(f"  no limit, 2500 ready: classic {deliveries(url, 'classic', 2500, two((0, False)))}, "
-              f"quorum {deliveries(url, 'quorum', 2500, two((0, False)))}")
+        print(
+            f"  no limit, 2500 ready: classic {deliveries(url, 'classic', 2500, two((0, False)))}, "
+            f"quorum {deliveries(url, 'quorum', 2500, two((0, False)))}"
+        )
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def _seen(client: wire.Connection) -> list[str]:
             return [*seen, wire.closing(found)]
         if found[1] == wire.DELIVER:
             at = 1 + found[2][0]
-            tag = int.from_bytes(found[2][at:at + 8], "big")
+            tag = int.from_bytes(found[2][at : at + 8], "big")
             seen.append(f"delivery {tag}{' redelivered' if found[2][at + 8] else ''}")
         elif found[1] == wire.RECOVER_OK:
             seen.append("recover-ok")

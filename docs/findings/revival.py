@@ -15,8 +15,11 @@ import wire
 
 NOTICE = (60, 30)
 WAYS = {
-    "ack": wire.ack(1, 1), "nack, requeue": wire.nack(1, 1), "nack": wire.nack(1, 1, requeue=False),
-    "reject, requeue": wire.reject(1, 1), "reject": wire.reject(1, 1, requeue=False),
+    "ack": wire.ack(1, 1),
+    "nack, requeue": wire.nack(1, 1),
+    "nack": wire.nack(1, 1, requeue=False),
+    "reject, requeue": wire.reject(1, 1),
+    "reject": wire.reject(1, 1, requeue=False),
 }
 
 
@@ -49,8 +52,10 @@ def main() -> None:
         for name, settlement in WAYS.items():
             for messages in (3, 1):
                 seen = [served(url, settlement, messages) for _ in range(3)]
-                print(f"  after {name}, of {messages}: served again in {sum(again for again, _ in seen)} of 3, "
-                      f"ready then: {' '.join(str(ready) for _, ready in seen)}")
+                print(
+                    f"  after {name}, of {messages}: served again in {sum(again for again, _ in seen)} of 3, "
+                    f"ready then: {' '.join(str(ready) for _, ready in seen)}"
+                )
 
 
 if __name__ == "__main__":

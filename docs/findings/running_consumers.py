@@ -53,7 +53,7 @@ def _taken(receiver: wire.Connection, queue: str, what: str, value: str | int) -
         if found[1] in (wire.CHANNEL_CLOSE, wire.CONNECTION_CLOSE):
             return f"{what} {value}: {wire.closing(found)}"
         if found[1] == wire.DELIVER:
-            tag = found[2][1:1 + found[2][0]].decode()
+            tag = found[2][1 : 1 + found[2][0]].decode()
             seen[tag] = seen.get(tag, 0) + 1
     return f"{what} {value}: " + (" and ".join(f"{count} to {tag}" for tag, count in seen.items()) or "none")
 

@@ -22,8 +22,12 @@ def main() -> None:
         print("RabbitMQ", json.loads(ask(admin, "GET", "/api/overview")[1])["rabbitmq_version"])
         ask(admin, "PUT", f"/api/vhosts/{name}")
         for says, verb, path, content in (
-            ("put the limit", "PUT", limit, {"component": "vhost-limits", "vhost": name, "name": "other",
-                                   "value": {"max-connections": 1}}),
+            (
+                "put the limit",
+                "PUT",
+                limit,
+                {"component": "vhost-limits", "vhost": name, "name": "other", "value": {"max-connections": 1}},
+            ),
             ("is it stored?", "GET", f"/api/parameters/vhost-limits/{name}", None),
             ("delete the virtual host", "DELETE", f"/api/vhosts/{name}", None),
             ("is it there?", "GET", f"/api/vhosts/{name}", None),

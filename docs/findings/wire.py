@@ -50,7 +50,12 @@ def method(channel: int, name: tuple[int, int], arguments: bytes = b"") -> bytes
 
 
 def publish(
-    channel: int, queue: str, body: str, mandatory: bool = False, immediate: bool = False, exchange: str = "",
+    channel: int,
+    queue: str,
+    body: str,
+    mandatory: bool = False,
+    immediate: bool = False,
+    exchange: str = "",
 ) -> bytes:
     raw = body.encode()
     header = struct.pack(">HHQHB", 60, 0, len(raw), 0x1000, 2)  # delivery-mode 2: persistent
@@ -100,7 +105,7 @@ def close(channel: int) -> bytes:
 
 def reason(arguments: bytes) -> str:
     """Reply code and text of a close."""
-    return f"{struct.unpack_from('>H', arguments)[0]} {arguments[3:3 + arguments[2]].decode()}"
+    return f"{struct.unpack_from('>H', arguments)[0]} {arguments[3 : 3 + arguments[2]].decode()}"
 
 
 def closing(found: Frame) -> str:
@@ -180,7 +185,7 @@ class Connection:
         options = table(x_queue_type=queue_type, **arguments)
         self.send(method(channel, DECLARE, bytes(2) + short(queue) + b"\x02" + options))
         answer = self.wait(DECLARE_OK)[2]
-        return int.from_bytes(answer[1 + answer[0]:5 + answer[0]], "big")
+        return int.from_bytes(answer[1 + answer[0] : 5 + answer[0]], "big")
 
     def delete(self, channel: int, queue: str) -> None:
         self.send(method(channel, DELETE, bytes(2) + short(queue) + bytes(1)))
@@ -223,8 +228,8 @@ def _split(raw: bytes) -> Frame:
 
 def _property(start: bytes, name: bytes) -> str:
     at = start.index(bytes([len(name)]) + name + b"S") + len(name) + 2
-    size = int.from_bytes(start[at:at + 4], "big")
-    return start[at + 4:at + 4 + size].decode()
+    size = int.from_bytes(start[at : at + 4], "big")
+    return start[at + 4 : at + 4 + size].decode()
 
 
 def urls() -> list[str]:

@@ -61,7 +61,10 @@ def of(names: Sequence[str], chance: Chance) -> Charter:
     unknown: Iterable[str] = [name for name in names if name not in LIBERTIES]
     for name in unknown:
         raise UnknownLiberty(f"no liberty is called '{name}'; there are {', '.join(LIBERTIES)}")
-    return Charter({
-        name: {key: chance.choice(values) for key, values in one.parameters.items()}
-        for name, one in LIBERTIES.items() if name in names
-    })
+    return Charter(
+        {
+            name: {key: chance.choice(values) for key, values in one.parameters.items()}
+            for name, one in LIBERTIES.items()
+            if name in names
+        }
+    )

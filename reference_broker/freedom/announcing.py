@@ -18,10 +18,14 @@ LIBERTIES: list[Liberty] = []
 
 
 @liberty(
-    LIBERTIES, "blocked.announced", "tell a client that asked for it that it is short of something, and when it is not",
+    LIBERTIES,
+    "blocked.announced",
+    "tell a client that asked for it that it is short of something, and when it is not",
     'guide: Blocked Connections, "Connection Blocked Notifications": connection.blocked is sent when the broker is low '
     "on resources, connection.unblocked when all is back to normal; when that is, is the broker's to know",
-    share=SHARES, ticks=TICKS, times=(1, 3, 20),
+    share=SHARES,
+    ticks=TICKS,
+    times=(1, 3, 20),
 )
 def _(free: Free) -> None:
     honest = free.parts.connection.take
@@ -47,7 +51,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "flow.restarts", "ask a client to go on with a channel that it never had to stop",
+    LIBERTIES,
+    "flow.restarts",
+    "ask a client to go on with a channel that it never had to stop",
     "AMQP 0-9-1 XML: channel.flow, by which a peer asks the other to pause or restart the flow of content; the server "
     "may send it, too",
     share=SHARES,

@@ -18,7 +18,9 @@ GUIDE = "guide: Consumer Acknowledgements and Publisher Confirms"
 
 
 @liberty(
-    LIBERTIES, "confirms.each", "confirm every publish by itself, however many are ready",
+    LIBERTIES,
+    "confirms.each",
+    "confirm every publish by itself, however many are ready",
     f'{GUIDE}, "Ordering Considerations for Publisher Confirms": a confirm is for "a single message or a group"',
 )
 def _(free: Free) -> None:
@@ -34,7 +36,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "confirms.multiple-of-one", "say multiple where it covers only the publish it names",
+    LIBERTIES,
+    "confirms.multiple-of-one",
+    "say multiple where it covers only the publish it names",
     'AMQP 0-9-1 XML: basic.ack, field multiple: a number "up to and including" which; how many those are is not said',
     share=SHARES,
 )
@@ -56,19 +60,25 @@ def widened(confirm: m.BasicAck | m.BasicNack) -> m.BasicAck | m.BasicNack:
 
 
 @liberty(
-    LIBERTIES, "confirms.held-back", "confirm late, and then what has gathered meanwhile together",
+    LIBERTIES,
+    "confirms.held-back",
+    "confirm late, and then what has gathered meanwhile together",
     f'{GUIDE}, "Ack Latency for Persistent Messages": confirms come after an interval, "a few hundred milliseconds"',
-    share=SHARES, ticks=TICKS,
+    share=SHARES,
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     hold(free, all_of_them=True)
 
 
 @liberty(
-    LIBERTIES, "confirms.out-of-order", "confirm a later publish before an earlier one",
+    LIBERTIES,
+    "confirms.out-of-order",
+    "confirm a later publish before an earlier one",
     f'{GUIDE}, "Ordering Considerations for Publisher Confirms": the moment depends on delivery mode and queues, so '
     'confirms "can arrive in a different order"',
-    share=SHARES, ticks=TICKS,
+    share=SHARES,
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     hold(free, all_of_them=False)
@@ -119,10 +129,13 @@ def release(channel: Channel, held: list[tuple[int, bool]]) -> None:
 
 
 @liberty(
-    LIBERTIES, "returns.late", "return a message after later publishes were confirmed, and confirm it after that",
+    LIBERTIES,
+    "returns.late",
+    "return a message after later publishes were confirmed, and confirm it after that",
     f'{GUIDE}, "When Will Published Messages Be Confirmed by the Broker?": an unroutable message is returned before it '
     "is confirmed; where that stands among other confirms is not said",
-    share=SHARES, ticks=TICKS,
+    share=SHARES,
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     honest = free.parts.channel
@@ -156,11 +169,13 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "confirms.refuse", "refuse what it could take, for reasons of its own, with the message in each of its "
-    "queues now, later or never",
+    LIBERTIES,
+    "confirms.refuse",
+    "refuse what it could take, for reasons of its own, with the message in each of its queues now, later or never",
     f'{GUIDE}, "Negative Acknowledgments for Published Messages": in exceptional cases a broker "was unable to process '
     'the messages and refuses responsibility for them"; where they are then is not said',
-    share=(0.05, 0.3), ticks=TICKS,
+    share=(0.05, 0.3),
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     honest = free.parts.channel.publish

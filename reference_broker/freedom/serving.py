@@ -19,7 +19,9 @@ ACKS = "guide: Consumer Acknowledgements and Publisher Confirms"
 
 
 @liberty(
-    LIBERTIES, "dispatch.any-consumer", "give the next message to any consumer of the queue that has room",
+    LIBERTIES,
+    "dispatch.any-consumer",
+    "give the next message to any consumer of the queue that has room",
     'AMQP 0-9-1 specification, 2.1.1.1 "The Message Queue": round-robin is an example, "not formally defined"; 4.7 '
     '"Content Ordering Guarantees": what is ordered ends at "one outgoing channel"',
     share=SHARES,
@@ -36,7 +38,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "dispatch.any-queue", "give a slot that has become free to any of the consumers that wait for it",
+    LIBERTIES,
+    "dispatch.any-queue",
+    "give a slot that has become free to any of the consumers that wait for it",
     'guide: Consumer Prefetch, "Example - multiple consumers sharing the limit": a shared limit binds the sum; which '
     "queue uses it is not said",
 )
@@ -54,7 +58,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "dispatch.one-by-one", "hand out one message at a time, and the next after a while, in spite of room",
+    LIBERTIES,
+    "dispatch.one-by-one",
+    "hand out one message at a time, and the next after a while, in spite of room",
     f'{ACKS}, "Channel Prefetch Setting (QoS)": the count is "the max number" of unacknowledged deliveries; how soon '
     "it is reached is not said",
     ticks=TICKS,
@@ -97,9 +103,12 @@ def ready_for_one(queue: Queue) -> Consumer | None:
 
 
 @liberty(
-    LIBERTIES, "dispatch.late", "keep a message for a while although a consumer has room for it",
+    LIBERTIES,
+    "dispatch.late",
+    "keep a message for a while although a consumer has room for it",
     f'{ACKS}, "Channel Prefetch Setting (QoS)": messages are "sent (pushed) to clients asynchronously"',
-    share=SHARES, ticks=TICKS,
+    share=SHARES,
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     honest = free.parts.queue.pump
@@ -127,7 +136,9 @@ def bounded(queue: Queue) -> bool:
 
 
 @liberty(
-    LIBERTIES, "prefetch.late", "apply a changed channel limit only after a while, if its consumers hold deliveries",
+    LIBERTIES,
+    "prefetch.late",
+    "apply a changed channel limit only after a while, if its consumers hold deliveries",
     f'{ACKS}, "Channel Prefetch Setting (QoS)": a change while deliveries are in flight is a "natural race condition", '
     "and there can temporarily be more than prefetch count",
     ticks=TICKS,
@@ -174,7 +185,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "cancel.any-order", "tell the consumers of a deleted queue in any order, before or after delete-ok",
+    LIBERTIES,
+    "cancel.any-order",
+    "tell the consumers of a deleted queue in any order, before or after delete-ok",
     'guide: Consumer Cancel Notification: the broker sends basic.cancel "asynchronously"; no order is promised',
 )
 def _(free: Free) -> None:

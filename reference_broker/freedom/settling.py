@@ -90,10 +90,13 @@ def waits(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "quorum.publish-late", "let a publish reach its quorum queue late, its confirm later still",
+    LIBERTIES,
+    "quorum.publish-late",
+    "let a publish reach its quorum queue late, its confirm later still",
     f'{GUIDE}, "Publisher Confirms": only the confirm says that a message has reached its queues; until then a later '
     "get or settlement may come first",
-    share=SHARES, ticks=TICKS,
+    share=SHARES,
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     honest = free.parts.publish
@@ -120,9 +123,12 @@ def slow(channel: Channel, method: m.BasicPublish, header: codec.Header) -> bool
 
 
 @liberty(
-    LIBERTIES, "settle.late", "let a settlement take effect late: slots, requeues and dead letters follow later",
+    LIBERTIES,
+    "settle.late",
+    "let a settlement take effect late: slots, requeues and dead letters follow later",
     f'{GUIDE}, "Channel Prefetch Setting (QoS)": acknowledgements are "inherently asynchronous in nature"',
-    share=SHARES, ticks=TICKS,
+    share=SHARES,
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     waits(free)
@@ -146,7 +152,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "close.returns-late", "return what a closed channel held only after close-ok, where nothing ties them",
+    LIBERTIES,
+    "close.returns-late",
+    "return what a closed channel held only after close-ok, where nothing ties them",
     f'{GUIDE}, "When Consumers Fail or Lose Connection: Automatic Requeueing": what was not acknowledged is requeued '
     "when its channel is closed; whether before or after the reply is not said",
     ticks=TICKS,
@@ -165,12 +173,14 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "requeue.closer-to-head", "put what comes back to a queue of several consumers closer to its head than "
-    "it stood",
+    LIBERTIES,
+    "requeue.closer-to-head",
+    "put what comes back to a queue of several consumers closer to its head than it stood",
     f'{GUIDE}, "Negative Acknowledgement and Requeuing of Deliveries": a message is requeued "to its original position '
-    'in its queue, if possible. If not (due to concurrent deliveries and acknowledgements from other consumers when '
+    "in its queue, if possible. If not (due to concurrent deliveries and acknowledgements from other consumers when "
     'multiple consumers share a queue), the message will be requeued to a position closer to queue head"',
-    share=SHARES, places=(3, 30),
+    share=SHARES,
+    places=(3, 30),
 )
 def _(free: Free) -> None:
     parts = free.parts

@@ -22,10 +22,13 @@ LIBERTIES: list[Liberty] = []
 
 
 @liberty(
-    LIBERTIES, "channels.late", "handle what comes on a channel later than what comes on others, and answer it later",
+    LIBERTIES,
+    "channels.late",
+    "handle what comes on a channel later than what comes on others, and answer it later",
     'AMQP 0-9-1 XML: basic.cancel: a client may receive "an arbitrary number of messages in between sending the cancel '
     'method and receiving the cancel-ok reply"; when a method is answered is not said anywhere',
-    share=(0.02, 0.1, 0.5), ticks=TICKS,
+    share=(0.02, 0.1, 0.5),
+    ticks=TICKS,
 )
 def _(free: Free) -> None:
     honest = free.parts.connection
@@ -70,10 +73,14 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "connections.pause", "say nothing on a connection for a few seconds, and go on where it stopped",
+    LIBERTIES,
+    "connections.pause",
+    "say nothing on a connection for a few seconds, and go on where it stopped",
     'AMQP 0-9-1 specification, 4.2.7 "Heartbeat Frames": a peer may be silent for two intervals of heartbeats, and '
     "without them for any time",
-    share=(0.002, 0.02), seconds=(0.5, 2), times=(1, 3),
+    share=(0.002, 0.02),
+    seconds=(0.5, 2),
+    times=(1, 3),
 )
 def _(free: Free) -> None:
     honest = free.parts.connection.take

@@ -73,7 +73,9 @@ def holds_back(free: Free, cut: Cut) -> None:
 
 
 @liberty(
-    LIBERTIES, "bodies.split", "send a body in more frames than its size asks for",
+    LIBERTIES,
+    "bodies.split",
+    "send a body in more frames than its size asks for",
     f'{SPECIFICATION}, 4.2.6.2 "The Content Body": it "can be split into as many frames as needed"',
     share=SHARES,
 )
@@ -92,7 +94,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "heartbeats.interspersed", "send a heartbeat when none is due, to a client that agreed to heartbeats",
+    LIBERTIES,
+    "heartbeats.interspersed",
+    "send a heartbeat when none is due, to a client that agreed to heartbeats",
     f'{SPECIFICATION}, 4.2.7 "Heartbeat Frames": they "can be sent at any time"',
     share=SHARES,
 )
@@ -109,7 +113,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "channels.interleave", "send the frames of different channels in any order, even amid a content",
+    LIBERTIES,
+    "channels.interleave",
+    "send the frames of different channels in any order, even amid a content",
     f'{SPECIFICATION}, 4.2.6 "Content Framing": contents "may be mixed with frames for other channels", and 4.3 '
     '"Channel Multiplexing": peers balance channels, if they like "on a per-frame basis"',
     share=SHARES,
@@ -158,7 +164,9 @@ class Lanes:
 
 
 @liberty(
-    LIBERTIES, "flush.piecemeal", "write some of the frames that are ready now, and the others a little later",
+    LIBERTIES,
+    "flush.piecemeal",
+    "write some of the frames that are ready now, and the others a little later",
     f'{SPECIFICATION}, 4.7 "Content Ordering Guarantees": the order of frames is promised; when each leaves is not',
     share=SHARES,
 )
@@ -173,7 +181,9 @@ def _(free: Free) -> None:
 
 
 @liberty(
-    LIBERTIES, "tcp.segments", "cut what it writes anywhere, down to single octets",
+    LIBERTIES,
+    "tcp.segments",
+    "cut what it writes anywhere, down to single octets",
     f'{SPECIFICATION}, 4.2.3 "General Frame Format": the end of a frame is where its size field says; TCP keeps no '
     "boundaries of writes",
     largest=(1, 3, 16, 200),

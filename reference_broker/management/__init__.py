@@ -21,7 +21,18 @@ from reference_broker.management.openapi import description
 from reference_broker.management.route import Answer, Ask, Refusal, Route, Router, route
 
 ROOMS = (
-    overview, health, users, limits, topics, policies, parameters, topology, bindings, messages, clients, definitions,
+    overview,
+    health,
+    users,
+    limits,
+    topics,
+    policies,
+    parameters,
+    topology,
+    bindings,
+    messages,
+    clients,
+    definitions,
 )
 THEIRS: list[Route] = [one for room in ROOMS for one in room.ROUTES]
 X = "/x/"

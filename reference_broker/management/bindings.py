@@ -23,7 +23,8 @@ def bindings_of(vhost: VirtualHost) -> list[dict[str, Any]]:
     by_name = [views.default_binding(one) for one in vhost.queues.values()]
     return by_name + [
         views.binding(one, table, vhost.name)
-        for exchange in vhost.exchanges.values() for one, table in exchange.bindings.items()
+        for exchange in vhost.exchanges.values()
+        for one, table in exchange.bindings.items()
     ]
 
 
@@ -43,15 +44,25 @@ def queue_bindings(ask: Ask) -> Answer:
     return Answer([views.default_binding(queue), *leading_to(ask.vhost(), queue)])
 
 
-@route(ROUTES, "GET", "/api/exchanges/{vhost}/{exchange}/bindings/source", "What leads away from an exchange.",
-       shape="Binding[]")
+@route(
+    ROUTES,
+    "GET",
+    "/api/exchanges/{vhost}/{exchange}/bindings/source",
+    "What leads away from an exchange.",
+    shape="Binding[]",
+)
 def from_exchange(ask: Ask) -> Answer:
     exchange = known_exchange(ask, ask.path["exchange"])
     return Answer([views.binding(one, table, ask.path["vhost"]) for one, table in exchange.bindings.items()])
 
 
-@route(ROUTES, "GET", "/api/exchanges/{vhost}/{exchange}/bindings/destination", "What leads to an exchange.",
-       shape="Binding[]")
+@route(
+    ROUTES,
+    "GET",
+    "/api/exchanges/{vhost}/{exchange}/bindings/destination",
+    "What leads to an exchange.",
+    shape="Binding[]",
+)
 def to_exchange(ask: Ask) -> Answer:
     return Answer(leading_to(ask.vhost(), known_exchange(ask, ask.path["exchange"])))
 

@@ -18,7 +18,8 @@ def visible(ask: Ask, vhost: str | None = None) -> list[Connection]:
     """Those of the user, or all for one who monitors."""
     everybodys = any(tag in ("monitoring", "administrator") for tag in ask.user.tags)
     return [
-        one for one in views.opened(ask.node.broker)
+        one
+        for one in views.opened(ask.node.broker)
         if (everybodys or one.user == ask.user.name) and vhost in (None, one.vhost.name)
     ]
 
@@ -49,8 +50,13 @@ def connection(ask: Ask) -> Answer:
     return Answer(views.connection(known(ask)))
 
 
-@route(ROUTES, "DELETE", "/api/connections/{connection}", "Close a connection; the header X-Reason says why.",
-       statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/connections/{connection}",
+    "Close a connection; the header X-Reason says why.",
+    statuses=(204,),
+)
 def close(ask: Ask) -> Answer:
     reason = ask.headers.get("x-reason") or REASON
     known(ask).close(ConnectionException(ReplyCode.CONNECTION_FORCED, reason), (0, 0))
@@ -72,8 +78,13 @@ def vhost_channels(ask: Ask) -> Answer:
     return channels_of(visible(ask, ask.vhost().name))
 
 
-@route(ROUTES, "GET", "/api/channels/{channel}", "One channel, by the name of its connection and its number.",
-       shape="Channel")
+@route(
+    ROUTES,
+    "GET",
+    "/api/channels/{channel}",
+    "One channel, by the name of its connection and its number.",
+    shape="Channel",
+)
 def channel(ask: Ask) -> Answer:
     for each in visible(ask):
         for one in each.channels.values():
@@ -84,8 +95,9 @@ def channel(ask: Ask) -> Answer:
 
 @route(ROUTES, "GET", "/api/consumers", "All consumers.", shape="Consumer[]")
 def consumers(ask: Ask) -> Answer:
-    return Answer([views.consumer(one) for vhost in ask.vhosts() for queue in vhost.queues.values()
-                   for one in queue.consumers])
+    return Answer(
+        [views.consumer(one) for vhost in ask.vhosts() for queue in vhost.queues.values() for one in queue.consumers]
+    )
 
 
 @route(ROUTES, "GET", "/api/consumers/{vhost}", "The consumers in one virtual host.", shape="Consumer[]")

@@ -18,8 +18,17 @@ ROUTES: list[Route] = []
 ROOMS = (users, policies, topology, bindings, topics, limits, parameters)
 ROUTER = Router([one for room in ROOMS for one in room.ROUTES])
 KINDS = (
-    "vhosts", "users", "permissions", "policies", "parameters", "global_parameters", "queues", "exchanges", "bindings",
-    "topic_permissions", "limits",
+    "vhosts",
+    "users",
+    "permissions",
+    "policies",
+    "parameters",
+    "global_parameters",
+    "queues",
+    "exchanges",
+    "bindings",
+    "topic_permissions",
+    "limits",
 )
 """In the order in which they are set up; limits are part of users and virtual hosts, and hold from the end on."""
 OF_A_VHOST = ("policies", "parameters", "queues", "exchanges", "bindings")
@@ -39,14 +48,17 @@ def of_vhosts(vhosts: list[VirtualHost]) -> dict[str, Any]:
     """What outlives connections: no exclusive queues, nothing that is there from the beginning."""
     queues = [views.queue(one, 0) for vhost in vhosts for one in vhost.queues.values() if one.owner is None]
     exchanges = [
-        views.exchange(one, vhost) for vhost in vhosts for one in vhost.exchanges.values()
+        views.exchange(one, vhost)
+        for vhost in vhosts
+        for one in vhost.exchanges.values()
         if one.name not in routing.PREDECLARED
     ]
     bound = [one for vhost in vhosts for one in bindings.bindings_of(vhost) if one["source"]]
     return {
         "policies": [views.policy(vhost.name, one) for vhost in vhosts for one in vhost.settings.policies.values()],
         "parameters": parameters.found(vhosts),
-        "queues": only("queues", queues), "exchanges": only("exchanges", exchanges),
+        "queues": only("queues", queues),
+        "exchanges": only("exchanges", exchanges),
         "bindings": only("bindings", bound),
     }
 
@@ -55,17 +67,28 @@ def of_vhosts(vhosts: list[VirtualHost]) -> dict[str, Any]:
 def definitions(ask: Ask) -> Answer:
     broker = ask.node.broker
     known = list(broker.access.users.values())
-    return Answer({
-        **ask.node.product, "rabbitmq_version": ask.node.product["product_version"],
-        "users": [views.user(one) for one in known], "vhosts": [shown(one) for one in broker.vhosts.values()],
-        "global_parameters": parameters.globally(broker.global_parameters),
-        "permissions": users.permissions(ask, known), "topic_permissions": topics.topics(known),
-        **of_vhosts(list(broker.vhosts.values())),
-    })
+    return Answer(
+        {
+            **ask.node.product,
+            "rabbitmq_version": ask.node.product["product_version"],
+            "users": [views.user(one) for one in known],
+            "vhosts": [shown(one) for one in broker.vhosts.values()],
+            "global_parameters": parameters.globally(broker.global_parameters),
+            "permissions": users.permissions(ask, known),
+            "topic_permissions": topics.topics(known),
+            **of_vhosts(list(broker.vhosts.values())),
+        }
+    )
 
 
-@route(ROUTES, "GET", "/api/definitions/{vhost}", "All that was set up in one virtual host, whose name is left out.",
-       need="administrator", shape="VirtualHostDefinitions")
+@route(
+    ROUTES,
+    "GET",
+    "/api/definitions/{vhost}",
+    "All that was set up in one virtual host, whose name is left out.",
+    need="administrator",
+    shape="VirtualHostDefinitions",
+)
 def vhost_definitions(ask: Ask) -> Answer:
     found = of_vhosts([ask.vhost()])
     for listed in found.values():
@@ -96,8 +119,15 @@ def limits_in(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield {whose: one["name"], "name": name, "value": value}
 
 
-@route(ROUTES, "POST", "/api/definitions/{vhost}", "Set all of this up in one virtual host.", need="administrator",
-       fields={kind: FIELDS[kind] for kind in OF_A_VHOST}, statuses=(204,))
+@route(
+    ROUTES,
+    "POST",
+    "/api/definitions/{vhost}",
+    "Set all of this up in one virtual host.",
+    need="administrator",
+    fields={kind: FIELDS[kind] for kind in OF_A_VHOST},
+    statuses=(204,),
+)
 def take_into(ask: Ask) -> Answer:
     vhost = ask.vhost().name
     for kind in OF_A_VHOST:

@@ -15,19 +15,30 @@ HEADER = b"AMQP"
 HEADER_OCTETS = 8
 
 
-@route(ROUTES, "GET", "/x/events", "Frames in both directions since recording began; ?from=N leaves out the first N.",
-       shape="Events")
+@route(
+    ROUTES,
+    "GET",
+    "/x/events",
+    "Frames in both directions since recording began; ?from=N leaves out the first N.",
+    shape="Events",
+)
 def events(ask: Ask) -> Answer:
     first, tap = ask.query.get("from", "0"), ask.node.broker.parts.tap
     if not first.isdecimal():
         raise bad_request("from is a number of events")
     found = list(frames(tap.pieces)) if tap is not None else []
-    return Answer({"on": tap is not None, "count": len(found), "events": found[int(first):]})
+    return Answer({"on": tap is not None, "count": len(found), "events": found[int(first) :]})
 
 
-@route(ROUTES, "PUT", "/x/events", "Keep what passes on connections that are opened from now on.",
-       need="administrator", fields={"on": Field("boolean", "true: only a new broker forgets it", required=True)},
-       statuses=(204,))
+@route(
+    ROUTES,
+    "PUT",
+    "/x/events",
+    "Keep what passes on connections that are opened from now on.",
+    need="administrator",
+    fields={"on": Field("boolean", "true: only a new broker forgets it", required=True)},
+    statuses=(204,),
+)
 def put_events(ask: Ask) -> Answer:
     parts = ask.node.broker.parts
     if ask.given["on"] is False and parts.tap is not None:

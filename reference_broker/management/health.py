@@ -52,8 +52,13 @@ for _path, _says, _work in (
     route(ROUTES, "GET", _path, _says, shape="Status")(_work)
 
 
-@route(ROUTES, "GET", f"{CHECKS}/protocol-listener/{{protocol}}", "Is this protocol listened for?",
-       shape="ProtocolListener")
+@route(
+    ROUTES,
+    "GET",
+    f"{CHECKS}/protocol-listener/{{protocol}}",
+    "Is this protocol listened for?",
+    shape="ProtocolListener",
+)
 def protocol_listener(ask: Ask) -> Answer:
     asked = ask.path["protocol"]
     protocol, known = ALIASES.get(asked, asked), [one.protocol for one in ask.node.listeners()]
@@ -70,8 +75,13 @@ def port_listener(ask: Ask) -> Answer:
     return Answer({**OK, "port": port}) if port in known else failed("No active listener", missing=port, ports=known)
 
 
-@route(ROUTES, "GET", f"{CHECKS}/certificate-expiration/{{within}}/{{unit}}",
-       "Are the broker's certificates good for so many days, weeks, months or years?", shape="Status")
+@route(
+    ROUTES,
+    "GET",
+    f"{CHECKS}/certificate-expiration/{{within}}/{{unit}}",
+    "Are the broker's certificates good for so many days, weeks, months or years?",
+    shape="Status",
+)
 def certificate_expiration(ask: Ask) -> Answer:
     within, unit = ask.path["within"], ask.path["unit"]
     if unit not in UNITS:
@@ -81,6 +91,7 @@ def certificate_expiration(ask: Ask) -> Answer:
     until = ask.node.today() + int(within[:9]) * UNITS[unit]
     expiring = [
         {"node": ask.node.name, "protocol": one.protocol, "port": one.port}
-        for one in ask.node.listeners() if one.expires is not None and one.expires <= until
+        for one in ask.node.listeners()
+        if one.expires is not None and one.expires <= until
     ]
     return failed("Certificates expiring", expired=expiring) if expiring else Answer(OK)

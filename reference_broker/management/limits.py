@@ -33,8 +33,15 @@ def limits_of_vhost(ask: Ask) -> Answer:
     return Answer(vhost_limits_of([ask.vhost()]))
 
 
-@route(ROUTES, "PUT", "/api/vhost-limits/{vhost}/{limit}", "Set max-connections or max-queues of a virtual host.",
-       need="administrator", fields=LIMIT, statuses=(204,))
+@route(
+    ROUTES,
+    "PUT",
+    "/api/vhost-limits/{vhost}/{limit}",
+    "Set max-connections or max-queues of a virtual host.",
+    need="administrator",
+    fields=LIMIT,
+    statuses=(204,),
+)
 def put_vhost_limit(ask: Ask) -> Answer:
     vhost = ask.node.broker.vhosts.get(ask.path["vhost"])
     if vhost is None:
@@ -47,8 +54,14 @@ def put_vhost_limit(ask: Ask) -> Answer:
     return Answer(status=204)
 
 
-@route(ROUTES, "DELETE", "/api/vhost-limits/{vhost}/{limit}", "Remove a limit of a virtual host, where there is one.",
-       need="administrator", statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/vhost-limits/{vhost}/{limit}",
+    "Remove a limit of a virtual host, where there is one.",
+    need="administrator",
+    statuses=(204,),
+)
 def delete_vhost_limit(ask: Ask) -> Answer:
     vhost = ask.vhost()
     ask.node.broker.limit_vhost(vhost, without(vhost.quotas, ask.path["limit"]))
@@ -59,8 +72,14 @@ def without(limits: quotas.Quotas, name: str) -> quotas.Quotas:
     return {known: value for known, value in limits.items() if known != name}
 
 
-@route(ROUTES, "GET", "/api/user-limits", "The limits of all users that have some.", need="administrator",
-       shape="UserLimits[]")
+@route(
+    ROUTES,
+    "GET",
+    "/api/user-limits",
+    "The limits of all users that have some.",
+    need="administrator",
+    shape="UserLimits[]",
+)
 def user_limits(ask: Ask) -> Answer:
     return Answer(user_limits_of(ask.node.broker.access.users.values()))
 
@@ -70,8 +89,15 @@ def limits_of_user(ask: Ask) -> Answer:
     return Answer(user_limits_of([known_user(ask)]))
 
 
-@route(ROUTES, "PUT", "/api/user-limits/{user}/{limit}", "Set max-connections or max-channels of a user.",
-       need="administrator", fields=LIMIT, statuses=(204,))
+@route(
+    ROUTES,
+    "PUT",
+    "/api/user-limits/{user}/{limit}",
+    "Set max-connections or max-channels of a user.",
+    need="administrator",
+    fields=LIMIT,
+    statuses=(204,),
+)
 def put_user_limit(ask: Ask) -> Answer:
     user = ask.node.broker.access.users.get(ask.path["user"])
     if user is None:
@@ -84,11 +110,15 @@ def put_user_limit(ask: Ask) -> Answer:
     return Answer(status=204)
 
 
-@route(ROUTES, "DELETE", "/api/user-limits/{user}/{limit}", "Remove a limit of a user, where there is one.",
-       need="administrator", statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/user-limits/{user}/{limit}",
+    "Remove a limit of a user, where there is one.",
+    need="administrator",
+    statuses=(204,),
+)
 def delete_user_limit(ask: Ask) -> Answer:
     user = known_user(ask)
     ask.node.broker.access.limit(user, without(user.quotas, ask.path["limit"]))
     return Answer(status=204)
-
-

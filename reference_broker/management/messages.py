@@ -24,20 +24,29 @@ PUBLISH = {
 }
 GET = {
     "count": Field("integer", f"how many at most, up to {MOST}", 1, as_text=True),
-    "ackmode": Field("string", "ack_requeue_true, ack_requeue_false, reject_requeue_true or reject_requeue_false",
-                     required=True),
+    "ackmode": Field(
+        "string", "ack_requeue_true, ack_requeue_false, reject_requeue_true or reject_requeue_false", required=True
+    ),
     "encoding": Field("string", "auto: text where it is UTF-8, else base64; base64: always", required=True),
     "truncate": Field("integer", "cut payloads to so many octets", as_text=True),
 }
 MODES = {
-    "ack_requeue_true": (False, True), "ack_requeue_false": (True, False), "reject_requeue_true": (False, True),
+    "ack_requeue_true": (False, True),
+    "ack_requeue_false": (True, False),
+    "reject_requeue_true": (False, True),
     "reject_requeue_false": (False, False),
 }
 """Is it gone with the delivery, and does it go back?"""
 
 
-@route(ROUTES, "POST", "/api/exchanges/{vhost}/{exchange}/publish", "Publish a message; did it go to any queue?",
-       fields=PUBLISH, shape="Routed")
+@route(
+    ROUTES,
+    "POST",
+    "/api/exchanges/{vhost}/{exchange}/publish",
+    "Publish a message; did it go to any queue?",
+    fields=PUBLISH,
+    shape="Routed",
+)
 def publish(ask: Ask) -> Answer:
     given, exchange, body = ask.given, ask.path["exchange"], payload(ask.given)
     name = "" if exchange == "amq.default" else exchange
@@ -71,8 +80,14 @@ def header(properties: dict[str, Any], size: int) -> codec.Header:
     return found
 
 
-@route(ROUTES, "POST", "/api/queues/{vhost}/{queue}/get", "Get messages, and put them back or not.", fields=GET,
-       shape="Message[]")
+@route(
+    ROUTES,
+    "POST",
+    "/api/queues/{vhost}/{queue}/get",
+    "Get messages, and put them back or not.",
+    fields=GET,
+    shape="Message[]",
+)
 def get(ask: Ask) -> Answer:
     given = ask.given
     if given["ackmode"] not in MODES:
@@ -102,8 +117,12 @@ def shown(method: m.BasicGetOk, message: Message, given: dict[str, Any] | Any) -
     if given["encoding"] == "base64" or text.encode() != body:
         text, encoding = base64.b64encode(body).decode(), "base64"
     return {
-        "payload_bytes": len(message.body), "redelivered": method.redelivered, "exchange": method.exchange,
-        "routing_key": method.routing_key, "message_count": method.message_count, "payload": text,
+        "payload_bytes": len(message.body),
+        "redelivered": method.redelivered,
+        "exchange": method.exchange,
+        "routing_key": method.routing_key,
+        "message_count": method.message_count,
+        "payload": text,
         "payload_encoding": encoding,
         "properties": {name: values.to_json(one) for name, one in message.header.properties().items()},
     }

@@ -20,7 +20,8 @@ def description(routes: Iterable[Route], product_version: str) -> dict[str, Any]
     return {
         "openapi": VERSION,
         "info": {
-            "title": "Management interface of the AMQP 0-9-1 reference broker", "version": product_version,
+            "title": "Management interface of the AMQP 0-9-1 reference broker",
+            "version": product_version,
             "description": "What is under /api is as in RabbitMQ's management API; what is under /x is not in it.",
         },
         "paths": paths,
@@ -43,8 +44,10 @@ def operation(route: Route) -> dict[str, Any]:
         answers["200"]["content"] = content(shape)["content"]
     answers["4XX"] = {"description": "refused; why is in the answer", **refused}
     found: dict[str, Any] = {
-        "summary": route.summary, "operationId": f"{route.work.__name__}_{route.template.strip('/')}",
-        "responses": answers, "x-user-tag": route.need,
+        "summary": route.summary,
+        "operationId": f"{route.work.__name__}_{route.template.strip('/')}",
+        "responses": answers,
+        "x-user-tag": route.need,
     }
     if route.need == "anybody":
         found["security"] = []
@@ -64,8 +67,6 @@ def content(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def body(fields: Fields) -> dict[str, Any]:
-    properties = {
-        name: {**typed(one.described()), "description": one.says} for name, one in fields.items()
-    }
+    properties = {name: {**typed(one.described()), "description": one.says} for name, one in fields.items()}
     required = [name for name, one in fields.items() if one.required]
     return content({"type": "object", "properties": properties, **({"required": required} if required else {})})

@@ -16,8 +16,15 @@ def settings(ask: Ask) -> Answer:
     return Answer({"consumer_timeout": ask.node.broker.vhost.settings.consumer_timeout})
 
 
-@route(ROUTES, "PUT", "/x/settings", "Change settings of the whole broker.", need="administrator", statuses=(204,),
-       fields={"consumer_timeout": Field("integer|null", "milliseconds; null for the default")})
+@route(
+    ROUTES,
+    "PUT",
+    "/x/settings",
+    "Change settings of the whole broker.",
+    need="administrator",
+    statuses=(204,),
+    fields={"consumer_timeout": Field("integer|null", "milliseconds; null for the default")},
+)
 def put_settings(ask: Ask) -> Answer:
     timeout = ask.given["consumer_timeout"]
     if timeout is not None and timeout < 0:
@@ -32,10 +39,20 @@ def clock(ask: Ask) -> Answer:
     return Answer({"now": ask.node.broker.clock.now})
 
 
-@route(ROUTES, "POST", "/x/clock", "Let time pass at once.", need="administrator", shape="Clock",
-       fields={"seconds": Field("number", "how long", 0), "minutes": Field("number", "and so many minutes", 0),
-               "hours": Field("number", "and so many hours", 0),
-               "heartbeats": Field("boolean", "true: who agreed to them has been silent all the while", False)})
+@route(
+    ROUTES,
+    "POST",
+    "/x/clock",
+    "Let time pass at once.",
+    need="administrator",
+    shape="Clock",
+    fields={
+        "seconds": Field("number", "how long", 0),
+        "minutes": Field("number", "and so many minutes", 0),
+        "hours": Field("number", "and so many hours", 0),
+        "heartbeats": Field("boolean", "true: who agreed to them has been silent all the while", False),
+    },
+)
 def advance(ask: Ask) -> Answer:
     given = ask.given
     seconds = given["seconds"] + 60 * given["minutes"] + 3600 * given["hours"]
@@ -50,8 +67,15 @@ def alarm(ask: Ask) -> Answer:
     return Answer({"reason": ask.node.broker.alarm})
 
 
-@route(ROUTES, "PUT", "/x/alarm", "Block who publishes from now on (connection.blocked), or nobody any more.",
-       need="administrator", statuses=(204,), fields={"reason": Field("string|null", "null: the alarm is over")})
+@route(
+    ROUTES,
+    "PUT",
+    "/x/alarm",
+    "Block who publishes from now on (connection.blocked), or nobody any more.",
+    need="administrator",
+    statuses=(204,),
+    fields={"reason": Field("string|null", "null: the alarm is over")},
+)
 def put_alarm(ask: Ask) -> Answer:
     if ask.given["reason"] is None:
         ask.node.broker.clear_alarm()
@@ -66,8 +90,15 @@ def mutants(ask: Ask) -> Answer:
     return Answer({"known": known, "on": list(ask.node.broker.parts.mutants)})
 
 
-@route(ROUTES, "PUT", "/x/mutants", "Misbehave from now on in these ways, on new connections and in new queues.",
-       need="administrator", statuses=(204,), fields={"on": Field("array", "names", required=True)})
+@route(
+    ROUTES,
+    "PUT",
+    "/x/mutants",
+    "Misbehave from now on in these ways, on new connections and in new queues.",
+    need="administrator",
+    statuses=(204,),
+    fields={"on": Field("array", "names", required=True)},
+)
 def put_mutants(ask: Ask) -> Answer:
     try:
         ask.node.remake([str(name) for name in ask.given["on"]], ask.node.broker.parts.liberties)
@@ -76,15 +107,27 @@ def put_mutants(ask: Ask) -> Answer:
     return Answer(status=204)
 
 
-@route(ROUTES, "GET", "/x/liberties", "Liberties: which there are, who grants each, and which are taken.",
-       shape="Liberties")
+@route(
+    ROUTES,
+    "GET",
+    "/x/liberties",
+    "Liberties: which there are, who grants each, and which are taken.",
+    shape="Liberties",
+)
 def liberties(ask: Ask) -> Answer:
     known = [{"name": one.name, "says": one.says, "granted_by": one.granted_by} for one in LIBERTIES.values()]
     return Answer({"known": known, "taken": ask.node.broker.parts.liberties})
 
 
-@route(ROUTES, "PUT", "/x/liberties", "Take liberties from now on: those that a seed draws, those named, or none.",
-       need="administrator", statuses=(204,), fields={"taken": Field("integer|array|null", "seed, names, or null")})
+@route(
+    ROUTES,
+    "PUT",
+    "/x/liberties",
+    "Take liberties from now on: those that a seed draws, those named, or none.",
+    need="administrator",
+    statuses=(204,),
+    fields={"taken": Field("integer|array|null", "seed, names, or null")},
+)
 def put_liberties(ask: Ask) -> Answer:
     taken = ask.given["taken"]
     wanted = [str(name) for name in taken] if isinstance(taken, list) else taken

@@ -12,7 +12,12 @@ from reference_broker.sasl import mechanisms
 ROUTES: list[Route] = []
 PROBE = "aliveness-test"
 UNLIMITED = {
-    "fd_total": 0, "sockets_total": 0, "proc_total": 0, "processors": 1, "run_queue": 0, "mem_limit": 0,
+    "fd_total": 0,
+    "sockets_total": 0,
+    "proc_total": 0,
+    "processors": 1,
+    "run_queue": 0,
+    "mem_limit": 0,
     "disk_free_limit": 0,
 }
 """What RabbitMQ counts of its machine, and this broker does not."""
@@ -26,20 +31,30 @@ def overview(ask: Ask) -> Answer:
     connections = [one for one in views.opened(node.broker) if ask.sees(one.vhost.name)]
     unacked, ready = views.outstanding(node.broker), sum(one.count() for one in queues)
     outstanding = sum(unacked[one] for one in queues)
-    return Answer({
-        **node.product, "rabbitmq_version": node.product["product_version"],
-        "management_version": node.product["product_version"], "node": node.name, "cluster_name": node.name,
-        "rates_mode": "none", "exchange_types": KINDS,
-        "contexts": [{"node": node.name, "description": "RabbitMQ Management", "path": "/"}],
-        "object_totals": {
-            "queues": len(queues), "exchanges": len(topology.exchanges_of(vhosts)), "connections": len(connections),
-            "channels": sum(len(one.channels) for one in connections),
-            "consumers": sum(len(one.consumers) for one in queues),
-        },
-        "queue_totals": {
-            "messages": ready + outstanding, "messages_ready": ready, "messages_unacknowledged": outstanding,
-        },
-    })
+    return Answer(
+        {
+            **node.product,
+            "rabbitmq_version": node.product["product_version"],
+            "management_version": node.product["product_version"],
+            "node": node.name,
+            "cluster_name": node.name,
+            "rates_mode": "none",
+            "exchange_types": KINDS,
+            "contexts": [{"node": node.name, "description": "RabbitMQ Management", "path": "/"}],
+            "object_totals": {
+                "queues": len(queues),
+                "exchanges": len(topology.exchanges_of(vhosts)),
+                "connections": len(connections),
+                "channels": sum(len(one.channels) for one in connections),
+                "consumers": sum(len(one.consumers) for one in queues),
+            },
+            "queue_totals": {
+                "messages": ready + outstanding,
+                "messages_ready": ready,
+                "messages_unacknowledged": outstanding,
+            },
+        }
+    )
 
 
 @route(ROUTES, "GET", "/api/nodes", "The one node.", need="monitoring", shape="Node[]")
@@ -47,13 +62,26 @@ def nodes(ask: Ask) -> Answer:
     offered = [
         {"name": name, "enabled": True, "description": f"SASL {name}"} for name in mechanisms(ask.node.broker.access)
     ]
-    return Answer([{
-        "name": ask.node.name, "type": "disc", "running": True, "partitions": [], "being_drained": False,
-        "uptime": round(1000 * (ask.node.broker.peers_clock.now - ask.node.began)), "os_pid": str(ask.node.process),
-        "mem_alarm": ask.node.broker.alarm is not None, "rates_mode": "none", "enabled_plugins": [],
-        "disk_free_alarm": False, "exchange_types": KINDS, "auth_mechanisms": offered,
-        **UNLIMITED,
-    }])
+    return Answer(
+        [
+            {
+                "name": ask.node.name,
+                "type": "disc",
+                "running": True,
+                "partitions": [],
+                "being_drained": False,
+                "uptime": round(1000 * (ask.node.broker.peers_clock.now - ask.node.began)),
+                "os_pid": str(ask.node.process),
+                "mem_alarm": ask.node.broker.alarm is not None,
+                "rates_mode": "none",
+                "enabled_plugins": [],
+                "disk_free_alarm": False,
+                "exchange_types": KINDS,
+                "auth_mechanisms": offered,
+                **UNLIMITED,
+            }
+        ]
+    )
 
 
 @route(ROUTES, "GET", "/api/nodes/{node}", "The one node, by its name.", need="monitoring", shape="Node")
@@ -68,8 +96,9 @@ def cluster_name(ask: Ask) -> Answer:
     return Answer({"name": ask.node.name})
 
 
-@route(ROUTES, "GET", "/api/aliveness-test/{vhost}", "Does a virtual host take a message and give it back?",
-       shape="Status")
+@route(
+    ROUTES, "GET", "/api/aliveness-test/{vhost}", "Does a virtual host take a message and give it back?", shape="Status"
+)
 def alive(ask: Ask) -> Answer:
     with topology.direct(ask) as channel:
         channel.do(m.QueueDeclare(1, 0, PROBE))

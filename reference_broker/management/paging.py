@@ -35,8 +35,13 @@ def listed(found: Any, query: Mapping[str, str]) -> Any:
     if "page" not in query:
         return found
     return {
-        "items": found, "item_count": len(found), "total_count": len(total), "filtered_count": len(total),
-        "page": page, "page_size": size, "page_count": max(1, -(-len(total) // size)),
+        "items": found,
+        "item_count": len(found),
+        "total_count": len(total),
+        "filtered_count": len(total),
+        "page": page,
+        "page_size": size,
+        "page_count": max(1, -(-len(total) // size)),
     }
 
 

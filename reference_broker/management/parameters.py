@@ -57,8 +57,14 @@ def of_component(ask: Ask) -> Answer:
     return Answer(found(ask.vhosts(), ask.path["component"]))
 
 
-@route(ROUTES, "GET", "/api/parameters/{component}/{vhost}", "Those of one component in one virtual host.",
-       need="policymaker", shape="Parameter[]")
+@route(
+    ROUTES,
+    "GET",
+    "/api/parameters/{component}/{vhost}",
+    "Those of one component in one virtual host.",
+    need="policymaker",
+    shape="Parameter[]",
+)
 def of_component_in(ask: Ask) -> Answer:
     return Answer(found([ask.vhost()], ask.path["component"]))
 
@@ -122,8 +128,9 @@ def global_parameters(ask: Ask) -> Answer:
     return Answer(globally(ask.node.broker.global_parameters))
 
 
-@route(ROUTES, "GET", "/api/global-parameters/{name}", "One global parameter.", need="policymaker",
-       shape="GlobalParameter")
+@route(
+    ROUTES, "GET", "/api/global-parameters/{name}", "One global parameter.", need="policymaker", shape="GlobalParameter"
+)
 def global_parameter(ask: Ask) -> Answer:
     name, known = ask.path["name"], ask.node.broker.global_parameters
     if name not in known:
@@ -131,8 +138,15 @@ def global_parameter(ask: Ask) -> Answer:
     return Answer({"name": name, "value": known[name]})
 
 
-@route(ROUTES, "PUT", "/api/global-parameters/{name}", "Set a global parameter.", need="administrator",
-       fields={"value": ANYTHING}, statuses=(201, 204))
+@route(
+    ROUTES,
+    "PUT",
+    "/api/global-parameters/{name}",
+    "Set a global parameter.",
+    need="administrator",
+    fields={"value": ANYTHING},
+    statuses=(201, 204),
+)
 def put_global(ask: Ask) -> Answer:
     name, known = ask.path["name"], ask.node.broker.global_parameters
     new = name not in known
@@ -140,8 +154,14 @@ def put_global(ask: Ask) -> Answer:
     return Answer(status=201 if new else 204)
 
 
-@route(ROUTES, "DELETE", "/api/global-parameters/{name}", "Remove a global parameter.", need="administrator",
-       statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/global-parameters/{name}",
+    "Remove a global parameter.",
+    need="administrator",
+    statuses=(204,),
+)
 def delete_global(ask: Ask) -> Answer:
     global_parameter(ask)
     del ask.node.broker.global_parameters[ask.path["name"]]

@@ -56,8 +56,14 @@ def serve(base: str, policy: str, operator: bool, need: Need) -> None:
     def policies(ask: Ask) -> Answer:
         return listed(ask.vhosts(), operator)
 
-    @route(ROUTES, "GET", f"/api/{base}/{{vhost}}", f"The {policy} policies of one virtual host.", need="policymaker",
-           shape="Policy[]")
+    @route(
+        ROUTES,
+        "GET",
+        f"/api/{base}/{{vhost}}",
+        f"The {policy} policies of one virtual host.",
+        need="policymaker",
+        shape="Policy[]",
+    )
     def vhost_policies(ask: Ask) -> Answer:
         return listed([ask.vhost()], operator)
 
@@ -65,13 +71,21 @@ def serve(base: str, policy: str, operator: bool, need: Need) -> None:
     def policy_(ask: Ask) -> Answer:
         return Answer(views.policy(ask.vhost().name, known(ask, operator)))
 
-    @route(ROUTES, "PUT", f"/api/{base}/{{vhost}}/{{name}}", f"Set a {policy} policy.", need=need, fields=POLICY,
-           statuses=(201, 204))
+    @route(
+        ROUTES,
+        "PUT",
+        f"/api/{base}/{{vhost}}/{{name}}",
+        f"Set a {policy} policy.",
+        need=need,
+        fields=POLICY,
+        statuses=(201, 204),
+    )
     def put_policy(ask: Ask) -> Answer:
         return put(ask, operator)
 
-    @route(ROUTES, "DELETE", f"/api/{base}/{{vhost}}/{{name}}", f"Remove a {policy} policy.", need=need,
-           statuses=(204,))
+    @route(
+        ROUTES, "DELETE", f"/api/{base}/{{vhost}}/{{name}}", f"Remove a {policy} policy.", need=need, statuses=(204,)
+    )
     def delete_policy(ask: Ask) -> Answer:
         ask.vhost().clear_policy(known(ask, operator).name, operator)
         return Answer(status=204)

@@ -29,8 +29,13 @@ SUFFICE: Mapping[Need, tuple[str, ...]] = {
 }
 """Which tags of a user do for which need; anybody means also those who do not log in."""
 TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),
-    "array": (list,), "null": (type(None),),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (type(None),),
 }
 
 
@@ -174,8 +179,15 @@ Work = Callable[[Ask], Answer]
 
 
 def route(
-    routes: list[Route], method: Method, template: str, summary: str, *, need: Need = "management",
-    fields: Fields | None = None, shape: str = "", statuses: Sequence[int] = (200,),
+    routes: list[Route],
+    method: Method,
+    template: str,
+    summary: str,
+    *,
+    need: Need = "management",
+    fields: Fields | None = None,
+    shape: str = "",
+    statuses: Sequence[int] = (200,),
 ) -> Callable[[Work], Work]:
     def keep(work: Work) -> Work:
         routes.append(Route(method, template, summary, work, need, fields, shape, statuses))

@@ -22,8 +22,10 @@ AUTO_DELETE = Field("boolean", "does it go with the last that used it?", False)
 ARGUMENTS = Field("object", "optional arguments", {})
 QUEUE = {"durable": DURABLE, "auto_delete": AUTO_DELETE, "arguments": ARGUMENTS}
 EXCHANGE = {
-    "type": Field("string", "direct, fanout, topic or headers", "direct"), "durable": DURABLE,
-    "auto_delete": AUTO_DELETE, "internal": Field("boolean", "only for bindings, not for publishing?", False),
+    "type": Field("string", "direct, fanout, topic or headers", "direct"),
+    "durable": DURABLE,
+    "auto_delete": AUTO_DELETE,
+    "internal": Field("boolean", "only for bindings, not for publishing?", False),
     "arguments": ARGUMENTS,
 }
 BINDING = {"routing_key": Field("string", "binding key", ""), "arguments": ARGUMENTS}
@@ -94,13 +96,22 @@ def queue(ask: Ask) -> Answer:
 def put_queue(ask: Ask) -> Answer:
     name, given = ask.path["queue"], ask.given
     new = name not in ask.vhost().queues
-    do(ask, m.QueueDeclare(1, 0, name, durable=given["durable"], auto_delete=given["auto_delete"],
-                           arguments=arguments(ask)))
+    do(
+        ask,
+        m.QueueDeclare(
+            1, 0, name, durable=given["durable"], auto_delete=given["auto_delete"], arguments=arguments(ask)
+        ),
+    )
     return Answer(status=201 if new else 204)
 
 
-@route(ROUTES, "DELETE", "/api/queues/{vhost}/{queue}", "Delete a queue; ?if-empty=true and ?if-unused=true.",
-       statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/queues/{vhost}/{queue}",
+    "Delete a queue; ?if-empty=true and ?if-unused=true.",
+    statuses=(204,),
+)
 def delete_queue(ask: Ask) -> Answer:
     only = {name: ask.query.get(name) == "true" for name in ("if-unused", "if-empty")}
     do(ask, m.QueueDelete(1, 0, known_queue(ask).name, only["if-unused"], only["if-empty"]))
@@ -141,13 +152,23 @@ def exchange(ask: Ask) -> Answer:
     return Answer(views.exchange(known_exchange(ask, ask.path["exchange"]), ask.vhost()))
 
 
-@route(ROUTES, "PUT", "/api/exchanges/{vhost}/{exchange}", "Declare an exchange.", fields=EXCHANGE,
-       statuses=(201, 204))
+@route(ROUTES, "PUT", "/api/exchanges/{vhost}/{exchange}", "Declare an exchange.", fields=EXCHANGE, statuses=(201, 204))
 def put_exchange(ask: Ask) -> Answer:
     name, given = ask.path["exchange"], ask.given
     new = name not in ask.vhost().exchanges
-    do(ask, m.ExchangeDeclare(1, 0, name, given["type"], durable=given["durable"], auto_delete=given["auto_delete"],
-                              internal=given["internal"], arguments=arguments(ask)))
+    do(
+        ask,
+        m.ExchangeDeclare(
+            1,
+            0,
+            name,
+            given["type"],
+            durable=given["durable"],
+            auto_delete=given["auto_delete"],
+            internal=given["internal"],
+            arguments=arguments(ask),
+        ),
+    )
     return Answer(status=201 if new else 204)
 
 

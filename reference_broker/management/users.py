@@ -16,8 +16,11 @@ USER = {
     "password": Field("string|null", "in clear; either this or a hash, or neither for login by certificate alone"),
     "password_hash": Field("string|null", "salt and hash in base64, as RabbitMQ shows it", ""),
     "hashing_algorithm": Field("string", "of the hash", SHA256),
-    "tags": Field("string|array", "separated by commas, or a list: administrator, monitoring, policymaker, management",
-                  required=True),
+    "tags": Field(
+        "string|array",
+        "separated by commas, or a list: administrator, monitoring, policymaker, management",
+        required=True,
+    ),
 }
 VHOST = {
     "description": Field("string", "what it is for"),
@@ -40,7 +43,9 @@ def known_user(ask: Ask) -> User:
 
 def permissions(ask: Ask, users: Iterable[User], vhost: str | None = None) -> list[dict[str, Any]]:
     return [
-        views.permission(user.name, where, one) for user in users for where, one in user.permissions.items()
+        views.permission(user.name, where, one)
+        for user in users
+        for where, one in user.permissions.items()
         if vhost in (None, where)
     ]
 
@@ -58,8 +63,14 @@ def users(ask: Ask) -> Answer:
     return Answer([views.user(one) for one in ask.node.broker.access.users.values()])
 
 
-@route(ROUTES, "GET", "/api/users/without-permissions", "The users who may enter no virtual host.",
-       need="administrator", shape="User[]")
+@route(
+    ROUTES,
+    "GET",
+    "/api/users/without-permissions",
+    "The users who may enter no virtual host.",
+    need="administrator",
+    shape="User[]",
+)
 def users_without_permissions(ask: Ask) -> Answer:
     return Answer([views.user(one) for one in ask.node.broker.access.users.values() if not one.permissions])
 
@@ -69,29 +80,46 @@ def user(ask: Ask) -> Answer:
     return Answer(views.user(known_user(ask)))
 
 
-@route(ROUTES, "PUT", "/api/users/{user}", "Make or change a user.", need="administrator", fields=USER,
-       statuses=(201, 204))
+@route(
+    ROUTES, "PUT", "/api/users/{user}", "Make or change a user.", need="administrator", fields=USER, statuses=(201, 204)
+)
 def put_user(ask: Ask) -> Answer:
     given = ask.given
     try:
         new = ask.node.broker.access.put(
-            ask.path["user"], password=given["password"], password_hash=given["password_hash"] or "",
-            algorithm=given["hashing_algorithm"], tags=tags_in(given["tags"]),
+            ask.path["user"],
+            password=given["password"],
+            password_hash=given["password_hash"] or "",
+            algorithm=given["hashing_algorithm"],
+            tags=tags_in(given["tags"]),
         )
     except Invalid as problem:
         raise bad_request(str(problem)) from None
     return Answer(status=201 if new else 204)
 
 
-@route(ROUTES, "DELETE", "/api/users/{user}", "Remove a user, and close what it has open.", need="administrator",
-       statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/users/{user}",
+    "Remove a user, and close what it has open.",
+    need="administrator",
+    statuses=(204,),
+)
 def delete_user(ask: Ask) -> Answer:
     ask.node.broker.delete_user(known_user(ask).name)
     return Answer(status=204)
 
 
-@route(ROUTES, "POST", "/api/users/bulk-delete", "Remove several users; who is not there, is not missed.",
-       need="administrator", fields={"users": Field("array", "their names", required=True)}, statuses=(204,))
+@route(
+    ROUTES,
+    "POST",
+    "/api/users/bulk-delete",
+    "Remove several users; who is not there, is not missed.",
+    need="administrator",
+    fields={"users": Field("array", "their names", required=True)},
+    statuses=(204,),
+)
 def delete_users(ask: Ask) -> Answer:
     broker = ask.node.broker
     for name in ask.given["users"]:
@@ -100,8 +128,9 @@ def delete_users(ask: Ask) -> Answer:
     return Answer(status=204)
 
 
-@route(ROUTES, "GET", "/api/users/{user}/permissions", "What one user may do.", need="administrator",
-       shape="Permission[]")
+@route(
+    ROUTES, "GET", "/api/users/{user}/permissions", "What one user may do.", need="administrator", shape="Permission[]"
+)
 def user_permissions(ask: Ask) -> Answer:
     return Answer(permissions(ask, [known_user(ask)]))
 
@@ -119,8 +148,15 @@ def vhost(ask: Ask) -> Answer:
     return Answer(views.vhost(ask.vhost()))
 
 
-@route(ROUTES, "PUT", "/api/vhosts/{vhost}", "Make a virtual host; who makes it, may do anything in it.",
-       need="administrator", fields=VHOST, statuses=(201, 204))
+@route(
+    ROUTES,
+    "PUT",
+    "/api/vhosts/{vhost}",
+    "Make a virtual host; who makes it, may do anything in it.",
+    need="administrator",
+    fields=VHOST,
+    statuses=(201, 204),
+)
 def put_vhost(ask: Ask) -> Answer:
     broker, name, about = ask.node.broker, ask.path["vhost"], described(ask)
     new = name not in broker.vhosts
@@ -154,15 +190,27 @@ def tags_in(given: Any) -> list[str]:
     return [name for name in (str(one).strip() for one in names) if name]
 
 
-@route(ROUTES, "DELETE", "/api/vhosts/{vhost}", "Remove a virtual host with all that is in it.", need="administrator",
-       statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/vhosts/{vhost}",
+    "Remove a virtual host with all that is in it.",
+    need="administrator",
+    statuses=(204,),
+)
 def delete_vhost(ask: Ask) -> Answer:
     ask.node.broker.delete_vhost(ask.vhost().name)
     return Answer(status=204)
 
 
-@route(ROUTES, "GET", "/api/vhosts/{vhost}/permissions", "Who may do what in one virtual host.", need="administrator",
-       shape="Permission[]")
+@route(
+    ROUTES,
+    "GET",
+    "/api/vhosts/{vhost}/permissions",
+    "Who may do what in one virtual host.",
+    need="administrator",
+    shape="Permission[]",
+)
 def vhost_permissions(ask: Ask) -> Answer:
     return Answer(permissions(ask, ask.node.broker.access.users.values(), ask.vhost().name))
 
@@ -175,8 +223,14 @@ def all_permissions(ask: Ask) -> Answer:
     return Answer(permissions(ask, ask.node.broker.access.users.values()))
 
 
-@route(ROUTES, "GET", "/api/permissions/{vhost}/{user}", "What one user may do in one virtual host.",
-       need="administrator", shape="Permission")
+@route(
+    ROUTES,
+    "GET",
+    "/api/permissions/{vhost}/{user}",
+    "What one user may do in one virtual host.",
+    need="administrator",
+    shape="Permission",
+)
 def permission(ask: Ask) -> Answer:
     found = permissions(ask, [known_user(ask)], ask.vhost().name)
     if not found:
@@ -184,8 +238,15 @@ def permission(ask: Ask) -> Answer:
     return Answer(found[0])
 
 
-@route(ROUTES, "PUT", "/api/permissions/{vhost}/{user}", "Say what a user may do in a virtual host.",
-       need="administrator", fields=RIGHTS_FIELDS, statuses=(201, 204))
+@route(
+    ROUTES,
+    "PUT",
+    "/api/permissions/{vhost}/{user}",
+    "Say what a user may do in a virtual host.",
+    need="administrator",
+    fields=RIGHTS_FIELDS,
+    statuses=(201, 204),
+)
 def put_permission(ask: Ask) -> Answer:
     broker, user, vhost = ask.node.broker, ask.path["user"], ask.path["vhost"]
     if user not in broker.access.users or vhost not in broker.vhosts:
@@ -199,8 +260,14 @@ def put_permission(ask: Ask) -> Answer:
     return Answer(status=201 if new else 204)
 
 
-@route(ROUTES, "DELETE", "/api/permissions/{vhost}/{user}", "A user may not enter a virtual host any more.",
-       need="administrator", statuses=(204,))
+@route(
+    ROUTES,
+    "DELETE",
+    "/api/permissions/{vhost}/{user}",
+    "A user may not enter a virtual host any more.",
+    need="administrator",
+    statuses=(204,),
+)
 def delete_permission(ask: Ask) -> Answer:
     permission(ask)
     ask.node.broker.permit(ask.path["user"], ask.path["vhost"], None)

@@ -39,8 +39,29 @@ from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import Parts
 
 FAMILIES = (
-    tags, modes, settle, nack, around, errors, hard, frames, answers, requeue, prefetch, slots, notices, cancel, ends,
-    confirms, routes, transactions, returning, timeouts, expiry, contents, counts,
+    tags,
+    modes,
+    settle,
+    nack,
+    around,
+    errors,
+    hard,
+    frames,
+    answers,
+    requeue,
+    prefetch,
+    slots,
+    notices,
+    cancel,
+    ends,
+    confirms,
+    routes,
+    transactions,
+    returning,
+    timeouts,
+    expiry,
+    contents,
+    counts,
 )
 MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
 

@@ -20,8 +20,12 @@ def _(parts: Parts) -> None:
     parts.handlers[m.QueuePurge] = purge
 
 
-@changes(MUTANTS, "answers.none-to-a-deletion-under-consumers",
-         "the deletion of a queue with consumers is not answered", "ERR-014")
+@changes(
+    MUTANTS,
+    "answers.none-to-a-deletion-under-consumers",
+    "the deletion of a queue with consumers is not answered",
+    "ERR-014",
+)
 def _(parts: Parts) -> None:
     def delete(channel: Channel, method: m.QueueDelete) -> None:
         queue = channel.vhost.queues.get(method.queue)

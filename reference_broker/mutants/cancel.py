@@ -16,7 +16,9 @@ MUTANTS: list[Mutant] = []
 
 
 @replaces(
-    "connection.recheck", MUTANTS, "cancel.served-without-the-right",
+    "connection.recheck",
+    MUTANTS,
+    "cancel.served-without-the-right",
     "a consumer is served on after its user has lost the right to read the queue and has refreshed its credentials",
     "CAN-019",
 )

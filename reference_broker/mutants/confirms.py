@@ -53,8 +53,10 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "confirms.select-takes-a-round",
-    "a publish that arrives together with confirm.select is not counted", "CNF-022",
+    MUTANTS,
+    "confirms.select-takes-a-round",
+    "a publish that arrives together with confirm.select is not counted",
+    "CNF-022",
 )
 def _(parts: Parts) -> None:
     def feed(self: Connection, data: bytes) -> None:
@@ -88,7 +90,10 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "confirms.mode-of-connection", "confirm.select on one channel holds for all of its connection", "CNF-023",
+    MUTANTS,
+    "confirms.mode-of-connection",
+    "confirm.select on one channel holds for all of its connection",
+    "CNF-023",
 )
 def _(parts: Parts) -> None:
     def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
@@ -159,7 +164,11 @@ def honest(confirms: Confirms, channel: int) -> list[Answer]:
 
 
 @changes(
-    MUTANTS, "confirms.before-the-body", "a publish is confirmed when its method has come", "CNF-006", "CNF-026",
+    MUTANTS,
+    "confirms.before-the-body",
+    "a publish is confirmed when its method has come",
+    "CNF-006",
+    "CNF-026",
 )
 def _(parts: Parts) -> None:
     def serve(self: Connection, channel: Channel, method: codec.Method) -> None:
@@ -205,14 +214,19 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "confirms.third-of-a-burst-forgotten", "the third publish of a channel is never confirmed", "CNF-004",
+    MUTANTS,
+    "confirms.third-of-a-burst-forgotten",
+    "the third publish of a channel is never confirmed",
+    "CNF-004",
 )
 def _(parts: Parts) -> None:
     unanswered(parts, lambda channel, method, body: channel.confirms and channel.confirms.published == 3)
 
 
 @changes(
-    MUTANTS, "confirms.held-by-a-consumer", "a publish is not confirmed while a consumer holds its message",
+    MUTANTS,
+    "confirms.held-by-a-consumer",
+    "a publish is not confirmed while a consumer holds its message",
     "CNF-018",
 )
 def _(parts: Parts) -> None:
@@ -224,7 +238,10 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "confirms.purged-forgotten", "what is purged before its confirm has left is never confirmed", "CNF-017",
+    MUTANTS,
+    "confirms.purged-forgotten",
+    "what is purged before its confirm has left is never confirmed",
+    "CNF-017",
 )
 def _(parts: Parts) -> None:
     def purge(channel: Channel, method: m.QueuePurge) -> None:
@@ -237,8 +254,12 @@ def _(parts: Parts) -> None:
 
 
 @replaces(
-    "confirms.flush", MUTANTS, "confirms.wait-for-the-next", "a publish is confirmed when the next one comes",
-    "CNF-020", "CNF-004",
+    "confirms.flush",
+    MUTANTS,
+    "confirms.wait-for-the-next",
+    "a publish is confirmed when the next one comes",
+    "CNF-020",
+    "CNF-004",
 )
 def _(self: Any, channel: int) -> list[Answer]:
     kept = [number for number in self.accepted if number == self.published]
@@ -249,8 +270,11 @@ def _(self: Any, channel: int) -> list[Answer]:
 
 
 @replaces(
-    "confirms.flush", MUTANTS, "confirms.single-after-multiple",
-    "the last number of a multiple is confirmed once more by itself", "CNF-004",
+    "confirms.flush",
+    MUTANTS,
+    "confirms.single-after-multiple",
+    "the last number of a multiple is confirmed once more by itself",
+    "CNF-004",
 )
 def _(self: Any, channel: int) -> list[Answer]:
     answers = honest(self, channel)
@@ -258,7 +282,11 @@ def _(self: Any, channel: int) -> list[Answer]:
 
 
 @replaces(
-    "confirms.flush", MUTANTS, "confirms.ack-after-nack", "what is refused is confirmed afterwards", "CNF-005",
+    "confirms.flush",
+    MUTANTS,
+    "confirms.ack-after-nack",
+    "what is refused is confirmed afterwards",
+    "CNF-005",
     field="https://github.com/cloudamqp/lavinmq/issues/2072",
 )
 def _(self: Any, channel: int) -> list[Answer]:
@@ -282,7 +310,9 @@ def _(self: Any, channel: int) -> list[Answer]:
 
 
 @changes(
-    MUTANTS, "confirms.client-ack-resolves", "a client's acknowledgement takes the publish of its number for resolved",
+    MUTANTS,
+    "confirms.client-ack-resolves",
+    "a client's acknowledgement takes the publish of its number for resolved",
     "CNF-027",
 )
 def _(parts: Parts) -> None:
@@ -299,8 +329,11 @@ def _(parts: Parts) -> None:
 
 
 @replaces(
-    "queue.restart", MUTANTS, "confirms.before-kept",
-    "publishes are confirmed before they are on disk, so the latest ones are gone after a crash", "CNF-013",
+    "queue.restart",
+    MUTANTS,
+    "confirms.before-kept",
+    "publishes are confirmed before they are on disk, so the latest ones are gone after a crash",
+    "CNF-013",
 )
 def _(self: Queue) -> None:
     Queue.restart(self)
@@ -309,8 +342,11 @@ def _(self: Queue) -> None:
 
 
 @replaces(
-    "vhost.restart", MUTANTS, "confirms.queue-not-kept",
-    "a durable queue is gone after a crash, with all that was confirmed", "CNF-013",
+    "vhost.restart",
+    MUTANTS,
+    "confirms.queue-not-kept",
+    "a durable queue is gone after a crash, with all that was confirmed",
+    "CNF-013",
 )
 def _(self: VirtualHost) -> None:
     for queue in list(self.queues.values()):

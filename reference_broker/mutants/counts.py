@@ -17,8 +17,13 @@ def _got(item: Outbound) -> m.BasicGetOk | None:
     return item[0] if isinstance(item, tuple) and isinstance(item[0], m.BasicGetOk) else None
 
 
-@replaces("connection.pieces", MUTANTS, "counts.with-the-one-handed-out",
-          "get-ok counts the message that it brings among those that are left", "MODE-007")
+@replaces(
+    "connection.pieces",
+    MUTANTS,
+    "counts.with-the-one-handed-out",
+    "get-ok counts the message that it brings among those that are left",
+    "MODE-007",
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     got = _got(item)
     if got is not None:
@@ -39,8 +44,9 @@ def _(self: Queue) -> int:
     return max(0, Queue.count(self) - 1)
 
 
-@replaces("connection.pieces", MUTANTS, "counts.what-is-out", "declare-ok counts what its channel holds as well",
-          "MODE-007")
+@replaces(
+    "connection.pieces", MUTANTS, "counts.what-is-out", "declare-ok counts what its channel holds as well", "MODE-007"
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     if isinstance(item, m.QueueDeclareOk) and item.channel in self.channels:
         item.message_count += len(self.channels[item.channel].unacked)

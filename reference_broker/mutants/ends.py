@@ -198,7 +198,10 @@ def _(self: Transaction) -> list[Delivery]:
 
 
 @changes(
-    MUTANTS, "ends.returned-twice", "what a lost connection held comes back twice", "AUTO-010",
+    MUTANTS,
+    "ends.returned-twice",
+    "what a lost connection held comes back twice",
+    "AUTO-010",
     field="https://github.com/cloudamqp/lavinmq/issues/1237",
 )
 def _(parts: Parts) -> None:

@@ -48,7 +48,8 @@ def was_settled(channel: Channel, tag: int) -> bool:
 
 
 @changes(
-    MUTANTS, "errors.double-ack-after-recover",
+    MUTANTS,
+    "errors.double-ack-after-recover",
     "a tag that was delivered since basic.recover may be acked twice until the channel answers something else",
     "ERR-001",
 )
@@ -139,7 +140,11 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "errors.unknown-tag-is-hard", "an unknown tag closes the whole connection", "ERR-002", "ERR-004",
+    MUTANTS,
+    "errors.unknown-tag-is-hard",
+    "an unknown tag closes the whole connection",
+    "ERR-002",
+    "ERR-004",
     field="https://issues.apache.org/jira/browse/QPID-5551",
 )
 def _(parts: Parts) -> None:

@@ -28,8 +28,12 @@ VISIBILITY = 0.2
 
 
 @changes(
-    MUTANTS, "expiry.reset-by-any-settlement", "each settlement of a consumer starts the clocks of its others anew",
-    "TMO-002", "TMO-007", "TMO-019",
+    MUTANTS,
+    "expiry.reset-by-any-settlement",
+    "each settlement of a consumer starts the clocks of its others anew",
+    "TMO-002",
+    "TMO-007",
+    "TMO-019",
 )
 def _(parts: Parts) -> None:
     def settle(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
@@ -65,7 +69,10 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "expiry.kept-for-the-former", "what timed out is kept for the consumer that had it", "TMO-006",
+    MUTANTS,
+    "expiry.kept-for-the-former",
+    "what timed out is kept for the consumer that had it",
+    "TMO-006",
 )
 def _(parts: Parts) -> None:
     def give_back(self: Timeouts, delivery: Delivery) -> None:
@@ -85,8 +92,11 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "expiry.revived-for-a-moment", "a consumer that was revived times out again at once",
-    "TMO-019", "TMO-012",
+    MUTANTS,
+    "expiry.revived-for-a-moment",
+    "a consumer that was revived times out again at once",
+    "TMO-019",
+    "TMO-012",
 )
 def _(parts: Parts) -> None:
     def settled(self: Timeouts, delivery: Delivery) -> None:
@@ -104,7 +114,10 @@ def _(parts: Parts) -> None:
 
 
 @replaces(
-    "timeouts.close", MUTANTS, "expiry.look-closes-the-connection", "the channel's look costs the connection",
+    "timeouts.close",
+    MUTANTS,
+    "expiry.look-closes-the-connection",
+    "the channel's look costs the connection",
     "TMO-024",
 )
 def _(self: Timeouts, timeout: int) -> None:
@@ -131,8 +144,11 @@ def negative(value: object) -> bool:
 
 
 @changes(
-    MUTANTS, "expiry.shown-again", "a classic queue shows a message again that a client holds for a moment",
-    "MODE-001", "TMO-001",
+    MUTANTS,
+    "expiry.shown-again",
+    "a classic queue shows a message again that a client holds for a moment",
+    "MODE-001",
+    "TMO-001",
 )
 def _(parts: Parts) -> None:
     def began_with(self: Timeouts, delivery: Delivery) -> None:

@@ -22,8 +22,13 @@ def large(self: Connection, item: Outbound) -> bool:
     return isinstance(item, tuple) and len(item[1].body) > self.frame_max - FRAME_OVERHEAD
 
 
-@replaces("connection.pieces", MUTANTS, "frames.stray-body",
-          "a content of several body frames is followed by one more", "ERR-013")
+@replaces(
+    "connection.pieces",
+    MUTANTS,
+    "frames.stray-body",
+    "a content of several body frames is followed by one more",
+    "ERR-013",
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     pieces = Connection.pieces(self, item)
     if not isinstance(item, tuple) or not large(self, item):
@@ -31,29 +36,41 @@ def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     return *pieces, codec.Body(item[0].channel, b"more").encode()
 
 
-@replaces("connection.pieces", MUTANTS, "frames.content-cut-short",
-          "of several body frames the last is left out", "ERR-013")
+@replaces(
+    "connection.pieces", MUTANTS, "frames.content-cut-short", "of several body frames the last is left out", "ERR-013"
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     pieces = Connection.pieces(self, item)
     return pieces[:-1] if large(self, item) else pieces
 
 
-@replaces("connection.pieces", MUTANTS, "frames.wrong-end", "get-empty ends with another octet than a frame does",
-          "ERR-013")
+@replaces(
+    "connection.pieces", MUTANTS, "frames.wrong-end", "get-empty ends with another octet than a frame does", "ERR-013"
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     pieces = Connection.pieces(self, item)
     return (pieces[0][:-1] + b"\x00",) if isinstance(item, m.BasicGetEmpty) else pieces
 
 
-@replaces("connection.pieces", MUTANTS, "frames.heartbeat-on-a-channel",
-          "a heartbeat on channel 1 comes with each confirm.select-ok", "ERR-013")
+@replaces(
+    "connection.pieces",
+    MUTANTS,
+    "frames.heartbeat-on-a-channel",
+    "a heartbeat on channel 1 comes with each confirm.select-ok",
+    "ERR-013",
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     pieces = Connection.pieces(self, item)
     return (*pieces, b"\x08\x00\x01\x00\x00\x00\x00\xce") if isinstance(item, m.ConfirmSelectOk) else pieces
 
 
-@replaces("connection.pieces", MUTANTS, "frames.channel-never-opened",
-          "with each return goes a flow-ok on a channel that nobody has opened", "ERR-013")
+@replaces(
+    "connection.pieces",
+    MUTANTS,
+    "frames.channel-never-opened",
+    "with each return goes a flow-ok on a channel that nobody has opened",
+    "ERR-013",
+)
 def _(self: Connection, item: Outbound) -> Sequence[bytes]:
     pieces = Connection.pieces(self, item)
     stray = isinstance(item, tuple) and isinstance(item[0], m.BasicReturn)

@@ -42,9 +42,7 @@ def changes(
     return add
 
 
-def replaces(
-    target: str, family: list[Mutant], name: str, says: str, *rules: str, field: str = ""
-) -> Callable[[F], F]:
+def replaces(target: str, family: list[Mutant], name: str, says: str, *rules: str, field: str = "") -> Callable[[F], F]:
     """The decorated function takes the place of one method of one part ("part.method")."""
     part, method = target.split(".")
 

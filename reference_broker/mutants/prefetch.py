@@ -16,8 +16,14 @@ from reference_broker.topology import named_queue
 MUTANTS: list[Mutant] = []
 
 
-@replaces("limit.full", MUTANTS, "prefetch.one-too-many", "a limit lets one delivery more through than it says",
-          "QOS-001", "QOS-006")
+@replaces(
+    "limit.full",
+    MUTANTS,
+    "prefetch.one-too-many",
+    "a limit lets one delivery more through than it says",
+    "QOS-001",
+    "QOS-006",
+)
 def _(self: Limit) -> bool:
     return self.count != 0 and self.held > self.count
 
@@ -28,9 +34,7 @@ def _(self: Limit) -> bool:
 
 
 def _sharing(parts: Parts) -> None:
-    def started(
-        self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit
-    ) -> None:
+    def started(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         Consumer.__init__(self, tag, channel, queue, no_ack, own)
         for other in channel.consumers.values():
             self.own = other.own
@@ -39,16 +43,24 @@ def _sharing(parts: Parts) -> None:
     parts.override("consumer", __init__=started)
 
 
-changes(MUTANTS, "prefetch.one-for-all-consumers",
-        "the consumers of a channel share the limit of the first of them", "QOS-003")(_sharing)
+changes(
+    MUTANTS,
+    "prefetch.one-for-all-consumers",
+    "the consumers of a channel share the limit of the first of them",
+    "QOS-003",
+)(_sharing)
 
 
 def qos_instead(parts: Parts, handler: Handler) -> None:
     parts.handlers[m.BasicQos] = handler
 
 
-@changes(MUTANTS, "prefetch.running-consumers-follow",
-         "basic.qos without global changes the limit of running consumers, too", "QOS-004")
+@changes(
+    MUTANTS,
+    "prefetch.running-consumers-follow",
+    "basic.qos without global changes the limit of running consumers, too",
+    "QOS-004",
+)
 def _(parts: Parts) -> None:
     def qos(channel: Channel, method: m.BasicQos) -> None:
         basic.qos(channel, method)
@@ -78,25 +90,33 @@ changes(MUTANTS, "prefetch.zero-is-one", "a count of 0 is taken for 1", "QOS-005
 
 @changes(MUTANTS, "prefetch.channel-limit-for-each", "a channel's limit applies to each of its consumers", "QOS-006")
 def _(parts: Parts) -> None:
-    def started(
-        self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit
-    ) -> None:
+    def started(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         Consumer.__init__(self, tag, channel, queue, no_ack, own)
         self.shared = parts.limit(channel.limit.count)
 
     parts.override("consumer", __init__=started)
 
 
-@replaces("consumer.__init__", MUTANTS, "prefetch.smaller-for-both",
-          "where both limits are set, the channel's is the smaller of the two", "QOS-007")
+@replaces(
+    "consumer.__init__",
+    MUTANTS,
+    "prefetch.smaller-for-both",
+    "where both limits are set, the channel's is the smaller of the two",
+    "QOS-007",
+)
 def _(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
     Consumer.__init__(self, tag, channel, queue, no_ack, own)
     if own.count and channel.limit.count:
         channel.limit.count = min(own.count, channel.limit.count)
 
 
-@replaces("consumer.obstacle", MUTANTS, "prefetch.channel-limit-alone",
-          "where both limits are set, that of the consumer is disregarded", "QOS-007")
+@replaces(
+    "consumer.obstacle",
+    MUTANTS,
+    "prefetch.channel-limit-alone",
+    "where both limits are set, that of the consumer is disregarded",
+    "QOS-007",
+)
 def _(self: Consumer) -> Limit | None:
     found = Consumer.obstacle(self)
     if found is self.own and self.shared.count:
@@ -114,8 +134,9 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
-@changes(MUTANTS, "prefetch.consumer-limit-clears",
-         "setting a limit for consumers removes that of the channel", "QOS-008")
+@changes(
+    MUTANTS, "prefetch.consumer-limit-clears", "setting a limit for consumers removes that of the channel", "QOS-008"
+)
 def _(parts: Parts) -> None:
     def qos(channel: Channel, method: m.BasicQos) -> None:
         basic.qos(channel, method)
@@ -125,8 +146,12 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
-@changes(MUTANTS, "prefetch.denied-global-limits-nobody",
-         "where global is denied, basic.qos with it is answered and changes nothing", "QOS-009")
+@changes(
+    MUTANTS,
+    "prefetch.denied-global-limits-nobody",
+    "where global is denied, basic.qos with it is answered and changes nothing",
+    "QOS-009",
+)
 def _(parts: Parts) -> None:
     def qos(channel: Channel, method: m.BasicQos) -> None:
         before = channel.prefetch
@@ -145,8 +170,12 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
-@changes(MUTANTS, "prefetch.change-spares-running",
-         "a channel's limit does not apply to consumers that were running when it was set", "QOS-011")
+@changes(
+    MUTANTS,
+    "prefetch.change-spares-running",
+    "a channel's limit does not apply to consumers that were running when it was set",
+    "QOS-011",
+)
 def _(parts: Parts) -> None:
     def qos(channel: Channel, method: m.BasicQos) -> None:
         if method.global_:
@@ -156,15 +185,25 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
-@replaces("limit.change", MUTANTS, "prefetch.change-forgets",
-          "changing a channel's limit starts its count anew, whatever is outstanding", "QOS-011")
+@replaces(
+    "limit.change",
+    MUTANTS,
+    "prefetch.change-forgets",
+    "changing a channel's limit starts its count anew, whatever is outstanding",
+    "QOS-011",
+)
 def _(self: Limit, count: int) -> None:
     self.held = 0
     Limit.change(self, count)
 
 
-@replaces("channel.get", MUTANTS, "prefetch.get-obeys",
-          "basic.get finds nothing while a limit of the channel is reached", "QOS-014")
+@replaces(
+    "channel.get",
+    MUTANTS,
+    "prefetch.get-obeys",
+    "basic.get finds nothing while a limit of the channel is reached",
+    "QOS-014",
+)
 def _(self: Channel, queue: Queue, no_ack: bool) -> None:
     if self.limit.full() or any(consumer.own.full() for consumer in self.consumers.values()):
         self.connection.send(m.BasicGetEmpty(self.number))
@@ -172,9 +211,13 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
         Channel.get(self, queue, no_ack)
 
 
-@replaces("channel.get", MUTANTS, "prefetch.gets-bind-gets",
-          "basic.get finds nothing while as many deliveries are outstanding, gets too, as the channel's limit allows",
-          "QOS-014")
+@replaces(
+    "channel.get",
+    MUTANTS,
+    "prefetch.gets-bind-gets",
+    "basic.get finds nothing while as many deliveries are outstanding, gets too, as the channel's limit allows",
+    "QOS-014",
+)
 def _(self: Channel, queue: Queue, no_ack: bool) -> None:
     if 0 < self.limit.count <= len(self.unacked.by_tag):
         self.connection.send(m.BasicGetEmpty(self.number))
@@ -198,8 +241,12 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
-@changes(MUTANTS, "prefetch.binds-automatic",
-         "a consumer's limit binds automatic deliveries, and nothing releases them", "QOS-016")
+@changes(
+    MUTANTS,
+    "prefetch.binds-automatic",
+    "a consumer's limit binds automatic deliveries, and nothing releases them",
+    "QOS-016",
+)
 def _(parts: Parts) -> None:
     def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
         consumer.own.held += consumer.no_ack
@@ -212,8 +259,12 @@ def _(parts: Parts) -> None:
     parts.override("consumer", obstacle=obstacle)
 
 
-@changes(MUTANTS, "prefetch.automatic-fill-the-channel",
-         "automatic deliveries count towards a channel's limit, and nothing releases them", "QOS-017")
+@changes(
+    MUTANTS,
+    "prefetch.automatic-fill-the-channel",
+    "automatic deliveries count towards a channel's limit, and nothing releases them",
+    "QOS-017",
+)
 def _(parts: Parts) -> None:
     def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
         self.limit.held += consumer.no_ack
@@ -238,18 +289,24 @@ def _for_the_connection(global_: bool) -> Handler:
     return qos
 
 
-changes(MUTANTS, "prefetch.global-for-the-connection",
-        "a limit set with global is that of each channel of the connection", "QOS-021")(
-    lambda parts: qos_instead(parts, _for_the_connection(True))
-)
-changes(MUTANTS, "prefetch.for-the-connection",
-        "a limit for consumers is that of all channels of the connection", "QOS-021")(
-    lambda parts: qos_instead(parts, _for_the_connection(False))
-)
+changes(
+    MUTANTS,
+    "prefetch.global-for-the-connection",
+    "a limit set with global is that of each channel of the connection",
+    "QOS-021",
+)(lambda parts: qos_instead(parts, _for_the_connection(True)))
+changes(
+    MUTANTS, "prefetch.for-the-connection", "a limit for consumers is that of all channels of the connection", "QOS-021"
+)(lambda parts: qos_instead(parts, _for_the_connection(False)))
 
 
-@replaces("limit.change", MUTANTS, "prefetch.change-waits",
-          "a raised or removed limit is noticed with the next settlement", "QOS-022")
+@replaces(
+    "limit.change",
+    MUTANTS,
+    "prefetch.change-waits",
+    "a raised or removed limit is noticed with the next settlement",
+    "QOS-022",
+)
 def _(self: Limit, count: int) -> None:
     self.count = count
 
@@ -263,8 +320,12 @@ def _(parts: Parts) -> None:
     qos_instead(parts, qos)
 
 
-@changes(MUTANTS, "prefetch.quorum-accepts-global",
-         "a consumer of a quorum queue is accepted under a channel's limit", "QOS-025")
+@changes(
+    MUTANTS,
+    "prefetch.quorum-accepts-global",
+    "a consumer of a quorum queue is accepted under a channel's limit",
+    "QOS-025",
+)
 def _(parts: Parts) -> None:
     def consume(channel: Channel, method: m.BasicConsume) -> None:
         count, channel.limit.count = channel.limit.count, 0
@@ -274,8 +335,12 @@ def _(parts: Parts) -> None:
     parts.handlers[m.BasicConsume] = consume
 
 
-@changes(MUTANTS, "prefetch.quorum-closes-the-channel",
-         "a consumer of a quorum queue under a channel's limit costs only the channel", "QOS-025")
+@changes(
+    MUTANTS,
+    "prefetch.quorum-closes-the-channel",
+    "a consumer of a quorum queue under a channel's limit costs only the channel",
+    "QOS-025",
+)
 def _(parts: Parts) -> None:
     def consume(channel: Channel, method: m.BasicConsume) -> None:
         if channel.limit.count and named_queue(channel, method.queue).quorum is not None:
@@ -285,8 +350,13 @@ def _(parts: Parts) -> None:
     parts.handlers[m.BasicConsume] = consume
 
 
-@replaces("queue.pump", MUTANTS, "prefetch.full-consumer-blocks",
-          "a queue serves nobody while one of its consumers has reached its limit", "QOS-027")
+@replaces(
+    "queue.pump",
+    MUTANTS,
+    "prefetch.full-consumer-blocks",
+    "a queue serves nobody while one of its consumers has reached its limit",
+    "QOS-027",
+)
 def _(self: Queue) -> None:
     if not any(consumer.own.full() for consumer in self.consumers):
         for _ in range(len(self.ready)):

@@ -45,8 +45,11 @@ def _(self: Ready, entry: Entry) -> None:
 
 
 @replaces(
-    "queue.put_back", MUTANTS, "requeue.to-tail-where-shared",
-    "what comes back to a queue of several consumers goes to its tail", "RQ-004",
+    "queue.put_back",
+    MUTANTS,
+    "requeue.to-tail-where-shared",
+    "what comes back to a queue of several consumers goes to its tail",
+    "RQ-004",
 )
 def _(self: Queue, entry: Entry) -> None:
     entry.redelivered = True
@@ -186,7 +189,11 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
 
 
 @replaces(
-    "queue.put_back", MUTANTS, "requeue.flag-never", "redelivered is never set", "RQ-008",
+    "queue.put_back",
+    MUTANTS,
+    "requeue.flag-never",
+    "redelivered is never set",
+    "RQ-008",
     field="https://github.com/fridujo/rabbitmq-mock/issues/50",
 )
 def _(self: Queue, entry: Entry) -> None:
@@ -274,7 +281,10 @@ def recover_with(parts: Parts, recover: object) -> None:
 
 
 @changes(
-    MUTANTS, "requeue.recover-skips-gets", "basic.recover leaves out what basic.get fetched", "RQ-014",
+    MUTANTS,
+    "requeue.recover-skips-gets",
+    "basic.recover leaves out what basic.get fetched",
+    "RQ-014",
     field="https://github.com/cloudamqp/lavinmq/pull/398",
 )
 def _(parts: Parts) -> None:
@@ -308,7 +318,12 @@ def answer(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> No
         channel.connection.send(m.BasicRecoverOk(channel.number))
 
 
-@replaces("queue.over_limit", MUTANTS, "requeue.ample-limit-is-four", "a queue with room for many drops all but four",
-          "RQ-011")
+@replaces(
+    "queue.over_limit",
+    MUTANTS,
+    "requeue.ample-limit-is-four",
+    "a queue with room for many drops all but four",
+    "RQ-011",
+)
 def _(self: Queue, more: int = 0, octets: int = 0) -> bool:
     return Queue.over_limit(self, more, octets) or (self.settings.max_length or 0) > 4 < len(self.ready) + more

@@ -73,7 +73,11 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "returning.quorum-tail", "a quorum queue serves returned messages last", "RQ-003", "RQ-004",
+    MUTANTS,
+    "returning.quorum-tail",
+    "a quorum queue serves returned messages last",
+    "RQ-003",
+    "RQ-004",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/10499",
 )
 def _(parts: Parts) -> None:

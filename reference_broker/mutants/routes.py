@@ -67,7 +67,10 @@ def _(self: Channel, exchange: str, message: Message) -> None:
 
 
 @replaces(
-    "channel.give_back", MUTANTS, "routes.return-with-code-313", "an unroutable message is returned as not consumed",
+    "channel.give_back",
+    MUTANTS,
+    "routes.return-with-code-313",
+    "an unroutable message is returned as not consumed",
     "CNF-009",
 )
 def _(self: Channel, exchange: str, message: Message) -> None:
@@ -77,8 +80,11 @@ def _(self: Channel, exchange: str, message: Message) -> None:
 
 
 @replaces(
-    "channel.publish", MUTANTS, "routes.returned-without-consumers",
-    "a mandatory message is returned when its queue has no consumer", "CNF-025",
+    "channel.publish",
+    MUTANTS,
+    "routes.returned-without-consumers",
+    "a mandatory message is returned when its queue has no consumer",
+    "CNF-025",
 )
 def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     queues = [found for found in self.vhost.route(exchange, message) if isinstance(found, Queue)]
@@ -89,8 +95,11 @@ def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
 
 
 @replaces(
-    "channel.publish", MUTANTS, "routes.returned-when-full",
-    "a mandatory message that a full queue rejects is returned as not routed", "CNF-025",
+    "channel.publish",
+    MUTANTS,
+    "routes.returned-when-full",
+    "a mandatory message that a full queue rejects is returned as not routed",
+    "CNF-025",
 )
 def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     routed = bool(list(self.vhost.route(exchange, message)))
@@ -104,8 +113,11 @@ def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
 
 
 @replaces(
-    "vhost.publish", MUTANTS, "routes.confirmed-with-the-first",
-    "a publish is confirmed when the first of its queues has it, and the others get it later", "CNF-010",
+    "vhost.publish",
+    MUTANTS,
+    "routes.confirmed-with-the-first",
+    "a publish is confirmed when the first of its queues has it, and the others get it later",
+    "CNF-010",
 )
 def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     queues = list(self.route(exchange, message))
@@ -119,16 +131,23 @@ def put(queue: Queue | ReplyTo, message: Message) -> None:
 
 
 @replaces(
-    "vhost.publish", MUTANTS, "routes.rejected-confirmed", "what a full queue rejects is confirmed",
-    "CNF-011", "CNF-012",
+    "vhost.publish",
+    MUTANTS,
+    "routes.rejected-confirmed",
+    "what a full queue rejects is confirmed",
+    "CNF-011",
+    "CNF-012",
 )
 def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     return VirtualHost.publish(self, exchange, message)[0], True
 
 
 @replaces(
-    "vhost.publish", MUTANTS, "routes.one-acceptance-will-do",
-    "a publish is confirmed if any of its queues accepts it", "CNF-012",
+    "vhost.publish",
+    MUTANTS,
+    "routes.one-acceptance-will-do",
+    "a publish is confirmed if any of its queues accepts it",
+    "CNF-012",
 )
 def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     answers = [queue.publish(message) for queue in self.route(exchange, message)]
@@ -136,7 +155,10 @@ def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
 
 
 @replaces(
-    "channel.publish", MUTANTS, "routes.rejection-closes", "a publish that a queue rejects closes the channel",
+    "channel.publish",
+    MUTANTS,
+    "routes.rejection-closes",
+    "a publish that a queue rejects closes the channel",
     "CNF-011",
 )
 def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
@@ -146,7 +168,10 @@ def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
 
 
 @replaces(
-    "queue.publish", MUTANTS, "routes.refused-and-kept", "a full queue refuses a message and keeps it all the same",
+    "queue.publish",
+    MUTANTS,
+    "routes.refused-and-kept",
+    "a full queue refuses a message and keeps it all the same",
     "CNF-021",
 )
 def _(self: Queue, message: Message) -> bool:
@@ -161,7 +186,10 @@ def _(self: Queue, message: Message) -> bool:
 
 
 @changes(
-    MUTANTS, "routes.failed-publish-refused", "a publish that should close the channel is refused instead", "CNF-019",
+    MUTANTS,
+    "routes.failed-publish-refused",
+    "a publish that should close the channel is refused instead",
+    "CNF-019",
 )
 def _(parts: Parts) -> None:
     def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
@@ -178,9 +206,7 @@ def _(parts: Parts) -> None:
 
 @changes(MUTANTS, "routes.failed-publish-confirmed", "a publish is confirmed after it closed its channel", "CNF-019")
 def _(parts: Parts) -> None:
-    def close_channel(
-        self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]
-    ) -> None:
+    def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         Connection.close_channel(self, channel, error, offender)
         if channel.confirms is not None:
             self.send(m.BasicAck(channel.number, channel.confirms.published + 1))

@@ -222,8 +222,11 @@ def nack_with(parts: Parts, collect: Collect) -> None:
 
 
 @replaces(
-    "channel.collect", MUTANTS, "settle.zero-on-empty-crashes",
-    "tag 0 with multiple closes the connection with 541 when nothing is outstanding", "ACK-007",
+    "channel.collect",
+    MUTANTS,
+    "settle.zero-on-empty-crashes",
+    "tag 0 with multiple closes the connection with 541 when nothing is outstanding",
+    "ACK-007",
     field="https://github.com/cloudamqp/lavinmq/issues/2206",
 )
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:

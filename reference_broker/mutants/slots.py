@@ -14,8 +14,13 @@ from reference_broker.unacked import Delivery
 MUTANTS: list[Mutant] = []
 
 
-@replaces("limit.full", MUTANTS, "slots.refills-at-half",
-          "a limit that was reached lets nothing through until half of its slots are free", "QOS-010")
+@replaces(
+    "limit.full",
+    MUTANTS,
+    "slots.refills-at-half",
+    "a limit that was reached lets nothing through until half of its slots are free",
+    "QOS-010",
+)
 def _(self: Limit) -> bool:
     reached = memory(self, "reached", lambda: [False])
     if Limit.full(self):
@@ -25,8 +30,12 @@ def _(self: Limit) -> bool:
     return bool(reached[0])
 
 
-@changes(MUTANTS, "slots.slots-in-order",
-         "a slot is free only when the oldest delivery of its consumer is settled", "QOS-010")
+@changes(
+    MUTANTS,
+    "slots.slots-in-order",
+    "a slot is free only when the oldest delivery of its consumer is settled",
+    "QOS-010",
+)
 def _(parts: Parts) -> None:
     def hold(self: Consumer) -> None:
         Consumer.hold(self)
@@ -78,8 +87,13 @@ def _(parts: Parts) -> None:
     parts.override("channel", collect=collect)
 
 
-@replaces("channel.collect", MUTANTS, "slots.gap-counts-twice",
-          "a multiple settlement also frees slots for deliveries settled earlier", "QOS-012")
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "slots.gap-counts-twice",
+    "a multiple settlement also frees slots for deliveries settled earlier",
+    "QOS-012",
+)
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     if multiple and found and found[-1].consumer is not None:
@@ -87,9 +101,14 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
-@replaces("channel.collect", MUTANTS, "slots.gap-leaks",
-          "a multiple settlement that passes over settled tags leaves one slot taken for good", "QOS-019",
-          "QOS-012")
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "slots.gap-leaks",
+    "a multiple settlement that passes over settled tags leaves one slot taken for good",
+    "QOS-019",
+    "QOS-012",
+)
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     last = found[-1].consumer if found else None
@@ -98,8 +117,13 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
-@replaces("channel.collect", MUTANTS, "slots.slots-to-the-named",
-          "a multiple settlement frees all its slots for the consumer of the tag it names", "QOS-013")
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "slots.slots-to-the-named",
+    "a multiple settlement frees all its slots for the consumer of the tag it names",
+    "QOS-013",
+)
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     last = found[-1].consumer if found else None
@@ -110,8 +134,13 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
-@replaces("channel.collect", MUTANTS, "slots.settled-get-frees",
-          "settling a delivery of basic.get frees a slot of each consumer of the channel", "QOS-015")
+@replaces(
+    "channel.collect",
+    MUTANTS,
+    "slots.settled-get-frees",
+    "settling a delivery of basic.get frees a slot of each consumer of the channel",
+    "QOS-015",
+)
 def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     for _ in (one for one in found if one.consumer is None):
@@ -121,8 +150,9 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
-@changes(MUTANTS, "slots.recovered-get-frees",
-         "recovering a delivery of basic.get frees a slot of the channel", "QOS-015")
+@changes(
+    MUTANTS, "slots.recovered-get-frees", "recovering a delivery of basic.get frees a slot of the channel", "QOS-015"
+)
 def _(parts: Parts) -> None:
     def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
         got = sum(one.consumer is None for one in channel.unacked.by_tag.values())
@@ -132,8 +162,7 @@ def _(parts: Parts) -> None:
     parts.handlers[m.BasicRecover] = parts.handlers[m.BasicRecoverAsync] = recover
 
 
-@changes(MUTANTS, "slots.cancel-leaks",
-         "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
+@changes(MUTANTS, "slots.cancel-leaks", "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
 def _(parts: Parts) -> None:
     def release(self: Consumer) -> None:
         if self.channel.consumers.get(self.tag) is self:
@@ -142,12 +171,14 @@ def _(parts: Parts) -> None:
     parts.override("consumer", release=release)
 
 
-@changes(MUTANTS, "slots.successor-inherits",
-         "a new consumer starts with the outstanding deliveries of those cancelled before", "QOS-020")
+@changes(
+    MUTANTS,
+    "slots.successor-inherits",
+    "a new consumer starts with the outstanding deliveries of those cancelled before",
+    "QOS-020",
+)
 def _(parts: Parts) -> None:
-    def started(
-        self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit
-    ) -> None:
+    def started(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         Consumer.__init__(self, tag, channel, queue, no_ack, own)
         living = list(channel.consumers.values())
         own.held = sum(

@@ -55,18 +55,14 @@ def _(self: Channel) -> int:
     return self.last_tag - (first_user is not self)
 
 
-@replaces(
-    "channel.deliver", MUTANTS, "tags.zero-for-auto-ack", "deliveries in auto-ack mode carry tag 0", "TAG-002"
-)
+@replaces("channel.deliver", MUTANTS, "tags.zero-for-auto-ack", "deliveries in auto-ack mode carry tag 0", "TAG-002")
 def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
     Channel.deliver(self, consumer, entry)
     if consumer.no_ack:
         last_sent(self).delivery_tag = 0
 
 
-@replaces(
-    "channel.deliver", MUTANTS, "tags.counter-per-consumer", "each consumer counts its own tags", "TAG-003"
-)
+@replaces("channel.deliver", MUTANTS, "tags.counter-per-consumer", "each consumer counts its own tags", "TAG-003")
 def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
     counters = memory(self, "counters", dict)
     counters[consumer] = self.last_tag = counters.get(consumer, 0)

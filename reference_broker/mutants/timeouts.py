@@ -42,8 +42,11 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 
 
 @replaces(
-    "timeouts.effective", MUTANTS, "timeouts.consumer-shortens-only",
-    "a consumer's timeout that is longer than its queue's is disregarded", "TMO-002",
+    "timeouts.effective",
+    MUTANTS,
+    "timeouts.consumer-shortens-only",
+    "a consumer's timeout that is longer than its queue's is disregarded",
+    "TMO-002",
 )
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, None)
@@ -65,7 +68,11 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 
 
 @replaces(
-    "timeouts.effective", MUTANTS, "timeouts.policy-ignored", "a policy sets no timeout", "TMO-003",
+    "timeouts.effective",
+    MUTANTS,
+    "timeouts.policy-ignored",
+    "a policy sets no timeout",
+    "TMO-003",
     field="https://github.com/cloudamqp/lavinmq/issues/2189",
 )
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
@@ -74,7 +81,11 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 
 
 @replaces(
-    "timeouts.effective", MUTANTS, "timeouts.consumer-ignored", "a consumer has no timeout of its own", "TMO-002",
+    "timeouts.effective",
+    MUTANTS,
+    "timeouts.consumer-ignored",
+    "a consumer has no timeout of its own",
+    "TMO-002",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/9266",
 )
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
@@ -89,24 +100,29 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 
 
 @replaces(
-    "timeouts.effective", MUTANTS, "timeouts.bounded-by-the-broker",
-    "no queue has a longer timeout than the broker's own", "TMO-004",
+    "timeouts.effective",
+    MUTANTS,
+    "timeouts.bounded-by-the-broker",
+    "no queue has a longer timeout than the broker's own",
+    "TMO-004",
 )
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     return own / 1000 if own is not None else (least(*levels(self, queue)) or 0) / 1000
 
 
-@replaces(
-    "timeouts.effective", MUTANTS, "timeouts.default-in-seconds", "the default is taken for seconds", "TMO-005"
-)
+@replaces("timeouts.effective", MUTANTS, "timeouts.default-in-seconds", "the default is taken for seconds", "TMO-005")
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, own)
     return 1_800_000.0 if honest == 1800 else honest
 
 
 @replaces(
-    "timeouts.effective", MUTANTS, "timeouts.default-in-microseconds", "the default is taken for microseconds",
-    "TMO-019", "TMO-005",
+    "timeouts.effective",
+    MUTANTS,
+    "timeouts.default-in-microseconds",
+    "the default is taken for microseconds",
+    "TMO-019",
+    "TMO-005",
 )
 def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, own)
@@ -127,7 +143,10 @@ def _(self: Timeouts, delivery: Delivery) -> None:
 
 
 @replaces(
-    "timeouts.give_back", MUTANTS, "timeouts.counts-as-failure", "a time-out counts towards the delivery limit",
+    "timeouts.give_back",
+    MUTANTS,
+    "timeouts.counts-as-failure",
+    "a time-out counts towards the delivery limit",
     "TMO-006",
 )
 def _(self: Timeouts, delivery: Delivery) -> None:
@@ -143,7 +162,11 @@ def _(self: Timeouts, consumer: Consumer | None) -> None:
 
 
 @replaces(
-    "timeouts.notify", MUTANTS, "timeouts.notifies-for-all", "all consumers of the channel are cancelled", "TMO-007",
+    "timeouts.notify",
+    MUTANTS,
+    "timeouts.notifies-for-all",
+    "all consumers of the channel are cancelled",
+    "TMO-007",
 )
 def _(self: Timeouts, consumer: Consumer) -> None:
     for one in self.channel.consumers:
@@ -157,8 +180,10 @@ def _(self: Timeouts, timeout: int) -> None:
 
 
 @changes(
-    MUTANTS, "timeouts.one-capability-for-all",
-    "the first client that has a consumer of the queue decides how all are told", "TMO-026",
+    MUTANTS,
+    "timeouts.one-capability-for-all",
+    "the first client that has a consumer of the queue decides how all are told",
+    "TMO-026",
 )
 def _(parts: Parts) -> None:
     def tell(self: Timeouts, consumer: Consumer | None) -> None:
@@ -206,8 +231,11 @@ def _(self: Timeouts, line: Line) -> list[Delivery]:
 
 
 @replaces(
-    "timeouts.expired", MUTANTS, "timeouts.whole-consumer",
-    "all deliveries of the consumer go back at the first deadline", "TMO-010",
+    "timeouts.expired",
+    MUTANTS,
+    "timeouts.whole-consumer",
+    "all deliveries of the consumer go back at the first deadline",
+    "TMO-010",
 )
 def _(self: Timeouts, line: Line) -> list[Delivery]:
     if not Timeouts.expired(self, line):
@@ -269,7 +297,11 @@ def _(parts: Parts) -> None:
 
 
 @replaces(
-    "timeouts.settled", MUTANTS, "timeouts.stale-ack-deletes", "settling what timed out deletes its message", "TMO-015",
+    "timeouts.settled",
+    MUTANTS,
+    "timeouts.stale-ack-deletes",
+    "settling what timed out deletes its message",
+    "TMO-015",
 )
 def _(self: Timeouts, delivery: Delivery) -> None:
     Timeouts.settled(self, delivery)
@@ -280,7 +312,11 @@ def _(self: Timeouts, delivery: Delivery) -> None:
 
 
 @replaces(
-    "timeouts.settled", MUTANTS, "timeouts.stale-settle-copies", "settling what timed out makes a copy", "TMO-015",
+    "timeouts.settled",
+    MUTANTS,
+    "timeouts.stale-settle-copies",
+    "settling what timed out makes a copy",
+    "TMO-015",
 )
 def _(self: Timeouts, delivery: Delivery) -> None:
     Timeouts.settled(self, delivery)
@@ -304,8 +340,11 @@ def _(self: Timeouts, delivery: Delivery) -> None:
 
 
 @replaces(
-    "timeouts.settled", MUTANTS, "timeouts.stale-by-consumer-tag",
-    "a stale settlement reaches what another consumer of the same tag holds", "TMO-021",
+    "timeouts.settled",
+    MUTANTS,
+    "timeouts.stale-by-consumer-tag",
+    "a stale settlement reaches what another consumer of the same tag holds",
+    "TMO-021",
 )
 def _(self: Timeouts, delivery: Delivery) -> None:
     Timeouts.settled(self, delivery)
@@ -336,7 +375,10 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "timeouts.settled-too", "a delivery that was settled in time times out all the same", "TMO-019",
+    MUTANTS,
+    "timeouts.settled-too",
+    "a delivery that was settled in time times out all the same",
+    "TMO-019",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/9046",
 )
 def _(parts: Parts) -> None:
@@ -359,4 +401,3 @@ def _(parts: Parts) -> None:
 def _(self: Timeouts, timeout: int) -> None:
     for tag in list(self.channel.consumers):
         self.channel.connection.send(m.BasicCancel(self.channel.number, tag, True))
-

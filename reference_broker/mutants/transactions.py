@@ -17,7 +17,10 @@ MUTANTS: list[Mutant] = []
 
 
 @changes(
-    MUTANTS, "transactions.wrong-ack-at-commit", "a wrong acknowledgement is reported with the commit", "TX-001",
+    MUTANTS,
+    "transactions.wrong-ack-at-commit",
+    "a wrong acknowledgement is reported with the commit",
+    "TX-001",
 )
 def _(parts: Parts) -> None:
     def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
@@ -39,8 +42,11 @@ def _(parts: Parts) -> None:
 
 
 @replaces(
-    "transaction.rollback", MUTANTS, "transactions.rollback-requeues",
-    "a rollback returns what was acknowledged to its queue", "TX-002",
+    "transaction.rollback",
+    MUTANTS,
+    "transactions.rollback-requeues",
+    "a rollback returns what was acknowledged to its queue",
+    "TX-002",
 )
 def _(self: Transaction, channel: Channel) -> None:
     self.published.clear()
@@ -48,8 +54,11 @@ def _(self: Transaction, channel: Channel) -> None:
 
 
 @replaces(
-    "transaction.rollback", MUTANTS, "transactions.rollback-forgets-tags",
-    "after a rollback the acknowledged tags are unknown", "TX-002",
+    "transaction.rollback",
+    MUTANTS,
+    "transactions.rollback-forgets-tags",
+    "after a rollback the acknowledged tags are unknown",
+    "TX-002",
 )
 def _(self: Transaction, channel: Channel) -> None:
     self.published.clear()
@@ -81,7 +90,10 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS, "transactions.ends-without-begin", "tx.commit and tx.rollback are answered on any channel", "TX-004",
+    MUTANTS,
+    "transactions.ends-without-begin",
+    "tx.commit and tx.rollback are answered on any channel",
+    "TX-004",
 )
 def _(parts: Parts) -> None:
     def commit(channel: Channel, method: m.TxCommit) -> None:

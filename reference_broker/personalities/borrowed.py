@@ -47,7 +47,7 @@ MAY: Mapping[str, str] = {
     "settle.nack-zero-on-empty-refused": "ACK-006 ACK-011",
     "settle.zero-single-ignored": "ERR-002",
     "settle.nack-ignores-multiple": "ACK-003 ACK-006 ACK-008 ACK-010 ACK-018 MODE-005 RQ-002 RQ-011 QOS-012 QOS-013 "
-                                    "ERR-001 ERR-005",
+    "ERR-001 ERR-005",
     "settle.reject-never-requeues": "RQ-0* ACK-019 QOS-018 AUTO-010",
     "settle.reject-always-requeues": "RQ-011 RQ-012 RQ-013 ACK-019",
     "settle.stale-multiple-accepted": "ERR-001 ERR-002 ERR-003 ERR-005 ACK-011 TAG-009 TX-001",
@@ -102,7 +102,7 @@ MAY: Mapping[str, str] = {
     # ends
     # what a settlement left alone is seen by its return: it may have been taken by a settlement elsewhere (ACK-004)
     "ends.close-returns-nothing": f"{LOST} ACK-001 ACK-002 ACK-004 ACK-016 ACK-018 ACK-019 AUTO-006 AUTO-009 "
-                                 "AUTO-012 RQ-008",
+    "AUTO-012 RQ-008",
     "ends.loss-returns-nothing": f"{LOST} AUTO-005 AUTO-009 AUTO-012",
     "ends.error-returns-nothing": f"{LOST} ERR-005 AUTO-012",
     "ends.one-channel-only": f"{LOST} AUTO-012",
@@ -150,15 +150,24 @@ HIDES: Mapping[str, str] = {
     "routes.rejected-confirmed": "CNF-021",
 }
 ALSO_ABOUT: Mapping[str, str] = {
-    "requeue.flag-never": "redelivered", "requeue.recover-does-nothing": "recover",
-    "requeue.recover-skips-gets": "recover", "returning.waits-for-publish": "requeue serving",
-    "ends.silence-unnoticed": "silence", "settle.nack-zero-on-empty-refused": "crash nack",
-    "settle.nack-ignores-multiple": "crash nack", "settle.zero-on-empty-refused": "crash nack",
-    "settle.zero-is-unknown": "crash nack", "settle.reject-never-requeues": "crash",
-    "settle.reject-always-requeues": "crash", "errors.unopened-ignored": "close", "errors.unopened-is-soft": "close",
-    "errors.names-no-method": "close", "errors.not-implemented-is-soft": "close",
+    "requeue.flag-never": "redelivered",
+    "requeue.recover-does-nothing": "recover",
+    "requeue.recover-skips-gets": "recover",
+    "returning.waits-for-publish": "requeue serving",
+    "ends.silence-unnoticed": "silence",
+    "settle.nack-zero-on-empty-refused": "crash nack",
+    "settle.nack-ignores-multiple": "crash nack",
+    "settle.zero-on-empty-refused": "crash nack",
+    "settle.zero-is-unknown": "crash nack",
+    "settle.reject-never-requeues": "crash",
+    "settle.reject-always-requeues": "crash",
+    "errors.unopened-ignored": "close",
+    "errors.unopened-is-soft": "close",
+    "errors.names-no-method": "close",
+    "errors.not-implemented-is-soft": "close",
     "cancel.second-replaces-first": "close",
-    "transactions.commit-confirms": "confirms", "errors.consumer-tag-reusable": "cancel close",
+    "transactions.commit-confirms": "confirms",
+    "errors.consumer-tag-reusable": "cancel close",
 }
 FAMILIES = {"returning": "requeue", "slots": "prefetch", "routes": "confirms"}
 """Whose decisions are those of another family."""

@@ -84,7 +84,14 @@ class Trait:
 
 
 def changes(
-    family: list[Trait], name: str, says: str, *, breaks: str = "", may: str = "", hides: str = "", about: str = "",
+    family: list[Trait],
+    name: str,
+    says: str,
+    *,
+    breaks: str = "",
+    may: str = "",
+    hides: str = "",
+    about: str = "",
     connections: int | None = None,
 ) -> Callable[[Callable[[Parts], None]], Callable[[Parts], None]]:
     """The decorated function changes the parts."""
@@ -98,7 +105,14 @@ def changes(
 
 
 def around(
-    target: str, family: list[Trait], name: str, says: str, *, breaks: str = "", may: str = "", hides: str = "",
+    target: str,
+    family: list[Trait],
+    name: str,
+    says: str,
+    *,
+    breaks: str = "",
+    may: str = "",
+    hides: str = "",
     about: str = "",
 ) -> Callable[[F], F]:
     """The decorated function takes the place of a method ("part.method"), and is given the earlier one first."""

@@ -44,32 +44,51 @@ def losing(every: int) -> Callable[[Parts], None]:
 # One that is lost leaves room in a full queue, which accepts another (CNF-011), and may be a dead letter (MODE-005).
 for _every in (5, 20):
     changes(
-        TRAITS, f"losing.each-{_every}th-message", f"each {_every}th message that a queue accepts is lost",
-        breaks="RQ-011", may=f"{NOT_DELIVERED} CNF-010 CNF-011 CNF-012 MODE-005 {UNSEEN}", about="publishes",
+        TRAITS,
+        f"losing.each-{_every}th-message",
+        f"each {_every}th message that a queue accepts is lost",
+        breaks="RQ-011",
+        may=f"{NOT_DELIVERED} CNF-010 CNF-011 CNF-012 MODE-005 {UNSEEN}",
+        about="publishes",
     )(losing(_every))
 # Nothing ever comes out: what is said of deliveries cannot be seen.
 changes(
-    TRAITS, "losing.each-publish", "publishes are accepted and confirmed, and reach no queue",
-    breaks="RQ-011", may=f"{NOT_DELIVERED} CNF-010 CNF-011 CNF-012 CNF-018 CNF-021 MODE-005 TX-003 {UNSEEN}",
+    TRAITS,
+    "losing.each-publish",
+    "publishes are accepted and confirmed, and reach no queue",
+    breaks="RQ-011",
+    may=f"{NOT_DELIVERED} CNF-010 CNF-011 CNF-012 CNF-018 CNF-021 MODE-005 TX-003 {UNSEEN}",
     hides="ACK-* AUTO-* CAN-* ERR-* MODE-* QOS-* RQ-* TAG-* TMO-* TX-* CNF-010 CNF-011 CNF-012 CNF-018 CNF-021 CNF-027",
     about="publishes",
 )(losing(1))
 
 
-@around("queue.put_back", TRAITS, "losing.each-3rd-return", "each third message that is returned to its queue is lost",
-        breaks="RQ-011", may=f"{RETURNS} {NOT_DELIVERED} AUTO-006 AUTO-011 ACK-* RQ-* ERR-005 QOS-018 TAG-008 TX-002",
-        hides="AUTO-* RQ-* TMO-*", about="requeue")
+@around(
+    "queue.put_back",
+    TRAITS,
+    "losing.each-3rd-return",
+    "each third message that is returned to its queue is lost",
+    breaks="RQ-011",
+    may=f"{RETURNS} {NOT_DELIVERED} AUTO-006 AUTO-011 ACK-* RQ-* ERR-005 QOS-018 TAG-008 TX-002",
+    hides="AUTO-* RQ-* TMO-*",
+    about="requeue",
+)
 def _(earlier: Any, self: Queue, entry: Entry) -> None:
     if count(self.vhost, "returns") % 3:
         earlier(self, entry)
 
 
 # What was not settled is seen by its return, and by nothing else: most of ACK and MODE is hidden.
-@changes(TRAITS, "returning.nothing-at-any-end", "what is outstanding when a channel or connection ends never returns",
-         breaks="AUTO-001 AUTO-002 AUTO-003 AUTO-004 AUTO-009 AUTO-012",
-         may="AUTO-005 AUTO-006 AUTO-010 AUTO-011 RQ-011 RQ-008 ERR-005 ACK-001 ACK-002 "
-             "ACK-004 ACK-013 ACK-016 ACK-018 ACK-019",
-         hides="AUTO-* ACK-* MODE-* RQ-* ERR-005 TMO-*", about="ends")
+@changes(
+    TRAITS,
+    "returning.nothing-at-any-end",
+    "what is outstanding when a channel or connection ends never returns",
+    breaks="AUTO-001 AUTO-002 AUTO-003 AUTO-004 AUTO-009 AUTO-012",
+    may="AUTO-005 AUTO-006 AUTO-010 AUTO-011 RQ-011 RQ-008 ERR-005 ACK-001 ACK-002 "
+    "ACK-004 ACK-013 ACK-016 ACK-018 ACK-019",
+    hides="AUTO-* ACK-* MODE-* RQ-* ERR-005 TMO-*",
+    about="ends",
+)
 def _(parts: Parts) -> None:
     def end(earlier: Any, self: Channel) -> None:
         self.stop()
@@ -86,10 +105,16 @@ def forgotten(delivery: Delivery) -> None:
 # -- kept back
 
 
-@around("queue.pump", TRAITS, "serving.nobody", "consumers are accepted and never served; basic.get works",
-        breaks="QOS-002 QOS-005 QOS-016 QOS-028 AUTO-012 RQ-007 RQ-015",
-        may="QOS-0* CAN-011 CAN-013 CAN-015 ERR-004 RQ-014 MODE-003 TMO-*",
-        hides="ACK-* AUTO-* CAN-* ERR-* MODE-* QOS-* RQ-* TAG-* TX-*", about="serving")
+@around(
+    "queue.pump",
+    TRAITS,
+    "serving.nobody",
+    "consumers are accepted and never served; basic.get works",
+    breaks="QOS-002 QOS-005 QOS-016 QOS-028 AUTO-012 RQ-007 RQ-015",
+    may="QOS-0* CAN-011 CAN-013 CAN-015 ERR-004 RQ-014 MODE-003 TMO-*",
+    hides="ACK-* AUTO-* CAN-* ERR-* MODE-* QOS-* RQ-* TAG-* TX-*",
+    about="serving",
+)
 def _(earlier: Any, self: Queue) -> None:
     return
 
@@ -110,16 +135,25 @@ def doubling(every: int) -> Callable[[Parts], None]:
 
 for _every in (1, 3):
     changes(
-        TRAITS, f"confirms.each-{_every}-doubled", f"of {_every} confirms of a channel one is sent twice",
-        breaks="CNF-004", may="CNF-006", about="confirms",
+        TRAITS,
+        f"confirms.each-{_every}-doubled",
+        f"of {_every} confirms of a channel one is sent twice",
+        breaks="CNF-004",
+        may="CNF-006",
+        about="confirms",
     )(doubling(_every))
 
 
 # -- the redelivered flag
 
 
-@changes(TRAITS, "redelivered.always", "redelivered is set on each delivery, the first one too", breaks="RQ-009",
-         about="redelivered")
+@changes(
+    TRAITS,
+    "redelivered.always",
+    "redelivered is set on each delivery, the first one too",
+    breaks="RQ-009",
+    about="redelivered",
+)
 def _(parts: Parts) -> None:
     def deliver(earlier: Any, self: Channel, consumer: Any, entry: Entry) -> None:
         entry.redelivered = True
@@ -146,7 +180,7 @@ def late(wanted: Wanted, seconds: float, every: int = 1) -> Callable[[Parts], No
     def leaving(earlier: Any, self: Connection) -> list[Any]:
         clock, items = self.broker.peers_clock, earlier(self)
         dues = memory(self, "late", list)
-        for item in items[len(dues):]:
+        for item in items[len(dues) :]:
             method = item[0] if isinstance(item, tuple) else item
             slow = isinstance(method, wanted) and not count(self.broker, "slow") % every
             dues.append(clock.now + seconds if slow else 0.0)

@@ -21,9 +21,14 @@ TRAITS: list[Trait] = []
 
 # A count set without global changes what running consumers may have (QOS-004), also beyond what they were started with
 # (QOS-001, QOS-005), and replaces one set with global (QOS-006 to QOS-008). One consumer takes the slots of another.
-@changes(TRAITS, "prefetch.one-window", "all consumers of a channel share one window, whichever basic.qos sets it",
-         breaks="QOS-003 QOS-004 QOS-007 QOS-008 QOS-020",
-         may="QOS-001 QOS-002 QOS-005 QOS-006 QOS-011 QOS-013 QOS-015 QOS-022 QOS-027 CAN-011", about="prefetch slots")
+@changes(
+    TRAITS,
+    "prefetch.one-window",
+    "all consumers of a channel share one window, whichever basic.qos sets it",
+    breaks="QOS-003 QOS-004 QOS-007 QOS-008 QOS-020",
+    may="QOS-001 QOS-002 QOS-005 QOS-006 QOS-011 QOS-013 QOS-015 QOS-022 QOS-027 CAN-011",
+    about="prefetch slots",
+)
 def _(parts: Parts) -> None:
     def qos(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
         method.global_ = True
@@ -35,8 +40,12 @@ def _(parts: Parts) -> None:
 # -- immediate, which a broker may honour
 
 
-@changes(TRAITS, "immediate.honoured", "an immediate publish that no consumer can take is returned with 313",
-         about="immediate")
+@changes(
+    TRAITS,
+    "immediate.honoured",
+    "an immediate publish that no consumer can take is returned with 313",
+    about="immediate",
+)
 def _(parts: Parts) -> None:
     earlier = parts.publish
 
@@ -72,10 +81,15 @@ def give_back(channel: Channel, method: m.BasicPublish, header: codec.Header, bo
 
 
 # By the words of each of these rules a channel is closed, with 406 or 404, and the connection lives on.
-@changes(TRAITS, "errors.all-hard", "each channel error is reported by connection.close, with the same code",
-         breaks="ERR-001 ERR-002 ERR-004 ACK-010 MODE-006 TX-001 TX-004 CNF-016 CNF-019 TAG-009",
-         may="ERR-003 ERR-005 ERR-006 ERR-007 ERR-008 ERR-011 ACK-009 ACK-011 AUTO-004 TAG-007 TMO-*",
-         hides="ERR-* AUTO-004 ACK-* MODE-006 TX-* TAG-*", about="errors")
+@changes(
+    TRAITS,
+    "errors.all-hard",
+    "each channel error is reported by connection.close, with the same code",
+    breaks="ERR-001 ERR-002 ERR-004 ACK-010 MODE-006 TX-001 TX-004 CNF-016 CNF-019 TAG-009",
+    may="ERR-003 ERR-005 ERR-006 ERR-007 ERR-008 ERR-011 ACK-009 ACK-011 AUTO-004 TAG-007 TMO-*",
+    hides="ERR-* AUTO-004 ACK-* MODE-006 TX-* TAG-*",
+    about="errors",
+)
 def _(parts: Parts) -> None:
     def close_channel(
         earlier: Any, self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]
@@ -86,9 +100,16 @@ def _(parts: Parts) -> None:
 
 
 # These rules say that the mistake brings connection.close, by name and code.
-@around("connection.close", TRAITS, "errors.hard-without-a-word",
-        "where the connection is to be closed for a mistake, it is cut off without connection.close",
-        breaks="ERR-009 ERR-010 CAN-018", may="QOS-023 QOS-025 CAN-017 TMO-014", hides="ERR-009 ERR-010", about="close")
+@around(
+    "connection.close",
+    TRAITS,
+    "errors.hard-without-a-word",
+    "where the connection is to be closed for a mistake, it is cut off without connection.close",
+    breaks="ERR-009 ERR-010 CAN-018",
+    may="QOS-023 QOS-025 CAN-017 TMO-014",
+    hides="ERR-009 ERR-010",
+    about="close",
+)
 def _(earlier: Any, self: Connection, error: AmqpException, offender: tuple[int, int]) -> None:
     self.end_channels()
     self.finish()
@@ -119,24 +140,40 @@ def everything(channel: Channel, method: m.BasicAck | m.BasicNack) -> bool:
 
 
 changes(
-    TRAITS, "crash.settle-everything", "to settle everything (tag 0, multiple) closes the connection with 541",
-    breaks="ACK-006 ACK-007 ACK-008", may="ACK-004 ACK-011 ACK-014 ERR-012", hides="ACK-004 ACK-011 ACK-014",
+    TRAITS,
+    "crash.settle-everything",
+    "to settle everything (tag 0, multiple) closes the connection with 541",
+    breaks="ACK-006 ACK-007 ACK-008",
+    may="ACK-004 ACK-011 ACK-014 ERR-012",
+    hides="ACK-004 ACK-011 ACK-014",
     about="crash nack",
 )(crashing(m.BasicAck, m.BasicNack, when=everything))
 # ACK-006 to ACK-008 say "never an error", and not on which channels; who does not try transactions has missed little.
 changes(
-    TRAITS, "crash.settle-everything-in-transaction", "to settle everything in a transaction is answered with 541",
-    may="ACK-006 ACK-007 ACK-008 ACK-011 TX-001 TX-002 TX-003 ERR-012", hides="TX-* QOS-026 AUTO-006",
+    TRAITS,
+    "crash.settle-everything-in-transaction",
+    "to settle everything in a transaction is answered with 541",
+    may="ACK-006 ACK-007 ACK-008 ACK-011 TX-001 TX-002 TX-003 ERR-012",
+    hides="TX-* QOS-026 AUTO-006",
     about="crash transactions",
-)(crashing(m.BasicAck, m.BasicNack, when=lambda channel, method: (
-    channel.transaction is not None and everything(channel, method))))
+)(
+    crashing(
+        m.BasicAck,
+        m.BasicNack,
+        when=lambda channel, method: channel.transaction is not None and everything(channel, method),
+    )
+)
 # A reject is to have the effect of a nack (ACK-012), to settle one delivery (ACK-019) and to remove or return it. What
 # settling unknown tags brings is said of each method that settles.
 changes(
-    TRAITS, "crash.reject", "basic.reject closes the connection with 541", breaks="ACK-012 ACK-019",
+    TRAITS,
+    "crash.reject",
+    "basic.reject closes the connection with 541",
+    breaks="ACK-012 ACK-019",
     may="ACK-009 ACK-013 ACK-017 MODE-005 MODE-006 ERR-001 ERR-002 ERR-003 ERR-004 RQ-* QOS-010 QOS-018 QOS-019 "
-        "TAG-009 TMO-* ERR-012",
-    hides="RQ-* MODE-005 QOS-018 ACK-009", about="crash",
+    "TAG-009 TMO-* ERR-012",
+    hides="RQ-* MODE-005 QOS-018 ACK-009",
+    about="crash",
 )(crashing(m.BasicReject, when=lambda channel, method: True))
 
 
@@ -171,8 +208,13 @@ def _(parts: Parts) -> None:
     wrap(parts, "connection.beat", beat)
 
 
-@around("queue.leave", TRAITS, "queues.never-deleted-by-themselves", "auto-delete is accepted, and nothing comes of it",
-        about="auto-delete")
+@around(
+    "queue.leave",
+    TRAITS,
+    "queues.never-deleted-by-themselves",
+    "auto-delete is accepted, and nothing comes of it",
+    about="auto-delete",
+)
 def _(earlier: Any, self: Queue, consumer: Any) -> None:
     asked, self.auto_delete = self.auto_delete, False
     earlier(self, consumer)

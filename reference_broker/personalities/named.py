@@ -7,7 +7,7 @@ from collections.abc import Mapping
 NAMED: Mapping[str, str] = {
     # brokers that were written from the XML alone
     "minimalist": "arguments.refused-softly refused.confirm.select-by-connection refused.basic.nack-by-connection "
-                  "refused.exchange.bind-by-connection",
+    "refused.exchange.bind-by-connection",
     "purist": "arguments.refused-as-not-implemented immediate.honoured prefetch.one-window cancel.unannounced",
     "pedant": "arguments.refused-hard login.odd-properties errors.all-hard tune.small-frames",
     "bookkeeper": "arguments.refused-as-invalid refused.global-qos refused.tx.select-by-connection immediate.honoured",
@@ -19,7 +19,7 @@ NAMED: Mapping[str, str] = {
     "colander": "losing.each-5th-message confirms.each-3-doubled tags.counter-survives-reopen",
     "abyss": "losing.each-publish immediate.honoured tune.no-heartbeat",
     "hoarder": "returning.nothing-at-any-end tags.counter-survives-reopen cancel.notifies-everybody "
-               "confirms.each-1-doubled",
+    "confirms.each-1-doubled",
     "amnesiac": "losing.each-3rd-return redelivered.always tune.small-frames",
     "leaky": "ends.loss-returns-nothing tags.gap-after-auto-ack slots.one-slot-per-frame",
     "forgetful-clerk": "ends.error-returns-nothing tags.counter-survives-reopen requeue.at-tail",
@@ -49,16 +49,16 @@ NAMED: Mapping[str, str] = {
     # brokers that crash connections
     "china-shop": "crash.settle-everything refused.basic.recover-by-connection errors.unopened-ignored",
     "accountant": "crash.settle-everything-in-transaction refused.basic.recover-async-by-connection "
-                  "prefetch.size-accepted",
+    "prefetch.size-accepted",
     "touchy": "crash.reject errors.all-hard routes.returned-without-consumers",
     # brokers with wrong ideas of single rules, and many of them
     "boaster": "refused.nack-though-announced announces.notices-that-never-come redelivered.always",
     "swaggerer": "refused.confirms-though-announced prefetch.running-consumers-follow cancel.notifies-everybody",
     "recluse": "announces.nothing settle.multiple-skips-gets mode.auto-ack-requeued-at-end requeue.at-head",
     "reformer": "requeue.at-tail errors.unknown-tag-is-404 cancel.answered-only mode.discard-requeues "
-                "tune.small-frames prefetch.get-obeys confirms.second-select-restarts transactions.ends-without-begin",
+    "tune.small-frames prefetch.get-obeys confirms.second-select-restarts transactions.ends-without-begin",
     "contrarian": "tags.start-at-zero settle.multiple-refuses-gaps errors.not-implemented-is-soft "
-                  "routes.unroutable-refused transactions.rollback-requeues prefetch.consumer-limit-clears",
+    "routes.unroutable-refused transactions.rollback-requeues prefetch.consumer-limit-clears",
     "busybody": "settle.answers-ack cancel.nowait-answered errors.answers-after-close "
-                "routes.returned-without-consumers",
+    "routes.returned-without-consumers",
 }

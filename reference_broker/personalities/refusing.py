@@ -47,12 +47,17 @@ def refuse_arguments(code: int, hard: bool) -> Callable[[Parts], None]:
 
 
 for _code, _hard, _name in (
-    (406, False, "softly"), (540, False, "as-not-implemented"), (540, True, "hard"), (503, True, "as-invalid"),
+    (406, False, "softly"),
+    (540, False, "as-not-implemented"),
+    (540, True, "hard"),
+    (503, True, "as-invalid"),
 ):
     changes(
-        TRAITS, f"arguments.refused-{_name}",
+        TRAITS,
+        f"arguments.refused-{_name}",
         f"any argument of a queue, x-queue-type too, is refused: {'connection' if _hard else 'channel'}.close {_code}",
-        hides=OF_ARGUMENTS, about="arguments",
+        hides=OF_ARGUMENTS,
+        about="arguments",
     )(refuse_arguments(_code, _hard))
 
 
@@ -89,22 +94,44 @@ def refuse(hard: bool, *methods: type[codec.Method], withdrawn: str = "") -> Cal
 
 
 def refused_method(
-    name: str, methods: tuple[type[codec.Method], ...], withdrawn: str = "", breaks: str = "", may: str = "",
-    may_softly: str = "", hides: str = "", about: str = "",
+    name: str,
+    methods: tuple[type[codec.Method], ...],
+    withdrawn: str = "",
+    breaks: str = "",
+    may: str = "",
+    may_softly: str = "",
+    hides: str = "",
+    about: str = "",
 ) -> None:
     """Two traits: as an error of the connection, as the code is, and as one of the channel."""
     for hard, where, more in ((True, "connection", ""), (False, "channel", may_softly)):
         changes(
-            TRAITS, f"refused.{name}-by-{where}", f"{name} is answered with {where}.close 540",
-            breaks=breaks, may=f"{may} {more}", hides=hides, about=about or f"method:{name}",
+            TRAITS,
+            f"refused.{name}-by-{where}",
+            f"{name} is answered with {where}.close 540",
+            breaks=breaks,
+            may=f"{may} {more}",
+            hides=hides,
+            about=about or f"method:{name}",
         )(refuse(hard, *methods, withdrawn=withdrawn))
 
 
 # CNF-016 and TX-004 ask for 406 where the feature is there, which it is not: either word.
-refused_method("tx.select", (m.TxSelect, m.TxCommit, m.TxRollback), may="TX-004 CNF-016", hides=OF_TRANSACTIONS,
-               about="transactions")
-refused_method("confirm.select", (m.ConfirmSelect,), "publisher_confirms", may="CNF-016",
-               hides=f"{OF_CONFIRMS} RQ-011", about="confirms")
+refused_method(
+    "tx.select",
+    (m.TxSelect, m.TxCommit, m.TxRollback),
+    may="TX-004 CNF-016",
+    hides=OF_TRANSACTIONS,
+    about="transactions",
+)
+refused_method(
+    "confirm.select",
+    (m.ConfirmSelect,),
+    "publisher_confirms",
+    may="CNF-016",
+    hides=f"{OF_CONFIRMS} RQ-011",
+    about="confirms",
+)
 refused_method("basic.nack", (m.BasicNack,), "basic.nack", hides=OF_NACK, about="nack")
 # ERR-009 names recover without requeue, and wants the connection closed.
 refused_method("basic.recover", (m.BasicRecover,), breaks="RQ-014", may_softly="ERR-009", about="recover")
@@ -113,18 +140,32 @@ refused_method("exchange.bind", (m.ExchangeBind, m.ExchangeUnbind), "exchange_ex
 refused_method("channel.flow", (m.ChannelFlow,))
 
 changes(
-    TRAITS, "refused.nack-though-announced", "basic.nack is announced as a capability, and answered with 540",
-    may="ACK-001 ACK-006 ACK-008 ACK-009 ACK-010 ACK-011 ACK-012 ERR-001", hides=OF_NACK, about="nack",
+    TRAITS,
+    "refused.nack-though-announced",
+    "basic.nack is announced as a capability, and answered with 540",
+    may="ACK-001 ACK-006 ACK-008 ACK-009 ACK-010 ACK-011 ACK-012 ERR-001",
+    hides=OF_NACK,
+    about="nack",
 )(refuse(True, m.BasicNack))
 changes(
-    TRAITS, "refused.confirms-though-announced", "publisher confirms are announced, and answered with 540",
-    may="CNF-001 CNF-002 CNF-003 CNF-022 CNF-016", hides=f"{OF_CONFIRMS} RQ-011", about="confirms",
+    TRAITS,
+    "refused.confirms-though-announced",
+    "publisher confirms are announced, and answered with 540",
+    may="CNF-001 CNF-002 CNF-003 CNF-022 CNF-016",
+    hides=f"{OF_CONFIRMS} RQ-011",
+    about="confirms",
 )(refuse(True, m.ConfirmSelect))
 
 
 # QOS-009 says what is read out of a denied global, and that to refuse it openly would be better: either word.
-@changes(TRAITS, "refused.global-qos", "basic.qos with global is answered with connection.close 540",
-         may="QOS-009", hides=UNDER_CHANNEL_LIMIT, about="prefetch")
+@changes(
+    TRAITS,
+    "refused.global-qos",
+    "basic.qos with global is answered with connection.close 540",
+    may="QOS-009",
+    hides=UNDER_CHANNEL_LIMIT,
+    about="prefetch",
+)
 def _(parts: Parts) -> None:
     def qos(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
         if method.global_:
@@ -157,20 +198,35 @@ def odd(method: m.ConnectionStartOk) -> bool:
     return strange or (isinstance(told, dict) and any(not isinstance(one, bool) for one in told.values()))
 
 
-@changes(TRAITS, "login.odd-properties", "a client with unusual properties is dropped without a word",
-         hides="CAN-001", about="login")
+@changes(
+    TRAITS,
+    "login.odd-properties",
+    "a client with unusual properties is dropped without a word",
+    hides="CAN-001",
+    about="login",
+)
 def _(parts: Parts) -> None:
     turned_away(parts, odd)
 
 
-@changes(TRAITS, "login.empty-capabilities", "a client with an empty table of capabilities is dropped without a word",
-         hides="CAN-001 CAN-004 TMO-008 TMO-026", about="login")
+@changes(
+    TRAITS,
+    "login.empty-capabilities",
+    "a client with an empty table of capabilities is dropped without a word",
+    hides="CAN-001 CAN-004 TMO-008 TMO-026",
+    about="login",
+)
 def _(parts: Parts) -> None:
     turned_away(parts, lambda method: values.lookup(method.client_properties, "capabilities") == {})
 
 
-@changes(TRAITS, "login.no-capabilities", "a client without a table of capabilities is dropped without a word",
-         hides="CAN-001 CAN-004 TMO-008 TMO-026", about="login")
+@changes(
+    TRAITS,
+    "login.no-capabilities",
+    "a client without a table of capabilities is dropped without a word",
+    hides="CAN-001 CAN-004 TMO-008 TMO-026",
+    about="login",
+)
 def _(parts: Parts) -> None:
     turned_away(parts, lambda method: values.lookup(method.client_properties, "capabilities") is None)
 
@@ -178,8 +234,14 @@ def _(parts: Parts) -> None:
 # -- what is announced
 
 
-@around("connection.send", TRAITS, "announces.nothing", "no capability is announced, and everything is there",
-        breaks="CAN-002", about="cancel")
+@around(
+    "connection.send",
+    TRAITS,
+    "announces.nothing",
+    "no capability is announced, and everything is there",
+    breaks="CAN-002",
+    about="cancel",
+)
 def _(earlier: Any, self: Connection, item: Any) -> None:
     if isinstance(item, m.ConnectionStart):
         item.server_properties = [one for one in item.server_properties if one[0] != "capabilities"]
@@ -187,8 +249,15 @@ def _(earlier: Any, self: Connection, item: Any) -> None:
 
 
 # Notices are announced and do not come: what is said of their shape and order has nothing to look at.
-@around("connection.announces_cancel", TRAITS, "announces.notices-that-never-come",
-        "cancel notifications are announced, and nobody is ever notified",
-        breaks="CAN-003", may="CAN-002", hides="CAN-001 CAN-004 CAN-006 CAN-008 CAN-010 TMO-*", about="cancel")
+@around(
+    "connection.announces_cancel",
+    TRAITS,
+    "announces.notices-that-never-come",
+    "cancel notifications are announced, and nobody is ever notified",
+    breaks="CAN-003",
+    may="CAN-002",
+    hides="CAN-001 CAN-004 CAN-006 CAN-008 CAN-010 TMO-*",
+    about="cancel",
+)
 def _(earlier: Any, self: Connection) -> bool:
     return False

@@ -32,10 +32,22 @@ def dropping(*answers: type[codec.Method]) -> Callable[[Parts], None]:
 
 
 def unanswered(
-    name: str, answer: type[codec.Method], breaks: str = "", may: str = "", hides: str = "", about: str = "",
+    name: str,
+    answer: type[codec.Method],
+    breaks: str = "",
+    may: str = "",
+    hides: str = "",
+    about: str = "",
 ) -> None:
-    changes(TRAITS, f"unanswered.{name}", f"{name} is carried out and not answered",
-            breaks=breaks, may=may, hides=hides, about=about or f"method:{name}")(dropping(answer))
+    changes(
+        TRAITS,
+        f"unanswered.{name}",
+        f"{name} is carried out and not answered",
+        breaks=breaks,
+        may=may,
+        hides=hides,
+        about=about or f"method:{name}",
+    )(dropping(answer))
 
 
 unanswered("queue.purge", m.QueuePurgeOk, breaks="ERR-014", hides="CNF-017")
@@ -44,27 +56,48 @@ unanswered("exchange.declare", m.ExchangeDeclareOk, breaks="ERR-014", hides="CNF
 unanswered("channel.flow", m.ChannelFlowOk, breaks="ERR-014", hides="ERR-011")
 unanswered("basic.qos", m.BasicQosOk, breaks="QOS-024", hides="QOS-*", about="prefetch")
 # A deletion that the same channel hears of crosses its cancel: whether that one is answered is the same decision.
-unanswered("basic.cancel", m.BasicCancelOk, breaks="CAN-005 CAN-007", may="CAN-006 CAN-008 TMO-013",
-           hides="CAN-009 CAN-013 CAN-014 ACK-016 AUTO-008 QOS-020", about="cancel")
-unanswered("basic.consume", m.BasicConsumeOk, breaks="CAN-015", may="CAN-013 CAN-018", hides="CAN-* QOS-*",
-           about="cancel")
+unanswered(
+    "basic.cancel",
+    m.BasicCancelOk,
+    breaks="CAN-005 CAN-007",
+    may="CAN-006 CAN-008 TMO-013",
+    hides="CAN-009 CAN-013 CAN-014 ACK-016 AUTO-008 QOS-020",
+    about="cancel",
+)
+unanswered(
+    "basic.consume", m.BasicConsumeOk, breaks="CAN-015", may="CAN-013 CAN-018", hides="CAN-* QOS-*", about="cancel"
+)
 unanswered("basic.get-on-empty", m.BasicGetEmpty, breaks="ERR-014", hides="ACK-* AUTO-* MODE-* RQ-*")
 unanswered("basic.recover", m.BasicRecoverOk, breaks="RQ-014", about="recover")
-unanswered("confirm.select", m.ConfirmSelectOk, breaks="CNF-001", may="CNF-003", hides="CNF-* TAG-010 RQ-011",
-           about="confirms")
-unanswered("tx.select", m.TxSelectOk, may="ERR-014", hides="TX-* CNF-016 CNF-024 AUTO-006 QOS-026",
-           about="transactions")
+unanswered(
+    "confirm.select", m.ConfirmSelectOk, breaks="CNF-001", may="CNF-003", hides="CNF-* TAG-010 RQ-011", about="confirms"
+)
+unanswered(
+    "tx.select", m.TxSelectOk, may="ERR-014", hides="TX-* CNF-016 CNF-024 AUTO-006 QOS-026", about="transactions"
+)
 # CNF-024 says that publishes in a transaction are answered by commit-ok alone, TX-003 what comes before it.
 unanswered("tx.commit", m.TxCommitOk, may="CNF-024 TX-003", hides="TX-* AUTO-006 QOS-026", about="transactions")
 unanswered("tx.rollback", m.TxRollbackOk, may="TX-002", hides="TX-*", about="transactions")
 # ERR-008 wants a client's close answered that meets the broker's own. After a close without answer nobody can reopen.
-unanswered("channel.close", m.ChannelCloseOk, breaks="ERR-008", may="AUTO-011",
-           hides="ERR-007 TAG-007 AUTO-001 AUTO-006", about="errors")
+unanswered(
+    "channel.close",
+    m.ChannelCloseOk,
+    breaks="ERR-008",
+    may="AUTO-011",
+    hides="ERR-007 TAG-007 AUTO-001 AUTO-006",
+    about="errors",
+)
 unanswered("connection.close", m.ConnectionCloseOk, breaks="ERR-014", hides="AUTO-002")
 
 
-@changes(TRAITS, "unanswered.queue.delete-with-consumers", "queue.delete of a queue with consumers is not answered",
-         breaks="ERR-014", hides="CAN-003 CAN-004 CAN-006 CAN-008 CAN-010 CAN-011 CAN-012", about="method:queue.delete")
+@changes(
+    TRAITS,
+    "unanswered.queue.delete-with-consumers",
+    "queue.delete of a queue with consumers is not answered",
+    breaks="ERR-014",
+    hides="CAN-003 CAN-004 CAN-006 CAN-008 CAN-010 CAN-011 CAN-012",
+    about="method:queue.delete",
+)
 def _(parts: Parts) -> None:
     def delete(earlier: Handler, channel: Channel, method: m.QueueDelete) -> None:
         queue = channel.vhost.queues.get(method.queue or channel.last_queue)
@@ -100,6 +133,7 @@ def wedges(name: str, says: str, most: int) -> Callable[[Callable[[Parts], None]
 
 
 for _most in (150, 900):
+
     @wedges("declares", "no queue.declare is answered", _most)
     def _(parts: Parts, most: int = _most) -> None:
         commands(parts, most, lambda _, method: isinstance(method, m.QueueDeclare))
@@ -140,8 +174,13 @@ for _most in (150, 900):
         wrap(parts, "connection.feed", feed)
 
 
-@changes(TRAITS, "wedges.vhost-by-deletion", "where a queue was deleted that had consumers, its vhost answers no "
-         "queue.declare", hides="*", about=WEDGED)
+@changes(
+    TRAITS,
+    "wedges.vhost-by-deletion",
+    "where a queue was deleted that had consumers, its vhost answers no queue.declare",
+    hides="*",
+    about=WEDGED,
+)
 def _(parts: Parts) -> None:
     def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
         if not memory(channel.vhost, WEDGED, lambda: [False])[0]:
@@ -157,8 +196,13 @@ def _(parts: Parts) -> None:
     wrap_handler(parts, m.QueueDelete, delete)
 
 
-@changes(TRAITS, "refused.declares-after-40", "after 40 queues every queue.declare is refused by channel.close 403",
-         hides="*", about=WEDGED)
+@changes(
+    TRAITS,
+    "refused.declares-after-40",
+    "after 40 queues every queue.declare is refused by channel.close 403",
+    hides="*",
+    about=WEDGED,
+)
 def _(parts: Parts) -> None:
     def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
         if count(channel.vhost, "declares") > 40:
@@ -172,8 +216,14 @@ def _(parts: Parts) -> None:
 
 
 def dies(after: int) -> None:
-    changes(TRAITS, f"dies.after-{after}", f"the broker is gone when the {after}th connection comes", hides="*",
-            about=WEDGED, connections=after)(lambda parts: None)
+    changes(
+        TRAITS,
+        f"dies.after-{after}",
+        f"the broker is gone when the {after}th connection comes",
+        hides="*",
+        about=WEDGED,
+        connections=after,
+    )(lambda parts: None)
 
 
 for _most in (12, 30, 90):

@@ -149,8 +149,14 @@ def exchange_value(exchange: Exchange) -> bytes | None:
     if not exchange.durable:
         return None
     return m.ExchangeDeclare(
-        0, 0, exchange.name, exchange.TYPE, durable=True, auto_delete=exchange.auto_delete,
-        internal=exchange.internal, arguments=exchange.arguments,
+        0,
+        0,
+        exchange.name,
+        exchange.TYPE,
+        durable=True,
+        auto_delete=exchange.auto_delete,
+        internal=exchange.internal,
+        arguments=exchange.arguments,
     ).encode()
 
 
@@ -219,7 +225,14 @@ def make_binding(broker: Broker, key: Key, value: bytes) -> None:
 
 
 RESTORERS: dict[str, Callable[[Broker, Key, bytes], None]] = {
-    "vhost": make_vhost, "global-parameter": make_global, "user": make_user, "permission": permit,
-    "topics": permit_topics, "exchange": make_exchange, "policy": make_policy, "operator-policy": make_policy,
-    "queue": make_queue, "binding": make_binding,
+    "vhost": make_vhost,
+    "global-parameter": make_global,
+    "user": make_user,
+    "permission": permit,
+    "topics": permit_topics,
+    "exchange": make_exchange,
+    "policy": make_policy,
+    "operator-policy": make_policy,
+    "queue": make_queue,
+    "binding": make_binding,
 }

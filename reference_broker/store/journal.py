@@ -234,8 +234,13 @@ class Journal:
         octets = sum(map(len, self._pending)) + records.FRAME.size
         self.segments.wrote(octets)
         block = Block(
-            self.segments.current.number, self.segments.oldest_needed(), self._pending, octets, self.count,
-            self._confirms, self._gates,
+            self.segments.current.number,
+            self.segments.oldest_needed(),
+            self._pending,
+            octets,
+            self.count,
+            self._confirms,
+            self._gates,
         )
         self._pending, self._confirms, self._gates = [], {}, []
         self._gone, self._back, self._out = {}, {}, {}

@@ -96,8 +96,10 @@ class Store:
         for note in self.log.notes:
             logger.warning("%s: %s", self.directory.path, note)
         queues = journal.queues.values()
-        return (f"{self.directory.path}: {sum(len(queue.ready) for queue in queues):,} messages in {len(queues):,} "
-                f"queues recovered in {time.perf_counter() - began:.2f} s")
+        return (
+            f"{self.directory.path}: {sum(len(queue.ready) for queue in queues):,} messages in {len(queues):,} "
+            f"queues recovered in {time.perf_counter() - began:.2f} s"
+        )
 
     def flush(self) -> None:
         """The end of a tick."""
@@ -134,8 +136,12 @@ class Store:
     def _told(self, done: list[Block], waiting: list[Block], failing: OSError | None) -> None:
         """In its thread; the server's loop may have ended, and then nobody is there to be told."""
         if failing is not None and not self.failing:
-            logger.error("%s: cannot write: %s. Nothing persistent is confirmed until it can be written; publishes "
-                         "get basic.nack", self.directory.path, reason(failing))
+            logger.error(
+                "%s: cannot write: %s. Nothing persistent is confirmed until it can be written; publishes "
+                "get basic.nack",
+                self.directory.path,
+                reason(failing),
+            )
         elif failing is None and self.failing:
             logger.warning("%s: can be written again; all that waited is there now", self.directory.path)
         self.failing = failing is not None

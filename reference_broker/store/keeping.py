@@ -35,8 +35,16 @@ from reference_broker.store.records import Key
 from reference_broker.vhost import VirtualHost
 
 LASTING: tuple[type[codec.Method], ...] = (
-    m.QueueDeclare, m.QueueDelete, m.QueuePurge, m.QueueBind, m.QueueUnbind, m.ExchangeDeclare, m.ExchangeDelete,
-    m.ExchangeBind, m.ExchangeUnbind, m.TxCommit,
+    m.QueueDeclare,
+    m.QueueDelete,
+    m.QueuePurge,
+    m.QueueBind,
+    m.QueueUnbind,
+    m.ExchangeDeclare,
+    m.ExchangeDelete,
+    m.ExchangeBind,
+    m.ExchangeUnbind,
+    m.TxCommit,
 )
 
 

@@ -138,7 +138,14 @@ class Replay:
 
 
 READERS = {
-    records.BEGIN: Replay.begin, records.DEFINE: Replay.define, records.FORGET: Replay.forget,
-    records.COUNT: Replay.count, records.PUBLISH: Replay.publish, records.AND: Replay.and_there,
-    records.RETURNED: Replay.returned, records.OUT: Replay.out, records.GONE: Replay.gone, records.END: Replay.end,
+    records.BEGIN: Replay.begin,
+    records.DEFINE: Replay.define,
+    records.FORGET: Replay.forget,
+    records.COUNT: Replay.count,
+    records.PUBLISH: Replay.publish,
+    records.AND: Replay.and_there,
+    records.RETURNED: Replay.returned,
+    records.OUT: Replay.out,
+    records.GONE: Replay.gone,
+    records.END: Replay.end,
 }

@@ -65,7 +65,11 @@ def judged(inputs: Inputs, found: Histories, profile: str | None = None, *, whol
 
 
 def _run(
-    name: str, known: Mapping[str, Any], wanted: str | None, histories: Mapping[str, History], whole: bool,
+    name: str,
+    known: Mapping[str, Any],
+    wanted: str | None,
+    histories: Mapping[str, History],
+    whole: bool,
 ) -> Run:
     header = held_to(known, wanted)
     profile = profiles.load(str(header["profile"]))
@@ -95,9 +99,12 @@ def _counted(histories: Mapping[str, History]) -> dict[str, Any]:
     times = [event.time_ns for events in _islands(histories) for event in events]
     connections = {(name, event.connection) for name, own in histories.items() for event in own.events}
     return {
-        "events": len(times), "histories": len(histories),
+        "events": len(times),
+        "histories": len(histories),
         "connections": sum(bool(connection) for _, connection in connections),
-        "began": min(times, default=0), "ended": max(times, default=0), **{kind: kinds[kind] for kind in _LOST},
+        "began": min(times, default=0),
+        "ended": max(times, default=0),
+        **{kind: kinds[kind] for kind in _LOST},
     }
 
 

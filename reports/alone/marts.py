@@ -24,7 +24,10 @@ def marts(table: Sequence[Row], runs: Sequence[Row], buckets: Rows) -> dict[str,
     lines = list(history(table, runs))
     compared = pairs([(row["run"], row["product"], row["version"], row["started"]) for row in runs])
     made = {
-        "matrix": matrix(table), "history": lines, "flakiness": flakiness(lines), "latency": latency(buckets, runs),
+        "matrix": matrix(table),
+        "history": lines,
+        "flakiness": flakiness(lines),
+        "latency": latency(buckets, runs),
         "regressions": regressions(table, compared),
     }
     return {name: sorted(rows, key=_by(ORDER[name])) for name, rows in made.items()}
@@ -33,7 +36,9 @@ def marts(table: Sequence[Row], runs: Sequence[Row], buckets: Rows) -> dict[str,
 def matrix(table: Rows) -> Iterator[dict[str, Any]]:
     for (broker, rule, level), rows in _grouped(table, "broker", "rule", "level"):
         yield {
-            "broker": broker, "rule": rule, "level": level,
+            "broker": broker,
+            "rule": rule,
+            "level": level,
             "verdict": min((row["verdict"] for row in rows), key=[*map(str, WORST)].index),
             "runs": len({row["run"] for row in rows}),
             **{name: sum(row[name] for row in rows) for name in ("exercised", "findings", "doubtful")},
@@ -42,8 +47,11 @@ def matrix(table: Rows) -> Iterator[dict[str, Any]]:
 
 def history(table: Rows, runs: Rows) -> Iterator[dict[str, Any]]:
     about = {row["run"]: row for row in runs}
-    placed = [{**row, "broker": about[row["run"]]["broker"], "started": about[row["run"]]["started"]}
-              for row in table if row["run"] in about]
+    placed = [
+        {**row, "broker": about[row["run"]]["broker"], "started": about[row["run"]]["started"]}
+        for row in table
+        if row["run"] in about
+    ]
     for _, rows in _grouped(placed, "broker", "rule"):
         before = None
         for row in sorted(rows, key=_by(("started", "run"))):
@@ -57,8 +65,15 @@ def flakiness(history: Rows) -> Iterator[dict[str, Any]]:
         line = sorted(rows, key=_by(("started", "run")))
         bad = [row["verdict"] in BAD for row in line if row["verdict"] in CLEAR]
         flips = sum(now != was for was, now in pairwise(bad))
-        yield {"broker": broker, "rule": rule, "runs": len({row["run"] for row in rows}), "clear": len(bad),
-               "broken": sum(bad), "flips": flips, "flaky": flips > 1}
+        yield {
+            "broker": broker,
+            "rule": rule,
+            "runs": len({row["run"] for row in rows}),
+            "clear": len(bad),
+            "broken": sum(bad),
+            "flips": flips,
+            "flaky": flips > 1,
+        }
 
 
 def latency(buckets: Rows, runs: Rows) -> Iterator[dict[str, Any]]:
@@ -70,10 +85,25 @@ def latency(buckets: Rows, runs: Rows) -> Iterator[dict[str, Any]]:
         if run in about:
             places = sorted(own)
             below = list(accumulate(own[place] for place in places))
-            asked = {name: _ms(next(place for place, reached in zip(places, below, strict=True)
-                                    if reached >= math.ceil(below[-1] * share))) for name, share in PERCENTILES.items()}
-            yield {"run": run, "broker": about[run]["broker"], "started": about[run]["started"], "what": what,
-                   "n": below[-1], **asked, "worst": _ms(places[-1])}
+            asked = {
+                name: _ms(
+                    next(
+                        place
+                        for place, reached in zip(places, below, strict=True)
+                        if reached >= math.ceil(below[-1] * share)
+                    )
+                )
+                for name, share in PERCENTILES.items()
+            }
+            yield {
+                "run": run,
+                "broker": about[run]["broker"],
+                "started": about[run]["started"],
+                "what": what,
+                "n": below[-1],
+                **asked,
+                "worst": _ms(places[-1]),
+            }
 
 
 def regressions(table: Rows, compared: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
@@ -84,8 +114,14 @@ def regressions(table: Rows, compared: Iterable[tuple[str, str]]) -> Iterator[di
         for rule, was in verdicts[before].items():
             now = verdicts[after].get(rule, was)
             if was != now:
-                yield {"before": before, "after": after, "rule": rule, "was": was, "now": now,
-                       "change": _change(was, now)}
+                yield {
+                    "before": before,
+                    "after": after,
+                    "rule": rule,
+                    "was": was,
+                    "now": now,
+                    "change": _change(was, now),
+                }
 
 
 def _change(was: str, now: str) -> str:

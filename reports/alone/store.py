@@ -25,8 +25,20 @@ from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 MOST = 1_000_000
 """Events. A capture of 882,301 was held and judged in 1,420 MB."""
 
-ALIKE = ("run", "broker", "history", "connection", "direction", "kind", "method", "consumer_tag", "queue", "exchange",
-         "routing_key", "flags")
+ALIKE = (
+    "run",
+    "broker",
+    "history",
+    "connection",
+    "direction",
+    "kind",
+    "method",
+    "consumer_tag",
+    "queue",
+    "exchange",
+    "routing_key",
+    "flags",
+)
 _PLACES = tuple(Event._fields.index(name) for name in ALIKE)
 
 
@@ -68,6 +80,7 @@ class History:
 
 Histories = dict[str, dict[str, History]]
 """By run and name."""
+
 
 def histories(inputs: Inputs) -> Histories:
     """All there is in these inputs. Raises TooMany, and what reading raises."""

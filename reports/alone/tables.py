@@ -48,8 +48,11 @@ def write(lake: Lake, inputs: Inputs, runs: Sequence[Run], *, whole: bool) -> No
 def excuse(lake: Lake, runs: Sequence[Run], rows: Mapping[str, Sequence[Row]]) -> None:
     """The verdicts of these runs, as they are with what is known of their brokers."""
     known, made = lake.read(VERDICTS, [run.name for run in runs]).to_pylist(), lake.made(VERDICTS)
-    changed = [run.name for run in runs
-               if [row for row in known if row["run"] == run.name] != list(map(asdict, rows[run.name]))]
+    changed = [
+        run.name
+        for run in runs
+        if [row for row in known if row["run"] == run.name] != list(map(asdict, rows[run.name]))
+    ]
     if changed:
         found = verdicts.arrow([row for run in changed for row in rows[run]])
         lake.write(VERDICTS, found, {run: made(run) or 0 for run in changed})

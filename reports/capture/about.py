@@ -74,6 +74,11 @@ def _said(data: bytes) -> Mapping[str, Any]:
 def _header(name: str, server: str, said: Mapping[str, Any]) -> dict[str, Any]:
     product = " ".join(str(said[key]) for key in ("product", "version") if said.get(key))
     return {
-        "run": run_name(name, server), "started": "", "suite": __version__, "seed": None, "server_properties": said,
-        "broker": f"{product} at {server}" if product else server, "profile": profiles.detect(said).name,
+        "run": run_name(name, server),
+        "started": "",
+        "suite": __version__,
+        "seed": None,
+        "server_properties": said,
+        "broker": f"{product} at {server}" if product else server,
+        "profile": profiles.detect(said).name,
     }

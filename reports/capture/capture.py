@@ -55,7 +55,12 @@ class Capture:
     """One capture: a file, or files in order. `blocks` may be read once; what it met is counted meanwhile."""
 
     def __init__(
-        self, paths: Sequence[Path | str], *, ports: Collection[int] = PORTS, name: str = "", broker: str = "",
+        self,
+        paths: Sequence[Path | str],
+        *,
+        ports: Collection[int] = PORTS,
+        name: str = "",
+        broker: str = "",
         part: tuple[int, int] | None = None,
     ) -> None:
         self.files = [CaptureFile(path) for path in paths]
@@ -244,18 +249,24 @@ class Capture:
         secret = self.encrypted.keys() & (self.ports | {AMQPS})
         if secret:
             ports = ", ".join(map(str, sorted(secret)))
-            return (f"{names}: traffic with TCP port {ports} is encrypted (TLS), and only its ends can read it. "
-                    "Capture between a TLS terminator and the broker, or record with amqp-conformance trace record.")
+            return (
+                f"{names}: traffic with TCP port {ports} is encrypted (TLS), and only its ends can read it. "
+                "Capture between a TLS terminator and the broker, or record with amqp-conformance trace record."
+            )
         seen = self.seen + self.encrypted
         if self.unknown_links and not seen:
             links = ", ".join(map(str, self.unknown_links))
-            return (f"{names}: captured on a link layer of type {links}, which is not known here (known are Ethernet, "
-                    f"Linux cooked, loopback and raw IP: {', '.join(map(str, sorted(LINKS)))}).")
+            return (
+                f"{names}: captured on a link layer of type {links}, which is not known here (known are Ethernet, "
+                f"Linux cooked, loopback and raw IP: {', '.join(map(str, sorted(LINKS)))})."
+            )
         if not self.packets:
             return f"{names}: a capture without a packet."
         if not seen:
             return f"{names}: {self.packets} packets, and no TCP connection among them that carries anything."
         ports = ", ".join(str(port) for port, _ in seen.most_common(8))
-        return (f"{names}: no AMQP 0-9-1 in {self.packets} packets: no protocol header, and nothing to or from TCP "
-                f"port {', '.join(map(str, sorted(self.ports)))}. TCP ports that were seen: {ports}. If one of them is "
-                "the broker's, name it with --port.")
+        return (
+            f"{names}: no AMQP 0-9-1 in {self.packets} packets: no protocol header, and nothing to or from TCP "
+            f"port {', '.join(map(str, sorted(self.ports)))}. TCP ports that were seen: {ports}. If one of them is "
+            "the broker's, name it with --port."
+        )

@@ -23,8 +23,12 @@ WINDOW = 1024
 
 Packet = tuple[int, int, int, bytes]
 
-_PCAP = {b"\xa1\xb2\xc3\xd4": (">", 1000), b"\xd4\xc3\xb2\xa1": ("<", 1000),
-         b"\xa1\xb2\x3c\x4d": (">", 1), b"\x4d\x3c\xb2\xa1": ("<", 1)}
+_PCAP = {
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+}
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP = b"\x1f\x8b"
 _SECTION, _INTERFACE, _OLD, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
@@ -90,7 +94,7 @@ class CaptureFile:
                         return
                     break
                 number += 1
-                yield seconds * 1_000_000_000 + part * scale, number, link, data[at + 16:end]
+                yield seconds * 1_000_000_000 + part * scale, number, link, data[at + 16 : end]
                 at = end
         if at < len(data):
             self._torn(number)
@@ -126,7 +130,7 @@ class CaptureFile:
             if len(rest) < size - 12:
                 break
             if kind != _SECTION:
-                yield kind, (begin[8:] + rest)[:size - 12]
+                yield kind, (begin[8:] + rest)[: size - 12]
             count, begin = count + 1, b""
         if begin:
             self._torn(count)
@@ -149,7 +153,7 @@ class _Section:
         link, at, units, offset = struct.unpack_from(self.order + "H", body)[0], 8, 1_000_000, 0
         while at + 4 <= len(body):
             code, size = struct.unpack_from(self.order + "HH", body, at)
-            value = body[at + 4:at + 4 + size]
+            value = body[at + 4 : at + 4 + size]
             if code == 9 and size == 1:
                 units = 1 << (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
             elif code == 14 and size == 8:
@@ -160,14 +164,14 @@ class _Section:
     def packet(self, kind: int, body: bytes) -> tuple[int, int, bytes] | None:
         """Time, link and octets, if this block is a packet."""
         if kind == _SIMPLE:
-            return self._time, self._link(0)[0], body[4:4 + struct.unpack_from(self.order + "I", body)[0]]
+            return self._time, self._link(0)[0], body[4 : 4 + struct.unpack_from(self.order + "I", body)[0]]
         if kind not in (_ENHANCED, _OLD):
             return None
         pattern = "IIII" if kind == _ENHANCED else "HxxIII"
         number, high, low, size = struct.unpack_from(self.order + pattern, body)
         link, units, offset = self._link(number)
         self._time = (high << 32 | low) * 1_000_000_000 // units + offset * 1_000_000_000
-        return self._time, link, body[20:20 + size]
+        return self._time, link, body[20 : 20 + size]
 
     def _link(self, number: int) -> tuple[int, int, int]:
         return self._links[number] if number < len(self._links) else (-1, 1_000_000, 0)

@@ -36,8 +36,22 @@ class Splitter:
     octets that were passed over since it became so.
     """
 
-    __slots__ = ("_attempts", "_beginning", "_limit", "_need", "_next_look", "_parts", "_size", "blind", "idle", "most",
-                 "problem", "skipped", "sure", "waits")
+    __slots__ = (
+        "_attempts",
+        "_beginning",
+        "_limit",
+        "_need",
+        "_next_look",
+        "_parts",
+        "_size",
+        "blind",
+        "idle",
+        "most",
+        "problem",
+        "skipped",
+        "sure",
+        "waits",
+    )
 
     def __init__(self, *, whole: bool) -> None:
         self.limit = codec.FRAME_MAX if whole else 0
@@ -125,7 +139,7 @@ class Splitter:
 
     def _begin(self, data: bytes, found: list[bytes]) -> int:
         """Protocol headers stand before all frames."""
-        if data[:4] != MAGIC[:len(data)]:
+        if data[:4] != MAGIC[: len(data)]:
             self._beginning = False
         elif len(data) >= 8:
             self._beginning = False
@@ -187,7 +201,7 @@ class Splitter:
         if at is None:
             if self._size > MOST:
                 self.skipped += self._size - MOST // 2
-                self._keep(data[-MOST // 2:])
+                self._keep(data[-MOST // 2 :])
             self._next_look = self._size + (self._size >> 2 if self._size > 4096 else 1)
             return []
         self.skipped += at
@@ -232,7 +246,7 @@ def _whole(data: bytes, at: int) -> Iterator[bytes]:
     """Frame after frame while they are whole; an empty one where there cannot be one."""
     size = len(data)
     while at + 8 <= size:
-        end = at + 8 + int.from_bytes(data[at + 3:at + 7], "big")
+        end = at + 8 + int.from_bytes(data[at + 3 : at + 7], "big")
         if data[at] not in _KINDS or end - at > _LARGEST:
             yield b""
             return

@@ -18,8 +18,14 @@ plain = re.compile(rb"[ !#-\[\]-~]+").fullmatch
 _MESSAGE_ID, _MORE_FLAGS = 0x0080, 0x0001
 _TEXT, _OCTET, _TABLE = 0, 1, 4
 _BEFORE = (
-    (0x8000, _TEXT), (0x4000, _TEXT), (0x2000, _TABLE), (0x1000, _OCTET), (0x0800, _OCTET), (0x0400, _TEXT),
-    (0x0200, _TEXT), (0x0100, _TEXT),
+    (0x8000, _TEXT),
+    (0x4000, _TEXT),
+    (0x2000, _TABLE),
+    (0x1000, _OCTET),
+    (0x0800, _OCTET),
+    (0x0400, _TEXT),
+    (0x0200, _TEXT),
+    (0x0100, _TEXT),
 )
 
 
@@ -29,7 +35,7 @@ def cut(raw: bytes) -> tuple[bytes, str | None]:
     if found is None:
         return raw[7:11] + raw[19:], None
     begin, end = found
-    return CUT + raw[7:11] + raw[19:begin] + raw[end:], raw[begin + 1:end].decode("ascii")
+    return CUT + raw[7:11] + raw[19:begin] + raw[end:], raw[begin + 1 : end].decode("ascii")
 
 
 def place(raw: bytes) -> tuple[int, int] | None:
@@ -44,7 +50,7 @@ def place(raw: bytes) -> tuple[int, int] | None:
             elif step == _OCTET:
                 at += 1
             else:
-                at += 4 + int.from_bytes(raw[at:at + 4], "big")
+                at += 4 + int.from_bytes(raw[at : at + 4], "big")
         end = at + 1 + raw[at]
     except IndexError:
         return None

@@ -58,8 +58,16 @@ def _raw(packet: bytes) -> int:
 
 
 LINKS: Mapping[int, Callable[[bytes], int]] = {
-    1: _ethernet, 113: _cooked, 276: _cooked2, 0: _loopback, 108: _loopback,
-    101: _raw, 12: _raw, 14: _raw, 228: _raw, 229: _raw,
+    1: _ethernet,
+    113: _cooked,
+    276: _cooked2,
+    0: _loopback,
+    108: _loopback,
+    101: _raw,
+    12: _raw,
+    14: _raw,
+    228: _raw,
+    229: _raw,
 }
 
 
@@ -68,7 +76,7 @@ def segment(link: int, packet: bytes) -> Segment | None:
     if link == 1 and len(packet) >= _PLAIN:  # Ethernet, IPv4 without options: most packets
         kind, version, total, fragment, protocol, key, seq, ack, offset, flags = _plain(packet)
         if kind == 0x0800 and version == 0x45 and total and protocol == 6 and not fragment & 0x1FFF:
-            return key, seq, ack, flags, packet[34 + (offset >> 4) * 4:14 + total]
+            return key, seq, ack, flags, packet[34 + (offset >> 4) * 4 : 14 + total]
     find = LINKS[link]
     try:
         at = find(packet)
@@ -89,8 +97,8 @@ def _v4(packet: bytes, at: int) -> Segment | None:
     end = at + total if total else len(packet)  # zero where the card was to cut it up
     begin = at + (packet[at] & 15) * 4
     seq, ack, offset, flags = _tcp(packet, begin + 4)
-    key = packet[at + 12:at + 20] + packet[begin:begin + 4]
-    return key, seq, ack, flags, packet[begin + (offset >> 4) * 4:end]
+    key = packet[at + 12 : at + 20] + packet[begin : begin + 4]
+    return key, seq, ack, flags, packet[begin + (offset >> 4) * 4 : end]
 
 
 def _v6(packet: bytes, at: int) -> Segment | None:
@@ -105,21 +113,21 @@ def _v6(packet: bytes, at: int) -> Segment | None:
     if kind != 6:
         return None
     seq, ack, offset, flags = _tcp(packet, begin + 4)
-    key = packet[at + 8:at + 40] + packet[begin:begin + 4]
-    return key, seq, ack, flags, packet[begin + (offset >> 4) * 4:end]
+    key = packet[at + 8 : at + 40] + packet[begin : begin + 4]
+    return key, seq, ack, flags, packet[begin + (offset >> 4) * 4 : end]
 
 
 def answer(key: bytes) -> bytes:
     """The key of segments in the other direction."""
     size = (len(key) - 4) // 2
-    return key[size:2 * size] + key[:size] + key[-2:] + key[-4:-2]
+    return key[size : 2 * size] + key[:size] + key[-2:] + key[-4:-2]
 
 
 def ends(key: bytes) -> tuple[tuple[str, int], tuple[str, int]]:
     """Source and destination, as people write them."""
     size = (len(key) - 4) // 2
     source, destination = struct.unpack(">HH", key[-4:])
-    return (_address(key[:size]), source), (_address(key[size:2 * size]), destination)
+    return (_address(key[:size]), source), (_address(key[size : 2 * size]), destination)
 
 
 def _address(octets: bytes) -> str:

@@ -31,10 +31,16 @@ def loose_end(connection: Connection) -> dict[str, Any] | None:
     if connection.done or not (connection.begun or (head is not None and head.over)):
         return None
     return {
-        "client": list(connection.client), "server": list(connection.server), "head": _head(connection),
-        "strays": [[side, seq, packet, time, raw.hex()] for side, reader in enumerate(connection.readers)
-                   for seq, packet, time, raw in reader.strays],
-        "begun": connection.begun, "tail": _tail(connection),
+        "client": list(connection.client),
+        "server": list(connection.server),
+        "head": _head(connection),
+        "strays": [
+            [side, seq, packet, time, raw.hex()]
+            for side, reader in enumerate(connection.readers)
+            for seq, packet, time, raw in reader.strays
+        ],
+        "begun": connection.begun,
+        "tail": _tail(connection),
     }
 
 
@@ -43,8 +49,14 @@ def _head(connection: Connection) -> dict[str, Any] | None:
     if head is None:
         return None
     pieces = [[*where, what if isinstance(what, int) else what.hex()] for *where, what in head.pieces]
-    return {"position": head.position, "pieces": pieces, "known": head.known, "sure": head.sure,
-            "first": head.first, "over": head.over}
+    return {
+        "position": head.position,
+        "pieces": pieces,
+        "known": head.known,
+        "sure": head.sure,
+        "first": head.first,
+        "over": head.over,
+    }
 
 
 def _tail(connection: Connection) -> dict[str, Any]:
@@ -60,8 +72,15 @@ def _side(connection: Connection, side: int) -> dict[str, Any] | None:
     if splitter is None or (connection.head is not None and connection.head.pending(side)):
         return {"position": position, "known": False}
     return {
-        "position": position, "known": True, "blind": splitter.blind, "sure": splitter.sure, "limit": splitter.limit,
-        "skipped": splitter.skipped, "bad": splitter.problem is not None,
+        "position": position,
+        "known": True,
+        "blind": splitter.blind,
+        "sure": splitter.sure,
+        "limit": splitter.limit,
+        "skipped": splitter.skipped,
+        "bad": splitter.problem is not None,
         "lost": connection.head is None or not reader.late,
-        "rest": splitter.rest.hex(), "open": [raw.hex() for raw in reader.open], "doubtful": reader.doubtful,
+        "rest": splitter.rest.hex(),
+        "open": [raw.hex() for raw in reader.open],
+        "doubtful": reader.doubtful,
     }

@@ -41,11 +41,29 @@ class _Content:
 class Reader:
     """One direction. `need`: see `known`."""
 
-    __slots__ = ("_builder", "_direction", "_doubtful", "_headers", "_known", "_on_tune", "_open", "_place",
-                 "_rows", "_shapes", "late", "need", "strays")
+    __slots__ = (
+        "_builder",
+        "_direction",
+        "_doubtful",
+        "_headers",
+        "_known",
+        "_on_tune",
+        "_open",
+        "_place",
+        "_rows",
+        "_shapes",
+        "late",
+        "need",
+        "strays",
+    )
 
     def __init__(
-        self, labels: Labels, direction: str, rows: Rows, place: Place, on_tune: Callable[[int], None],
+        self,
+        labels: Labels,
+        direction: str,
+        rows: Rows,
+        place: Place,
+        on_tune: Callable[[int], None],
     ) -> None:
         self._rows, self._place, self._direction, self._on_tune = rows, place, direction, on_tune
         self._builder = EventBuilder(labels, lambda: 0, lambda: 0)
@@ -119,7 +137,7 @@ class Reader:
 
     def _one(self, data: bytes, at: int, size: int, most: int) -> int:
         """One method that is known, with its content; where it ends. 0: nothing was taken."""
-        for shape in self._shapes.get(data[at:at + PREFIX], ()):
+        for shape in self._shapes.get(data[at : at + PREFIX], ()):
             unpack, fixed, tagged, content, _ = shape
             end = at + fixed
             if end > size:
@@ -133,10 +151,19 @@ class Reader:
             if template is not None:
                 place = self._place
                 place.seq = seq = max(place.seq + 1, place.rank)
-                self._rows.rows.append((
-                    template, seq, place.time_ns, tag if tagged else None, None, None, None, data[at:end],
-                    place.packet,
-                ))
+                self._rows.rows.append(
+                    (
+                        template,
+                        seq,
+                        place.time_ns,
+                        tag if tagged else None,
+                        None,
+                        None,
+                        None,
+                        data[at:end],
+                        place.packet,
+                    )
+                )
                 return end
         return 0
 
@@ -162,10 +189,19 @@ class Reader:
         name = named.decode("ascii") if named else self._rows.templates[template].message_id
         place = self._place
         place.seq = seq = max(place.seq + 1, place.rank)
-        self._rows.rows.append((
-            template, seq, place.time_ns, tag if tagged else None, many,
-            blake2b(data[start:end - 1] if body else b"", digest_size=8).hexdigest(), name, data[at:end], place.packet,
-        ))
+        self._rows.rows.append(
+            (
+                template,
+                seq,
+                place.time_ns,
+                tag if tagged else None,
+                many,
+                blake2b(data[start : end - 1] if body else b"", digest_size=8).hexdigest(),
+                name,
+                data[at:end],
+                place.packet,
+            )
+        )
         return end
 
     def _method(self, raw: bytes) -> None:
@@ -175,7 +211,7 @@ class Reader:
             return
         at, tag, key = shapes.tag_of(raw), None, raw
         if at:
-            key, tag = raw[:at] + raw[at + 8:], int.from_bytes(raw[at:at + 8], "big")
+            key, tag = raw[:at] + raw[at + 8 :], int.from_bytes(raw[at : at + 8], "big")
         template = self._known.get(key)
         if template is None:
             template = self._first(key, raw)
@@ -257,9 +293,19 @@ class Reader:
         if key is not raw and content.raw[1][0] == _HEADER and len(content.raw) == 2 + bool(content.size):
             shape = shapes.content(content.raw[0], content.raw[1], cut_out, body=bool(content.size))
             self._learn(shape, raw, template)
-        self._rows.rows.append((
-            template, place.next(), place.time_ns, content.tag, len(body), body_hash(body), name, raw, place.packet,
-        ))
+        self._rows.rows.append(
+            (
+                template,
+                place.next(),
+                place.time_ns,
+                content.tag,
+                len(body),
+                body_hash(body),
+                name,
+                raw,
+                place.packet,
+            )
+        )
 
     def _build(self, raws: list[bytes]) -> Event:
         for raw in raws:

@@ -36,8 +36,14 @@ class Block(NamedTuple):
         for number, seq, time_ns, tag, size, digest, name, raw, _ in self.rows:
             template = self.templates[number]
             yield template._replace(
-                seq=seq, time_ns=time_ns, delivery_tag=tag, body_size=size, body_hash=digest, raw=raw,
-                message_id=name, arguments=template.arguments.replace(HOLE, name or ""),
+                seq=seq,
+                time_ns=time_ns,
+                delivery_tag=tag,
+                body_size=size,
+                body_hash=digest,
+                raw=raw,
+                message_id=name,
+                arguments=template.arguments.replace(HOLE, name or ""),
             )
 
     def recorded(self) -> Iterator[dict[str, Any]]:
@@ -71,10 +77,19 @@ class Rows:
 
     def add(self, event: Event, seq: int, time_ns: int, packet: int) -> None:
         """An event that is not expected to come again."""
-        self.rows.append((
-            self.template(event), seq, time_ns, event.delivery_tag, event.body_size, event.body_hash,
-            event.message_id, event.raw, packet,
-        ))
+        self.rows.append(
+            (
+                self.template(event),
+                seq,
+                time_ns,
+                event.delivery_tag,
+                event.body_size,
+                event.body_hash,
+                event.message_id,
+                event.raw,
+                packet,
+            )
+        )
 
     def take(self) -> Block:
         """What was collected since the last time."""

@@ -15,8 +15,13 @@ from typing import Any, NamedTuple
 
 from reports.capture.identity import place
 
-TAGGED = {b"\x00\x3c\x00\x50": 11, b"\x00\x3c\x00\x5a": 11, b"\x00\x3c\x00\x78": 11, b"\x00\x3c\x00\x47": 11,
-          b"\x00\x3c\x00\x3c": 12}
+TAGGED = {
+    b"\x00\x3c\x00\x50": 11,
+    b"\x00\x3c\x00\x5a": 11,
+    b"\x00\x3c\x00\x78": 11,
+    b"\x00\x3c\x00\x47": 11,
+    b"\x00\x3c\x00\x3c": 12,
+}
 """By class and method, octets of the frame before the delivery tag; that of basic.deliver comes after a string."""
 DELIVER = 12
 PREFIX = 11

@@ -92,7 +92,14 @@ class Connection:
     """One connection as a receiver of what TCP hands on."""
 
     def __init__(
-        self, labels: Labels, rows: Rows, place: Place, client: End, server: End, *, later: bool = False,
+        self,
+        labels: Labels,
+        rows: Rows,
+        place: Place,
+        client: End,
+        server: End,
+        *,
+        later: bool = False,
     ) -> None:
         self.flow = Flow(self)
         self.head: Head | None = Head() if later else None
@@ -223,10 +230,19 @@ class Connection:
         problem, side = splitter.problem, DIRECTIONS[direction]
         assert problem is not None
         if splitter.sure:
-            self._rows.add(self._builder.note(
-                side, events.MALFORMED, problem.raw, offset=problem.offset, expected=problem.expected,
-                found=problem.found,
-            ), self.place.next(), self.place.time_ns, self.place.packet)
+            self._rows.add(
+                self._builder.note(
+                    side,
+                    events.MALFORMED,
+                    problem.raw,
+                    offset=problem.offset,
+                    expected=problem.expected,
+                    found=problem.found,
+                ),
+                self.place.next(),
+                self.place.time_ns,
+                self.place.packet,
+            )
         else:
             again = splitter.distrust()
             self.lose(direction, None, "what looked like frames was none" if again else "frames cannot be told")

@@ -65,7 +65,14 @@ class Flow:
         self._waiting = self._octets = self._acknowledged = 0
 
     def segment(
-        self, direction: int, seq: int, ack: int, flags: int, data: bytes, packet: int, time_ns: int,
+        self,
+        direction: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        data: bytes,
+        packet: int,
+        time_ns: int,
     ) -> bool:
         """One captured segment. False: it cannot be of this connection, but of a later one between the same ports."""
         upto, other = self.upto[direction], self.upto[1 - direction]
@@ -84,7 +91,14 @@ class Flow:
         return True
 
     def _any(
-        self, direction: int, seq: int, ack: int, flags: int, data: bytes, packet: int, time_ns: int,
+        self,
+        direction: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        data: bytes,
+        packet: int,
+        time_ns: int,
     ) -> None:
         if flags & SYN:
             seq = self._begin(direction, seq, flags)
@@ -98,9 +112,17 @@ class Flow:
             self._reset(direction, packet, time_ns)
         elif data or flags & FIN:
             known = other + signed(ack - other) if flags & ACK and other is not None else 0
-            self._hold(direction, _Held(
-                upto + signed(seq - upto), packet, known, data, bool(flags & FIN), time_ns,
-            ))
+            self._hold(
+                direction,
+                _Held(
+                    upto + signed(seq - upto),
+                    packet,
+                    known,
+                    data,
+                    bool(flags & FIN),
+                    time_ns,
+                ),
+            )
 
     def _begin(self, direction: int, seq: int, flags: int) -> int:
         """A SYN says where its direction begins, and where the other does if it acknowledges that one's SYN."""
@@ -159,7 +181,7 @@ class Flow:
         end = held.position + len(held.data)
         if end > upto:
             self.upto[direction] = end
-            self.receiver.octets(direction, held.data[upto - held.position:], packet, time_ns)
+            self.receiver.octets(direction, held.data[upto - held.position :], packet, time_ns)
         if held.fin and end >= upto:
             self.upto[direction] = end + 1
             self.receiver.over(direction, False, packet, time_ns)

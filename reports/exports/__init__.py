@@ -21,6 +21,10 @@ __all__ = ["ALLURE", "allure", "badge", "ctrf", "endpoint", "files", "junit", "m
 def files(results: Mapping[str, Any]) -> dict[str, str]:
     """Every export by the name of its file, relative to the report's directory."""
     return {
-        "junit.xml": junit(results), "ctrf.json": ctrf(results), "summary.md": markdown(results),
-        "badge.svg": badge(results), "badge.json": endpoint(results), **allure(results),
+        "junit.xml": junit(results),
+        "ctrf.json": ctrf(results),
+        "summary.md": markdown(results),
+        "badge.svg": badge(results),
+        "badge.json": endpoint(results),
+        **allure(results),
     }

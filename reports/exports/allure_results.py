@@ -35,8 +35,13 @@ from reports.html import visible
 ALLURE = "allure-results"
 """The folder of a report that Allure reads."""
 
-STATUS = {"held": Status.PASSED, "broken": Status.FAILED, "harness-error": Status.BROKEN,
-          "inconclusive": Status.UNKNOWN, "under-tested": Status.UNKNOWN}
+STATUS = {
+    "held": Status.PASSED,
+    "broken": Status.FAILED,
+    "harness-error": Status.BROKEN,
+    "inconclusive": Status.UNKNOWN,
+    "under-tested": Status.UNKNOWN,
+}
 SEVERITY = {"must": Severity.CRITICAL, "should": Severity.NORMAL, "may": Severity.MINOR, "observed": Severity.TRIVIAL}
 CATEGORIES = (
     {"name": "Broken rules", "matchedStatuses": [Status.FAILED]},
@@ -71,10 +76,19 @@ def _test(rule: Mapping[str, Any], results: Mapping[str, Any], name: str, place:
     broker, identity = str(results["broker"]["name"]), f"amqp-conformance.{rule['family']}.{rule['id']}"
     moment = began(results) + place
     return TestResult(
-        uuid=name, fullName=identity, testCaseId=md5(identity), historyId=md5(identity, broker),
-        name=f"{rule['id']} {rule['title']}", titlePath=["AMQP 0-9-1", _family(rule)], stage="finished",
-        status=STATUS.get(rule["verdict"], Status.SKIPPED), statusDetails=_details(rule), description=rule["clause"],
-        labels=list(_labels(rule, broker)), links=list(_links(rule)), start=moment,
+        uuid=name,
+        fullName=identity,
+        testCaseId=md5(identity),
+        historyId=md5(identity, broker),
+        name=f"{rule['id']} {rule['title']}",
+        titlePath=["AMQP 0-9-1", _family(rule)],
+        stage="finished",
+        status=STATUS.get(rule["verdict"], Status.SKIPPED),
+        statusDetails=_details(rule),
+        description=rule["clause"],
+        labels=list(_labels(rule, broker)),
+        links=list(_links(rule)),
+        start=moment,
         stop=moment,
         parameters=[Parameter(name="broker", value=broker), Parameter(name="profile", value=results["profile"])],
     )
@@ -91,10 +105,15 @@ def _details(rule: Mapping[str, Any]) -> StatusDetails | None:
 
 def _labels(rule: Mapping[str, Any], broker: str) -> Iterator[Label]:
     labels = {
-        LabelType.EPIC: "AMQP 0-9-1", LabelType.FEATURE: _family(rule), LabelType.STORY: rule["id"],
-        LabelType.PARENT_SUITE: broker, LabelType.SUITE: _family(rule),
-        LabelType.SEVERITY: SEVERITY.get(rule["level"], Severity.NORMAL).value, LabelType.FRAMEWORK: "pytest",
-        LabelType.LANGUAGE: "python", "verdict": rule["verdict"],
+        LabelType.EPIC: "AMQP 0-9-1",
+        LabelType.FEATURE: _family(rule),
+        LabelType.STORY: rule["id"],
+        LabelType.PARENT_SUITE: broker,
+        LabelType.SUITE: _family(rule),
+        LabelType.SEVERITY: SEVERITY.get(rule["level"], Severity.NORMAL).value,
+        LabelType.FRAMEWORK: "pytest",
+        LabelType.LANGUAGE: "python",
+        "verdict": rule["verdict"],
     }
     yield from (Label(name=str(name), value=str(value)) for name, value in labels.items())
     yield Label(name=str(LabelType.TAG), value=str(rule["level"]).upper())
@@ -113,7 +132,13 @@ def _links(rule: Mapping[str, Any]) -> Iterator[Link]:
 
 def _properties(results: Mapping[str, Any]) -> str:
     broker = results["broker"]
-    said = {"broker": broker["name"], "url": broker["url"], "profile": results["profile"], "depth": results["depth"],
-            "seed": results["seed"], "suite": results["suite"],
-            "gate": "open" if results["gate"]["open"] else "closed"}
+    said = {
+        "broker": broker["name"],
+        "url": broker["url"],
+        "profile": results["profile"],
+        "depth": results["depth"],
+        "seed": results["seed"],
+        "suite": results["suite"],
+        "gate": "open" if results["gate"]["open"] else "closed",
+    }
     return "".join(f"{name}={json.dumps(str(value), ensure_ascii=True)[1:-1]}\n" for name, value in said.items())

@@ -23,8 +23,13 @@ _WIDTH = 6.7
 def endpoint(results: Mapping[str, Any]) -> str:
     """`{schemaVersion, label, message, color, isError}`."""
     state, message = _said(results)
-    document = {"schemaVersion": 1, "label": LABEL, "message": message, "color": _COLOURS[state].lstrip("#"),
-                "isError": state != "open"}
+    document = {
+        "schemaVersion": 1,
+        "label": LABEL,
+        "message": message,
+        "color": _COLOURS[state].lstrip("#"),
+        "isError": state != "open",
+    }
     return json.dumps(document) + "\n"
 
 

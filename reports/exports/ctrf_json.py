@@ -20,8 +20,13 @@ from reports.html import visible
 SPEC = "0.0.0"
 """The version of CTRF that its published schema names."""
 
-STATUS = {"held": "passed", "broken": "failed", "not-offered": "skipped", "not-judgeable": "skipped",
-          "planned": "pending"}
+STATUS = {
+    "held": "passed",
+    "broken": "failed",
+    "not-offered": "skipped",
+    "not-judgeable": "skipped",
+    "planned": "pending",
+}
 _STATUSES = ("passed", "failed", "skipped", "pending", "other")
 
 
@@ -33,14 +38,20 @@ def ctrf(results: Mapping[str, Any]) -> str:
     tests = [_test(rule, results["broker"]["name"]) for rule in results["rules"]]
     counts = Counter(test["status"] for test in tests)
     document = {
-        "reportFormat": "CTRF", "specVersion": SPEC, "generatedBy": "amqp-conformance", "runId": results["run"],
+        "reportFormat": "CTRF",
+        "specVersion": SPEC,
+        "generatedBy": "amqp-conformance",
+        "runId": results["run"],
         "reportId": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{results['run']} {results['started']}")),
         **({"timestamp": results["started"]} if start else {}),
         "results": {
             "tool": {"name": "amqp-conformance", "version": results["suite"]},
             "summary": {
-                "tests": len(tests), **{status: counts[status] for status in _STATUSES},
-                "start": start, "stop": start + length, "duration": length,
+                "tests": len(tests),
+                **{status: counts[status] for status in _STATUSES},
+                "start": start,
+                "stop": start + length,
+                "duration": length,
             },
             "tests": tests,
             "environment": _environment(results),
@@ -52,9 +63,15 @@ def ctrf(results: Mapping[str, Any]) -> str:
 def _test(rule: Mapping[str, Any], broker: str) -> dict[str, Any]:
     verdict = str(rule["verdict"])
     test = {
-        "name": f"{rule['id']} {rule['title']}", "testId": rule["id"], "status": STATUS.get(verdict, "other"),
-        "duration": 0, "rawStatus": verdict, "suite": [broker, rule["family"]], "tags": [rule["level"]],
-        "type": "conformance", "labels": {"level": rule["level"], "exercised": rule["exercised"]},
+        "name": f"{rule['id']} {rule['title']}",
+        "testId": rule["id"],
+        "status": STATUS.get(verdict, "other"),
+        "duration": 0,
+        "rawStatus": verdict,
+        "suite": [broker, rule["family"]],
+        "tags": [rule["level"]],
+        "type": "conformance",
+        "labels": {"level": rule["level"], "exercised": rule["exercised"]},
     }
     if verdict == "broken":
         test |= {"message": observed(rule), "trace": "\n\n".join(map(evidence, rule["cases"]))}
@@ -67,7 +84,13 @@ def _environment(results: Mapping[str, Any]) -> dict[str, Any]:
     """What was examined, and whether it may pass."""
     broker = results["broker"]
     return {
-        "appName": broker["name"], "appVersion": broker.get("version", ""), "testEnvironment": results["profile"],
-        "extra": {"gate": "open" if results["gate"]["open"] else "closed", "reasons": results["gate"]["reasons"],
-                  "seed": results["seed"], "depth": results["depth"]},
+        "appName": broker["name"],
+        "appVersion": broker.get("version", ""),
+        "testEnvironment": results["profile"],
+        "extra": {
+            "gate": "open" if results["gate"]["open"] else "closed",
+            "reasons": results["gate"]["reasons"],
+            "seed": results["seed"],
+            "depth": results["depth"],
+        },
     }

@@ -20,10 +20,15 @@ def junit(results: Mapping[str, Any]) -> str:
     """The results as JUnit XML, one test case for each rule."""
     broker = results["broker"]["name"]
     suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite", {
-        "name": xml_text(f"AMQP 0-9-1 conformance of {broker}"), "timestamp": results["started"].rstrip("Z"),
-        "time": f"{results['seconds']:.3f}",
-    })
+    suite = ElementTree.SubElement(
+        suites,
+        "testsuite",
+        {
+            "name": xml_text(f"AMQP 0-9-1 conformance of {broker}"),
+            "timestamp": results["started"].rstrip("Z"),
+            "time": f"{results['seconds']:.3f}",
+        },
+    )
     _properties(suite, results)
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for rule in shown(results)["rules"]:
@@ -43,8 +48,11 @@ def xml_text(text: str) -> str:
 
 def _properties(suite: ElementTree.Element, results: Mapping[str, Any]) -> None:
     values = {
-        "broker": results["broker"]["name"], "profile": results["profile"], "seed": results["seed"],
-        "suite": results["suite"], "gate": "open" if results["gate"]["open"] else "closed",
+        "broker": results["broker"]["name"],
+        "profile": results["profile"],
+        "seed": results["seed"],
+        "suite": results["suite"],
+        "gate": "open" if results["gate"]["open"] else "closed",
     }
     holder = ElementTree.SubElement(suite, "properties")
     for name, value in values.items():
@@ -53,17 +61,27 @@ def _properties(suite: ElementTree.Element, results: Mapping[str, Any]) -> None:
 
 def _case(suite: ElementTree.Element, rule: Mapping[str, Any], broker: str) -> str | None:
     """Adds the case of a rule; the counter that it belongs to, if it did not pass."""
-    case = ElementTree.SubElement(suite, "testcase", {
-        "classname": xml_text(f"{broker}.{rule['family']}"), "name": xml_text(f"{rule['id']} {rule['title']}"),
-    })
+    case = ElementTree.SubElement(
+        suite,
+        "testcase",
+        {
+            "classname": xml_text(f"{broker}.{rule['family']}"),
+            "name": xml_text(f"{rule['id']} {rule['title']}"),
+        },
+    )
     verdict = rule["verdict"]
     if verdict == "held":
         return None
     if verdict == "broken":
         first = next(iter(rule["cases"]), None)
-        failure = ElementTree.SubElement(case, "failure", {
-            "type": f"{rule['level']}", "message": xml_text(first["observed"] if first else "broken"),
-        })
+        failure = ElementTree.SubElement(
+            case,
+            "failure",
+            {
+                "type": f"{rule['level']}",
+                "message": xml_text(first["observed"] if first else "broken"),
+            },
+        )
         failure.text = xml_text("\n\n".join(map(evidence, rule["cases"])))
         return "failures"
     if verdict in SKIPPED:

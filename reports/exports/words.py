@@ -9,10 +9,14 @@ from typing import Any
 from conformance.evidence.folding import exchange
 
 SKIPPED = {
-    "not-offered": "not offered by this broker", "planned": "not judged by this version of the suite",
-    "not-judgeable": "cannot be decided from outside the broker", "under-tested": "exercised too little to say",
-    "inconclusive": "contradicted in a way that the text or a race may excuse", "deviates": "known deviation",
-    "differs": "does otherwise than usual, which no source forbids", "unseen": "held, and listed as a race",
+    "not-offered": "not offered by this broker",
+    "planned": "not judged by this version of the suite",
+    "not-judgeable": "cannot be decided from outside the broker",
+    "under-tested": "exercised too little to say",
+    "inconclusive": "contradicted in a way that the text or a race may excuse",
+    "deviates": "known deviation",
+    "differs": "does otherwise than usual, which no source forbids",
+    "unseen": "held, and listed as a race",
 }
 """Verdicts that are neither a pass nor a failure, in words."""
 
@@ -40,7 +44,12 @@ def observed(rule: Mapping[str, Any]) -> str:
 
 def evidence(case: Mapping[str, Any]) -> str:
     """A case as lines of text: where, what was allowed, what was observed, the exchange, how to run it again."""
-    return "\n".join([
-        f"{case['id']} on a {case['queue_type']} queue", f"allowed:  {case['allowed']}",
-        f"observed: {case['observed']}", *exchange(case), f"again:    {case['rerun']}",
-    ])
+    return "\n".join(
+        [
+            f"{case['id']} on a {case['queue_type']} queue",
+            f"allowed:  {case['allowed']}",
+            f"observed: {case['observed']}",
+            *exchange(case),
+            f"again:    {case['rerun']}",
+        ]
+    )

@@ -32,7 +32,9 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def render(
-    results: Mapping[str, Any], trust: Mapping[str, Any] | None = None, before: Mapping[str, Any] | None = None,
+    results: Mapping[str, Any],
+    trust: Mapping[str, Any] | None = None,
+    before: Mapping[str, Any] | None = None,
     earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page for the results of one run, what has changed since the run `before`, and how it went in `earlier` ones
@@ -41,8 +43,10 @@ def render(
 
 
 def render_many(
-    results: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = (),
-    trust: Mapping[str, Any] | None = None, before: Sequence[Mapping[str, Any] | None] = (),
+    results: Sequence[Mapping[str, Any]],
+    compare: Sequence[Mapping[str, Any]] = (),
+    trust: Mapping[str, Any] | None = None,
+    before: Sequence[Mapping[str, Any] | None] = (),
     earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page for these runs side by side, one or more. `compare` is what compare.json lists: where a real broker
@@ -54,9 +58,17 @@ def render_many(
     differences = visible(compare)
     previous = [None if one is None else shown(visible(one)) for one in before]
     css, js = style(len(documents)), (FOLDER / "page.js").read_text("utf-8")
-    return environment().get_template("page.html.j2").render(
-        page=page(documents, differences, previous, visible(earlier)), signs=SIGNS, css=Markup(css), js=Markup(js),
-        policy=policy(css, js), trust=visible(trust or {}),
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page(documents, differences, previous, visible(earlier)),
+            signs=SIGNS,
+            css=Markup(css),
+            js=Markup(js),
+            policy=policy(css, js),
+            trust=visible(trust or {}),
+        )
     )
 
 
@@ -68,10 +80,16 @@ def style(brokers: int) -> str:
 
 def policy(css: str, js: str) -> str:
     """A content security policy under which nothing but these two texts has any effect."""
-    return "; ".join([
-        "default-src 'none'", f"style-src '{_hash(css)}'", f"script-src '{_hash(js)}'", "img-src data:",
-        "base-uri 'none'", "form-action 'none'",
-    ])
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src '{_hash(css)}'",
+            f"script-src '{_hash(js)}'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
 
 
 def digest(results: Mapping[str, Any]) -> str:
@@ -99,8 +117,12 @@ def _hash(text: str) -> str:
 def environment() -> Environment:
     """The templates of this folder, with the words that they use."""
     environment = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.globals.update(count=count, duration=duration, told=told)
     return environment

@@ -70,23 +70,45 @@ def render(captured: Sequence[Captured]) -> str:
         for document, (_, places, about) in zip(documents, captured, strict=True)
     ]
     css = (FOLDER / "page.css").read_text("utf-8") + (FOLDER / "history.css").read_text("utf-8")
-    return environment().get_template("capture.html.j2").render(
-        views=views, headline=_headline(views), signs=SIGNS, css=Markup(css), policy=policy(css, ""),
+    return (
+        environment()
+        .get_template("capture.html.j2")
+        .render(
+            views=views,
+            headline=_headline(views),
+            signs=SIGNS,
+            css=Markup(css),
+            policy=policy(css, ""),
+        )
     )
 
 
 def _view(
-    results: Document, places: Sequence[Mapping[str, Any]], about: Mapping[str, Any], side: str,
+    results: Document,
+    places: Sequence[Mapping[str, Any]],
+    about: Mapping[str, Any],
+    side: str,
 ) -> CaptureView:
     rules = {rule["id"]: rule for rule in results["rules"]}
     cases = [
-        CaseLine(place["rule"], rules[place["rule"]]["title"], sign(rules[place["rule"]]["verdict"]), place["observed"],
-                 place["file"], place["packet"], filtered(place["packets"]), f"index.html#/{place['rule']}{side}")
+        CaseLine(
+            place["rule"],
+            rules[place["rule"]]["title"],
+            sign(rules[place["rule"]]["verdict"]),
+            place["observed"],
+            place["file"],
+            place["packet"],
+            filtered(place["packets"]),
+            f"index.html#/{place['rule']}{side}",
+        )
         for place in places
     ]
     lost = [(int(about[name]), words) for name, words in LOST.items() if about.get(name)]
-    doubts = [(rule["id"], rule["title"], rule["reason"]) for rule in results["rules"]
-              if rule["verdict"] == "inconclusive" and rule.get("reason")]
+    doubts = [
+        (rule["id"], rule["title"], rule["reason"])
+        for rule in results["rules"]
+        if rule["verdict"] == "inconclusive" and rule.get("reason")
+    ]
     return CaptureView(results, about, lost, cases, doubts)
 
 
@@ -105,6 +127,8 @@ def filtered(packets: Sequence[int]) -> str:
 def _headline(views: Sequence[CaptureView]) -> tuple[str, str]:
     broken = {case.rule for view in views for case in view.cases if case.sign.symbol == "broken"}
     total = sum(int(view.about.get("events", 0)) for view in views)
-    first = f"{count(len(views), 'broker')}, {count(sum(view.connections for view in views), 'connection')}, " \
-            f"{count(total, 'event')}."
+    first = (
+        f"{count(len(views), 'broker')}, {count(sum(view.connections for view in views), 'connection')}, "
+        f"{count(total, 'event')}."
+    )
     return first, f"{count(len(broken), 'rule')} broken." if broken else ""

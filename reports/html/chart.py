@@ -27,7 +27,8 @@ def chart(points: Sequence[tuple[str, Mapping[str, Any]]], title: str) -> Markup
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
     opening = Markup('<svg class="times" viewBox="0 0 {w} {h}" role="img" aria-label="{t}">').format(
-        w=WIDTH, h=HEIGHT, t=f"{title}, {len(points)} runs; the table beside it has the numbers")
+        w=WIDTH, h=HEIGHT, t=f"{title}, {len(points)} runs; the table beside it has the numbers"
+    )
     lines = [_grid(height(10.0**power), told(10.0**power)) for power in range(low, high + 1)]
     gap = (WIDTH - LEFT) / len(points)
     bars = [_bar(LEFT + gap * (place + 0.5), name, row, height) for place, (name, row) in enumerate(points)]
@@ -43,7 +44,8 @@ def told(ms: float) -> str:
 
 def _grid(y: float, text: str) -> Markup:
     return Markup('<path class="grid" d="M{left} {y}H{w}"/><text x="{x}" y="{base}">{text}</text>').format(
-        left=LEFT, y=y, w=WIDTH, x=LEFT - 8, base=y + 4, text=text)
+        left=LEFT, y=y, w=WIDTH, x=LEFT - 8, base=y + 4, text=text
+    )
 
 
 def _bar(x: float, name: str, row: Mapping[str, Any], height: Any) -> Markup:

@@ -19,9 +19,20 @@ def render(document: Mapping[str, Any], reports: Mapping[str, str] | None = None
     """The page for what `amqp-conformance diff --format json` prints; `reports`: where those of the two sides are."""
     shown = visible(document)
     css = "".join((FOLDER / name).read_text("utf-8") for name in ("page.css", "diff.css"))
-    return environment().get_template("diff.html.j2").render(
-        document=shown, sections=list(diff.sections(shown)), footing=diff.footing(shown), question=diff.question,
-        tied=diff.tied, view=_view, reports=reports or {}, css=Markup(css), policy=policy(css, ""),
+    return (
+        environment()
+        .get_template("diff.html.j2")
+        .render(
+            document=shown,
+            sections=list(diff.sections(shown)),
+            footing=diff.footing(shown),
+            question=diff.question,
+            tied=diff.tied,
+            view=_view,
+            reports=reports or {},
+            css=Markup(css),
+            policy=policy(css, ""),
+        )
     )
 
 

@@ -49,10 +49,17 @@ class Timed:
 
 
 WHAT = (
-    ("confirm", "Time to a publisher confirm", "Share of publishes confirmed within a time, whatever the queue and the "
-     "window; seen by the suite's own client, which waits and batches as its checks need."),
-    ("delivery", "Time to a delivery", "From a publish to the first delivery of the same message, the wait in the "
-     "queue included."),
+    (
+        "confirm",
+        "Time to a publisher confirm",
+        "Share of publishes confirmed within a time, whatever the queue and the "
+        "window; seen by the suite's own client, which waits and batches as its checks need.",
+    ),
+    (
+        "delivery",
+        "Time to a delivery",
+        "From a publish to the first delivery of the same message, the wait in the queue included.",
+    ),
 )
 
 
@@ -62,7 +69,8 @@ def timed(runs: Sequence[Run]) -> list[Timed]:
     for what, title, about in WHAT:
         lines = [
             Line(run, place % LINES, int(data["n"]), [(share, ms) for share, ms in data["quantiles"]])
-            for place, run in enumerate(runs) if (data := _data(run, what)) and data["quantiles"]
+            for place, run in enumerate(runs)
+            if (data := _data(run, what)) and data["quantiles"]
         ]
         if lines:
             found.append(Timed(title, about, lines, _picture(title, lines)))
@@ -90,7 +98,8 @@ def _picture(title: str, lines: Sequence[Line]) -> Markup:
     drawn = Markup("").join(_line(line, list(_corners(line, across))) for line in lines)
     words = "; ".join(f"{line.run.name}: half within {line.at(0.5)}, 99 % within {line.at(0.99)}" for line in lines)
     return Markup('<svg class="ecdf" viewBox="0 0 {w} {h}" role="img" aria-label="{label}">{grid}{drawn}</svg>').format(
-        w=WIDTH, h=HEIGHT, label=f"{title}. {words}", grid=grid, drawn=drawn)
+        w=WIDTH, h=HEIGHT, label=f"{title}. {words}", grid=grid, drawn=drawn
+    )
 
 
 def _height(share: float) -> float:
@@ -116,4 +125,5 @@ def _corners(line: Line, across: Any) -> Iterator[str]:
 
 def _line(line: Line, corners: Sequence[str]) -> Markup:
     return Markup('<path class="l{place}" d="{path}"><title>{name}</title></path>').format(
-        place=line.place, path="".join(corners), name=line.run.name)
+        place=line.place, path="".join(corners), name=line.run.name
+    )

@@ -21,13 +21,16 @@ from reports.html.frames import Cut, cut
 from reports.html.ladder import Rung, ladder
 
 _SET_UP = frozenset(
-    f"{asked}{answer}" for answer in ("", "-ok")
+    f"{asked}{answer}"
+    for answer in ("", "-ok")
     for asked in ("channel.open", "confirm.select", "exchange.declare", "queue.declare", "queue.bind")
 )
 SCRIPTS = {"raw": "plain sockets", "pika": "pika", "py-amqp": "py-amqp"}
 """By the name that a file has: what a script is written for."""
-_COMES = re.compile(r"(?:basic|channel|connection|queue|exchange|tx|confirm)\.[a-z]|(?:one )?\w+-ok\b|"
-                    r"\S+ is delivered|\S+ first\b")
+_COMES = re.compile(
+    r"(?:basic|channel|connection|queue|exchange|tx|confirm)\.[a-z]|(?:one )?\w+-ok\b|"
+    r"\S+ is delivered|\S+ first\b"
+)
 _ACCEPTED = re.compile(r"^\S.* is (?:accepted|carried out)\b")
 """Is what was required a frame of the broker, which can be drawn? What says that something is accepted is none."""
 _TO = {">": "to the broker", "<": "from the broker", "-": "beside the wire"}
@@ -68,8 +71,11 @@ class CaseView:
             return []
         where, told = f"cases/{self.data['id']}", bool(self.data.get("story"))
         absent = self.data.get("absent") or {}
-        scripts = [(f"script, {words}", f"{where}.{library}.py") for library, words in SCRIPTS.items()
-                   if told and library not in absent]
+        scripts = [
+            (f"script, {words}", f"{where}.{library}.py")
+            for library, words in SCRIPTS.items()
+            if told and library not in absent
+        ]
         shown = [("transcript", f"{where}.txt"), ("capture", f"{where}.pcap")] if self.data.get("steps") else []
         return [*scripts, ("case", f"{where}.json"), *shown]
 
@@ -151,8 +157,14 @@ def scripted(view: CaseView, rule: Mapping[str, Any]) -> CaseView:
     case = view.data
     if not case.get("story") or emit.RAW in (case.get("absent") or {}):
         return view
-    about = {"id": case["id"], "title": rule["title"], "clause": rule["clause"], "allowed": case["allowed"],
-             "observed": case["observed"], "reproduced": case["reproduced"]}
+    about = {
+        "id": case["id"],
+        "title": rule["title"],
+        "clause": rule["clause"],
+        "allowed": case["allowed"],
+        "observed": case["observed"],
+        "reproduced": case["reproduced"],
+    }
     return replace(view, script=emit.scripts(case["story"], about)[0][emit.RAW])
 
 

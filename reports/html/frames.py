@@ -55,7 +55,7 @@ def _cuts(octets: bytes) -> Iterator[Cut]:
     at = 0
     while at < len(octets):
         size = _whole(octets, at) or len(octets) - at
-        yield _frame(octets[at:at + size])
+        yield _frame(octets[at : at + size])
         at += size
 
 
@@ -63,7 +63,7 @@ def _whole(octets: bytes, at: int) -> int | None:
     """The size of the frame that starts here, if a whole one does."""
     if len(octets) < at + 8 or octets[at] not in _TYPES:
         return None
-    size = 8 + int.from_bytes(octets[at + 3:at + 7], "big")
+    size = 8 + int.from_bytes(octets[at + 3 : at + 7], "big")
     return size if at + size <= len(octets) else None
 
 
@@ -84,7 +84,7 @@ def _parts(raw: bytes, fields: list[Field], frame: codec.Frame) -> Iterator[Part
     """The fields of a good frame. What is inside a table is told by the table."""
     reached = 0
     for field in fields:
-        octets = raw[field.begin:field.end]
+        octets = raw[field.begin : field.end]
         if not octets or field.begin < reached:
             continue
         reached = field.end
@@ -128,7 +128,7 @@ def _meaning(field: Field, octets: bytes, frame: codec.Frame) -> str:
     if kind == "rest":
         return printable(octets)
     if kind in ("text", "octets"):
-        return f"“{printable(octets[1 if kind == 'text' else 4:])}”"
+        return f"“{printable(octets[1 if kind == 'text' else 4 :])}”"
     if kind == "items":
         return _shortened(json.dumps(values.to_json(getattr(frame, name)), ensure_ascii=False))
     return str(int.from_bytes(octets, "big"))
@@ -145,7 +145,7 @@ def printable(octets: bytes) -> str:
 
 
 def _shortened(text: str, room: int = 64) -> str:
-    return text if len(text) <= room else text[:room - 1] + "…"
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _part(octets: bytes, name: str, meaning: str, tone: str) -> Part:

@@ -53,9 +53,20 @@ def render(summary: Mapping[str, Any], *, lake: bool = True) -> str:
     shown = visible(summary)
     css = (FOLDER / "page.css").read_text("utf-8") + (FOLDER / "history.css").read_text("utf-8")
     brokers, steps = list(_brokers(shown)), list(_steps(shown))
-    return environment().get_template("history.html.j2").render(
-        brokers=brokers, steps=steps, runs=shown["runs"], lake=lake, headline=_headline(shown["runs"], brokers, steps),
-        signs=SIGNS, ms=told, css=Markup(css), policy=policy(css, ""),
+    return (
+        environment()
+        .get_template("history.html.j2")
+        .render(
+            brokers=brokers,
+            steps=steps,
+            runs=shown["runs"],
+            lake=lake,
+            headline=_headline(shown["runs"], brokers, steps),
+            signs=SIGNS,
+            ms=told,
+            css=Markup(css),
+            policy=policy(css, ""),
+        )
     )
 
 
@@ -71,12 +82,15 @@ def _brokers(summary: Mapping[str, Any]) -> Iterator[BrokerView]:
     flaky = {(row["broker"], row["rule"]): row for row in summary["flakiness"]}
     verdicts = {(row["run"], row["rule"]): row["verdict"] for row in summary["history"]}
     for name in sorted({row["broker"] for row in summary["runs"]}):
-        every = sorted((row for row in summary["runs"] if row["broker"] == name),
-                       key=lambda row: (row["started"], row["run"]))
+        every = sorted(
+            (row for row in summary["runs"] if row["broker"] == name), key=lambda row: (row["started"], row["run"])
+        )
         runs = every[-MOST_RUNS:]
         rules = sorted({row["rule"] for row in summary["history"] if row["broker"] == name})
-        lines = [_line(rule, [verdicts.get((run["run"], rule)) for run in runs], flaky.get((name, rule), {}))
-                 for rule in rules]
+        lines = [
+            _line(rule, [verdicts.get((run["run"], rule)) for run in runs], flaky.get((name, rule), {}))
+            for rule in rules
+        ]
         drawn = sorted(filter(_telling, lines), key=_worst)
         times = [row for row in summary["latency"] if row["broker"] == name]
         steady = len(lines) - len(drawn)

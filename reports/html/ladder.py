@@ -62,8 +62,10 @@ def ladder(rungs: Sequence[Rung], name: str, about: str) -> Markup:
     feet = list(accumulate(heights, initial=TOP))
     tall = feet[-1] + 6
     lines = [_lifeline(place, title, tall - 12) for title, place in places.items()]
-    rows = [_row(rung, places, foot + height - ROW, height, drawn, width)
-            for rung, foot, height in zip(rungs, feet, heights, strict=False)]
+    rows = [
+        _row(rung, places, foot + height - ROW, height, drawn, width)
+        for rung, foot, height in zip(rungs, feet, heights, strict=False)
+    ]
     if beside:
         lines += [_caption(drawn, "waiting"), _caption(drawn + WAITING, "unacked, unconfirmed")]
     steps = sum(not rung.required for rung in rungs)
@@ -106,11 +108,14 @@ def _height(rung: Rung, places: dict[str, int]) -> int:
 
 def _row(rung: Rung, places: dict[str, int], y: int, height: int, drawn: int, width: int) -> Markup:
     band = Markup('<rect class="hit" x="6" y="{y}" width="{w}" height="{h}" rx="6"/>').format(
-        y=y + ROW - 22 - height, w=width - 12, h=height - 3,
+        y=y + ROW - 22 - height,
+        w=width - 12,
+        h=height - 3,
     )
     mark = "✕ " if rung.kind.startswith("bad") else ""
     number = Markup('<text class="num" x="40" y="{y}" text-anchor="end">{label}</text>').format(
-        y=y + 4, label=mark + rung.label,
+        y=y + 4,
+        label=mark + rung.label,
     )
     body = band + number + _picture(rung, places, y, drawn) + _state(rung.state, drawn, y)
     if rung.link:
@@ -148,8 +153,10 @@ def _required(rung: Rung, places: dict[str, int], y: int) -> Markup:
     """What should have come, on a dashed arrow; what should have been so, on a dashed line without a head."""
     start, end = _ends(rung, places)
     lines = _wanted(rung, places)
-    said = [_text((start + end) // 2, y - 6 - LINE * (len(lines) - 1 - place), escape(line))
-            for place, line in enumerate(lines)]
+    said = [
+        _text((start + end) // 2, y - 6 - LINE * (len(lines) - 1 - place), escape(line))
+        for place, line in enumerate(lines)
+    ]
     plain = Markup('<line class="shaft" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>').format(a=start, b=end, y=y)
     shaft = plain if rung.direction == "-" else _arrow(start, end, y)
     return shaft + Markup("").join(said) + Markup("<title>{all}</title>").format(all=rung.text)
@@ -167,9 +174,10 @@ def _state(state: str, x: int, y: int) -> Markup:
         return Markup("")
     found = groups(state)
     if found is None:
-        short = state if len(state) <= STATE_ROOM else state[:STATE_ROOM - 1] + "…"
+        short = state if len(state) <= STATE_ROOM else state[: STATE_ROOM - 1] + "…"
         return Markup('<text class="num state" x="{x}" y="{y}">{short}<title>{state}</title></text>').format(
-            x=x, y=y + 4, short=short, state=state)
+            x=x, y=y + 4, short=short, state=state
+        )
     waiting = [group for group in found if group.kind == "waiting"]
     rest = [group for group in found if group.kind != "waiting"]
     drawn = [*_boxes(waiting, x, x + WAITING, y), *_boxes(rest, x + WAITING, x + STATE - 8, y)]

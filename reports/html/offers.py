@@ -18,9 +18,14 @@ from conformance.evidence.words import Sign, judged, severity, sign
 from reports.html.runs import Run
 
 ABOUT: Mapping[str, tuple[str, str]] = {
-    "publisher_confirms": ("CNF", ""), "consumer_cancel_notify": ("CAN", ""), "per_consumer_qos": ("QOS", ""),
-    "basic.nack": ("", "nack"), "authentication_failure_close": ("", ""), "connection.blocked": ("", ""),
-    "consumer_priorities": ("", ""), "exchange_exchange_bindings": ("", ""),
+    "publisher_confirms": ("CNF", ""),
+    "consumer_cancel_notify": ("CAN", ""),
+    "per_consumer_qos": ("QOS", ""),
+    "basic.nack": ("", "nack"),
+    "authentication_failure_close": ("", ""),
+    "connection.blocked": ("", ""),
+    "consumer_priorities": ("", ""),
+    "exchange_exchange_bindings": ("", ""),
 }
 """Capability to the family of rules that is about it, or the word in a rule's text that says so."""
 
@@ -61,8 +66,11 @@ class Offers:
 def offers(runs: Sequence[Run]) -> Offers:
     """The card of these runs."""
     names = sorted({*ABOUT, *(name for run in runs for name in _declared(run))})
-    rows = [OfferRow(name, len(_rules(name)), [_offer(run, name) for run in runs]) for name in names
-            if _rules(name) or any(name in _declared(run) for run in runs)]
+    rows = [
+        OfferRow(name, len(_rules(name)), [_offer(run, name) for run in runs])
+        for name in names
+        if _rules(name) or any(name in _declared(run) for run in runs)
+    ]
     limits = [(words, [_limit(run, name) for run in runs]) for name, words in LIMITS.items()]
     return Offers(rows, limits, [", ".join(run.results.get("queue_types") or ()) for run in runs])
 

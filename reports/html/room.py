@@ -42,7 +42,8 @@ def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list
 
 
 def _with_scripts(
-    sides: Sequence[tuple[Run, Mapping[str, Any]]], made: Sequence[Sequence[CaseView]],
+    sides: Sequence[tuple[Run, Mapping[str, Any]]],
+    made: Sequence[Sequence[CaseView]],
 ) -> list[list[CaseView]]:
     """The first case of the worst rules with its script, which is long."""
     found = [list(cases) for cases in made]
@@ -53,7 +54,8 @@ def _with_scripts(
 
 
 def _wishes(
-    sides: Sequence[tuple[Run, Mapping[str, Any]]], made: Sequence[Sequence[CaseView]],
+    sides: Sequence[tuple[Run, Mapping[str, Any]]],
+    made: Sequence[Sequence[CaseView]],
 ) -> Iterator[tuple[int, ...]]:
     """(was the rule shown before, part, how often it was shown, how bad it is, where the case stands)"""
     before: dict[str, int] = {}

@@ -69,8 +69,9 @@ class Run:
         seen = Counter(str(rule["verdict"]) for rule in self.results["rules"])
         said = [f"{seen['broken'] or 'none'} broken"]
         said += [count(seen["deviates"], "known deviation")] if seen["deviates"] else []
-        said += [f"{seen[one]} {SIGNS[one].word}" for one in ("harness-error", "inconclusive", "under-tested")
-                 if seen[one]]
+        said += [
+            f"{seen[one]} {SIGNS[one].word}" for one in ("harness-error", "inconclusive", "under-tested") if seen[one]
+        ]
         return ", ".join(said)
 
     @property
@@ -144,7 +145,7 @@ def _right(runs: Sequence[Run]) -> Iterator[Run]:
     told: set[str] = set()
     for run in real:
         yield run
-        last = not any(later.results["profile"] == run.results["profile"] for later in real[real.index(run) + 1:])
+        last = not any(later.results["profile"] == run.results["profile"] for later in real[real.index(run) + 1 :])
         if last and run.results["profile"] not in told:
             told.add(run.results["profile"])
             yield from (one for one in runs if one.reference and one.results["profile"] == run.results["profile"])
@@ -181,8 +182,13 @@ def _passes(real: Sequence[Run], closed: int) -> str:
     whole = _number(len(real)).lower()
     if not closed:
         known = sum(any(rule["verdict"] == "deviates" for rule in run.results["rules"]) for run in real)
-        aside = ", each with known deviations" if known == len(real) else \
-            f", {_number(known).lower()} with known deviations" if known else ""
+        aside = (
+            ", each with known deviations"
+            if known == len(real)
+            else f", {_number(known).lower()} with known deviations"
+            if known
+            else ""
+        )
         return f"{'Both' if len(real) == 2 else f'All {whole}'} brokers pass the gate{aside}."
     return f"{_number(passing)} of {whole} brokers {'passes' if passing < 2 else 'pass'} the gate."
 

@@ -81,16 +81,27 @@ def _picture(runs: Sequence[Kept]) -> Markup:
     tallies = [_tally(run) for run in runs]
     most = max(1, *(sum(tally.values()) for tally in tallies))
     gap = min(40.0, WIDTH / len(runs))
-    bars = [_bar(run, tally, place * gap, gap, (HEIGHT - 6) / most)
-            for place, (run, tally) in enumerate(zip(runs, tallies, strict=True))]
+    bars = [
+        _bar(run, tally, place * gap, gap, (HEIGHT - 6) / most)
+        for place, (run, tally) in enumerate(zip(runs, tallies, strict=True))
+    ]
     label = f"{len(runs)} runs; in the last one " + (_told(tallies[-1]) or "nothing is broken, known or in doubt")
     wide = max(LEAST, round(gap * len(runs)))
     return Markup(
         '<svg class="trend" viewBox="0 0 {wide} {tall}" role="img" aria-label="{label}">'
         '<path class="grid" d="M0 {h}H{end}"/>{bars}'
         '<text x="0" y="{base}">{first}</text><text class="end" x="{end}" y="{base}">{last}</text></svg>'
-    ).format(wide=wide, tall=HEIGHT + FOOT, h=HEIGHT, end=wide, label=label,
-             bars=Markup("").join(bars), base=HEIGHT + 30, first=runs[0]["started"][:10], last=runs[-1]["started"][:10])
+    ).format(
+        wide=wide,
+        tall=HEIGHT + FOOT,
+        h=HEIGHT,
+        end=wide,
+        label=label,
+        bars=Markup("").join(bars),
+        base=HEIGHT + 30,
+        first=runs[0]["started"][:10],
+        last=runs[-1]["started"][:10],
+    )
 
 
 def _tally(run: Kept) -> dict[str, int]:
@@ -107,12 +118,18 @@ def _bar(run: Kept, tally: Mapping[str, int], x: float, gap: float, scale: float
     wide, y, parts = max(4.0, gap - 6), float(HEIGHT), []
     for name, number in tally.items():
         y -= number * scale
-        parts.append(Markup('<rect class="bar-{name}" x="{x}" y="{y}" width="{w}" height="{h}"/>').format(
-            name=sign(name).symbol, x=round(x + 2, 1), y=round(y, 1), w=round(wide, 1), h=round(number * scale, 1)))
+        parts.append(
+            Markup('<rect class="bar-{name}" x="{x}" y="{y}" width="{w}" height="{h}"/>').format(
+                name=sign(name).symbol, x=round(x + 2, 1), y=round(y, 1), w=round(wide, 1), h=round(number * scale, 1)
+            )
+        )
     said = f"{run['broker']['name']}, {run['started']}: {_told(tally) or 'nothing'}; gate {_gate(run)}"
     mark = Markup('<text class="{kind}" x="{x}" y="{y}">{glyph}</text>').format(
-        kind="pass" if run["open"] else "stop", x=round(x + 2 + wide / 2, 1), y=HEIGHT + 14,
-        glyph="✓" if run["open"] else "✕")
+        kind="pass" if run["open"] else "stop",
+        x=round(x + 2 + wide / 2, 1),
+        y=HEIGHT + 14,
+        glyph="✓" if run["open"] else "✕",
+    )
     drawn = Markup("").join([*parts, mark])
     return Markup("<g><title>{said}</title>{drawn}</g>").format(said=said, drawn=drawn)
 

@@ -243,8 +243,11 @@ class Page:
         if len(found) < 2:
             return []
         rows = zip(found[BRACKET].sides, found[EARLY].sides, strict=True)
-        return [(late.run, sorted(late.data["reports"].items(), key=lambda row: -row[1]), early)
-                for late, early in rows if late.data.get("reports")]
+        return [
+            (late.run, sorted(late.data["reports"].items(), key=lambda row: -row[1]), early)
+            for late, early in rows
+            if late.data.get("reports")
+        ]
 
     @property
     def incidents(self) -> list[tuple[Run, Mapping[str, Any]]]:
@@ -281,8 +284,10 @@ class Page:
 
 
 def page(
-    documents: Sequence[Mapping[str, Any]], compare: Sequence[Mapping[str, Any]] = (),
-    before: Sequence[Mapping[str, Any] | None] = (), earlier: Sequence[Kept] = (),
+    documents: Sequence[Mapping[str, Any]],
+    compare: Sequence[Mapping[str, Any]] = (),
+    before: Sequence[Mapping[str, Any] | None] = (),
+    earlier: Sequence[Kept] = (),
 ) -> Page:
     """The view of these runs; `before` are those before them, one for each, None where there was none; `earlier` what
     was kept of all earlier ones."""
@@ -323,15 +328,28 @@ def _family(code: str) -> Family:
     return catalogue.FAMILIES.get(code) or Family(code, code, "")
 
 
-_SILENT = {"verdict": "not-run", "exercised": 0, "selected": False, "reason": None, "cases": [], "reports": {},
-           "deviation": None}
+_SILENT = {
+    "verdict": "not-run",
+    "exercised": 0,
+    "selected": False,
+    "reason": None,
+    "cases": [],
+    "reports": {},
+    "deviation": None,
+}
 
 
 def _absent(rule: Rule) -> dict[str, Any]:
     """A rule of the catalogue that the results do not mention: nothing is claimed about it."""
     return {
-        "id": rule.id, "family": rule.family, "title": rule.title, "level": rule.level, "status": rule.status,
-        **_SILENT, "verdict": "not-run" if rule.judged else rule.status, "reason": rule.reason or None,
+        "id": rule.id,
+        "family": rule.family,
+        "title": rule.title,
+        "level": rule.level,
+        "status": rule.status,
+        **_SILENT,
+        "verdict": "not-run" if rule.judged else rule.status,
+        "reason": rule.reason or None,
     }
 
 

@@ -72,8 +72,9 @@ def _failing(results: Mapping[str, Any]) -> Iterator[Wrong]:
 
 
 def _single(rule: Rule) -> Wrong:
-    return Wrong(sign(rule["verdict"]), str(rule["title"]), observed(rule), [str(rule["id"])], str(rule["level"]),
-                 _case(rule))
+    return Wrong(
+        sign(rule["verdict"]), str(rule["title"]), observed(rule), [str(rule["id"])], str(rule["level"]), _case(rule)
+    )
 
 
 def _named(one: Mapping[str, Any], broken: Sequence[Rule]) -> Wrong:

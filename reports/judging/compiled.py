@@ -26,9 +26,14 @@ PACKAGE, PROVEN = "amqp_fold", "proven"
 PLAIN = "AMQP_CONFORMANCE_PLAIN"
 ROOMS = "model", "monitors"
 """What is compiled; the rest of SOURCES is what it was compiled against."""
-SOURCES = (*(f"conformance/oracle/{room}/*.py" for room in ROOMS), "conformance/oracle/verdicts.py",
-           "conformance/history/events.py", "conformance/catalogue/profiles/*.py", "conformance/catalogue/rules/*.py",
-           ".ci/native.py")
+SOURCES = (
+    *(f"conformance/oracle/{room}/*.py" for room in ROOMS),
+    "conformance/oracle/verdicts.py",
+    "conformance/history/events.py",
+    "conformance/catalogue/profiles/*.py",
+    "conformance/catalogue/rules/*.py",
+    ".ci/native.py",
+)
 
 
 def digest() -> str:

@@ -100,8 +100,17 @@ class _History:
             self._asks(event, line)
             if event.method == "basic.publish" and not event.exchange and event.message and event.routing_key:
                 unlike = "priority" in event.args.get("properties", {})
-                yield Fact(self._run, event.routing_key, event.message, PUBLISHED, self._history, line, event.seq,
-                           unlike, self._others)
+                yield Fact(
+                    self._run,
+                    event.routing_key,
+                    event.message,
+                    PUBLISHED,
+                    self._history,
+                    line,
+                    event.seq,
+                    unlike,
+                    self._others,
+                )
         else:
             yield from self._hears(event, line)
 
@@ -145,8 +154,17 @@ class _History:
         headers = event.args.get("properties", {}).get("headers") or {}
         if source is None or not source[0] or not event.message or any(name in headers for name in _PASSED_ON):
             return
-        fact = Fact(self._run, source[0], event.message, AUTO if source[1] else MANUAL, self._history, line, event.seq,
-                    event.has("redelivered"), self._others)
+        fact = Fact(
+            self._run,
+            source[0],
+            event.message,
+            AUTO if source[1] else MANUAL,
+            self._history,
+            line,
+            event.seq,
+            event.has("redelivered"),
+            self._others,
+        )
         yield fact
         if not source[1] and event.delivery_tag is not None:
             self._out[line][event.delivery_tag] = _Out(fact)
@@ -191,15 +209,30 @@ def _doubled(own: list[Fact]) -> Iterator[Claim]:
     first = [fact for fact in own if not fact.marked]
     acked = [fact for fact in own if fact.what == ACKED]
     if len(first) > 1:
-        yield ("RQ-008", first[0], first[1], "all deliveries of a message but the first have redelivered set",
-               f"{first[0].message} was delivered twice without redelivered")
+        yield (
+            "RQ-008",
+            first[0],
+            first[1],
+            "all deliveries of a message but the first have redelivered set",
+            f"{first[0].message} was delivered twice without redelivered",
+        )
     elif first and first[0].what == AUTO:
         other = next(fact for fact in own if fact is not first[0])
-        yield ("MODE-002", first[0], other, "what was delivered first and automatically is gone",
-               f"{other.message} was delivered automatically, and again")
+        yield (
+            "MODE-002",
+            first[0],
+            other,
+            "what was delivered first and automatically is gone",
+            f"{other.message} was delivered automatically, and again",
+        )
     if len(acked) > 1:
-        yield ("RQ-011", acked[0], acked[1], "a message is acknowledged for good once at most",
-               f"{acked[0].message} was acknowledged twice, and both acknowledgements were accepted")
+        yield (
+            "RQ-011",
+            acked[0],
+            acked[1],
+            "a message is acknowledged for good once at most",
+            f"{acked[0].message} was acknowledged twice, and both acknowledgements were accepted",
+        )
 
 
 def _overtaken(once: Mapping[str, Fact], first: Mapping[str, Fact]) -> Iterator[Claim]:
@@ -213,8 +246,13 @@ def _overtaken(once: Mapping[str, Fact], first: Mapping[str, Fact]) -> Iterator[
         pairs.sort()
         for (_, before), (_, after) in pairwise(pairs):
             if after.seq < before.seq:
-                yield ("RQ-006", before, after, f"{before.message} before {after.message}, as they were published",
-                       f"{after.message} was delivered before {before.message}")
+                yield (
+                    "RQ-006",
+                    before,
+                    after,
+                    f"{before.message} before {after.message}, as they were published",
+                    f"{after.message} was delivered before {before.message}",
+                )
 
 
 def _row(rule: str, one: Fact, other: Fact, allowed: str, observed: str, certain: bool) -> Row:
@@ -222,6 +260,16 @@ def _row(rule: str, one: Fact, other: Fact, allowed: str, observed: str, certain
     where = f"; in {first.history}, event {first.seq}, and in {second.history}, event {second.seq}"
     doubt = "" if certain else "; a connection that nobody saw may have published it again"
     witness = sorted({fact.seq for fact in (first, second) if fact.history == first.history})
-    return {"run": first.run, "history": first.history, "what": FINDING, "rule": rule, "times": 1,
-            "at": witness[-1], "allowed": allowed, "observed": observed + where + doubt, "certain": certain,
-            "witness": witness, "amid": []}
+    return {
+        "run": first.run,
+        "history": first.history,
+        "what": FINDING,
+        "rule": rule,
+        "times": 1,
+        "at": witness[-1],
+        "allowed": allowed,
+        "observed": observed + where + doubt,
+        "certain": certain,
+        "witness": witness,
+        "amid": [],
+    }

@@ -48,9 +48,18 @@ def rows_of(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
     """A judgement as rows."""
     place = {"run": run, "history": history}
     for found in judgement.findings:
-        yield {**place, "what": FINDING, "rule": found.rule, "times": 1, "at": found.at, "allowed": found.allowed,
-               "observed": found.observed, "certain": found.certain, "witness": list(found.witness),
-               "amid": list(found.where)}
+        yield {
+            **place,
+            "what": FINDING,
+            "rule": found.rule,
+            "times": 1,
+            "at": found.at,
+            "allowed": found.allowed,
+            "observed": found.observed,
+            "certain": found.certain,
+            "witness": list(found.witness),
+            "amid": list(found.where),
+        }
     for rule, times in sorted(judgement.exercised.items()):
         if times:
             yield {**place, "what": EXERCISED, "rule": rule, "times": times}

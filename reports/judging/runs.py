@@ -32,8 +32,12 @@ def about(inputs: Inputs, run: str, counted: Mapping[str, Any]) -> dict[str, Any
     """What the lake keeps of a run. A capture begins with its first packet."""
     header = inputs.headers[run]
     began = datetime.fromtimestamp(int(counted.get("began", 0)) // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {**header, **counted, "started": header.get("started") or began,
-            "files": [origin(path) for path in inputs.held[run]]}
+    return {
+        **header,
+        **counted,
+        "started": header.get("started") or began,
+        "files": [origin(path) for path in inputs.held[run]],
+    }
 
 
 def held_to(about: Mapping[str, Any], profile: str | None) -> dict[str, Any]:
@@ -46,9 +50,14 @@ def line(run: str, about: Mapping[str, Any], profile: str) -> dict[str, Any]:
     """One row of marts.RUNS."""
     said = about.get("server_properties") or {}
     return {
-        "run": run, "broker": str(about.get("broker", "")), "product": str(said.get("product", "")),
-        "version": str(said.get("version", "")), "profile": profile, "started": str(about.get("started", "")),
-        "kind": str(about.get("kind", "")), "suite": str(about.get("suite", "")),
+        "run": run,
+        "broker": str(about.get("broker", "")),
+        "product": str(said.get("product", "")),
+        "version": str(said.get("version", "")),
+        "profile": profile,
+        "started": str(about.get("started", "")),
+        "kind": str(about.get("kind", "")),
+        "suite": str(about.get("suite", "")),
         **{name: int(about.get(name, 0)) for name in ("events", "histories", "connections")},
     }
 

@@ -73,10 +73,20 @@ def of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) ->
         certain, doubtful = seen.get((FINDING, True), 0), seen.get((FINDING, False), 0)
         reasons = {str(why): times for (what, why), times in seen.items() if what == DOUBT}
         verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), bool(reasons))
-        rows.append(Row(
-            run, str(header.get("broker", "")), str(header.get("profile", "")), rule.id, rule.level, verdict.value,
-            exercised, certain, doubtful, why_not(reasons) if verdict is Verdict.INCONCLUSIVE else "",
-        ))
+        rows.append(
+            Row(
+                run,
+                str(header.get("broker", "")),
+                str(header.get("profile", "")),
+                rule.id,
+                rule.level,
+                verdict.value,
+                exercised,
+                certain,
+                doubtful,
+                why_not(reasons) if verdict is Verdict.INCONCLUSIVE else "",
+            )
+        )
     return rows
 
 
@@ -91,8 +101,9 @@ def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: b
 def excused(rows: Sequence[Row], known: Mapping[str, Collection[str]]) -> list[Row]:
     """The rows with those that are broken as it is `known` of their run: these deviate, the others are broken."""
     bad = (Verdict.BROKEN, Verdict.DEVIATES)
-    return [row if row.verdict not in bad else replace(row, verdict=str(bad[row.rule in known[row.run]]))
-            for row in rows]
+    return [
+        row if row.verdict not in bad else replace(row, verdict=str(bad[row.rule in known[row.run]])) for row in rows
+    ]
 
 
 def differences(rows: Sequence[Row], results: Mapping[str, Any]) -> list[str]:

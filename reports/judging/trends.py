@@ -8,14 +8,25 @@ from itertools import pairwise
 from conformance.oracle.verdicts import Verdict
 
 ORDER = {
-    "matrix": ("broker", "rule"), "history": ("broker", "rule", "started", "run"), "flakiness": ("broker", "rule"),
-    "latency": ("broker", "started", "run", "what"), "regressions": ("before", "after", "rule"),
+    "matrix": ("broker", "rule"),
+    "history": ("broker", "rule", "started", "run"),
+    "flakiness": ("broker", "rule"),
+    "latency": ("broker", "started", "run", "what"),
+    "regressions": ("before", "after", "rule"),
 }
 """The marts, and how the rows of each are sorted in the lake."""
 
 WORST = (
-    Verdict.BROKEN, Verdict.DEVIATES, Verdict.HARNESS_ERROR, Verdict.INCONCLUSIVE, Verdict.UNSEEN, Verdict.HELD,
-    Verdict.UNDER_TESTED, Verdict.NOT_OFFERED, Verdict.PLANNED, Verdict.NOT_JUDGEABLE,
+    Verdict.BROKEN,
+    Verdict.DEVIATES,
+    Verdict.HARNESS_ERROR,
+    Verdict.INCONCLUSIVE,
+    Verdict.UNSEEN,
+    Verdict.HELD,
+    Verdict.UNDER_TESTED,
+    Verdict.NOT_OFFERED,
+    Verdict.PLANNED,
+    Verdict.NOT_JUDGEABLE,
 )
 """Worst first: how verdicts of several runs combine. One that says something outranks one that does not."""
 
@@ -33,10 +44,7 @@ def pairs(runs: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str]]:
     last = {key: [run for _, run in sorted(own)[-2:]] for key, own in sorted(versions.items())}
     again = [(own[0], own[1]) for own in last.values() if len(own) == 2]
     keys = list(last)
-    next_version = [
-        (last[older][-1], last[newer][-1]) for older, newer in pairwise(keys)
-        if older[0] == newer[0]
-    ]
+    next_version = [(last[older][-1], last[newer][-1]) for older, newer in pairwise(keys) if older[0] == newer[0]]
     return next_version + again
 
 

@@ -82,8 +82,23 @@ def _leads(event: Event) -> bool:
 def local(at: Event, kind: str, connection: str, **arguments: object) -> Event:
     """Something to be said right before this event."""
     return at._replace(
-        connection=connection, channel=0, direction=ev.LOCAL, kind=kind, class_id=0, method_id=0, method="",
-        delivery_tag=None, multiple=None, consumer_tag=None, queue=None, exchange=None, routing_key=None,
-        message_id=None, flags="", arguments=json.dumps(arguments, sort_keys=True), body_size=None, body_hash=None,
+        connection=connection,
+        channel=0,
+        direction=ev.LOCAL,
+        kind=kind,
+        class_id=0,
+        method_id=0,
+        method="",
+        delivery_tag=None,
+        multiple=None,
+        consumer_tag=None,
+        queue=None,
+        exchange=None,
+        routing_key=None,
+        message_id=None,
+        flags="",
+        arguments=json.dumps(arguments, sort_keys=True),
+        body_size=None,
+        body_hash=None,
         raw=b"",
     )

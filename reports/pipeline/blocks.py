@@ -35,10 +35,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DDL = "run STRING, history STRING, connection STRING, first BIGINT, octets INT, packed BINARY"
-_BLOCKS = pa.schema([
-    *((name, pa.string()) for name in ("run", "history", "connection")),
-    ("first", pa.int64()), ("octets", pa.int32()), ("packed", pa.binary()),
-])
+_BLOCKS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run", "history", "connection")),
+        ("first", pa.int64()),
+        ("octets", pa.int32()),
+        ("packed", pa.binary()),
+    ]
+)
 BAND = 16
 """Events that come in no order are packed by 2**BAND numbers of seq."""
 
@@ -194,7 +198,12 @@ def _blocks(batch: pa.RecordBatch) -> Iterator[Block]:
 def _write(path: Path, blocks: Iterable[Block]) -> int:
     rows = 0
     with parquet.ParquetWriter(
-        path, _SHARD, compression=_CODEC, use_dictionary=_ALIKE, write_statistics=_SOUGHT, store_schema=False,
+        path,
+        _SHARD,
+        compression=_CODEC,
+        use_dictionary=_ALIKE,
+        write_statistics=_SOUGHT,
+        store_schema=False,
     ) as writer:
         for table in _groups_of(_sorted(blocks)):
             writer.write_table(table)
@@ -253,7 +262,7 @@ def _in_order(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if len(turns) * _RUN > len(order):
         whole = waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
         for begin in range(0, len(order), _TAKEN):
-            yield whole.take(pa.array(order[begin:begin + _TAKEN]))
+            yield whole.take(pa.array(order[begin : begin + _TAKEN]))
         return
     for begin, end in zip([0, *turns], [*turns, len(order)], strict=True):
         yield waiting[source[begin]].slice(order[begin] - starts[source[begin]], end - begin)

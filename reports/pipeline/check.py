@@ -37,7 +37,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
-    "DOUBT", "EXERCISED", "FINDING", "MET", "REPORT", "Row", "check", "fold_one", "gold", "judged", "read", "rows_of",
+    "DOUBT",
+    "EXERCISED",
+    "FINDING",
+    "MET",
+    "REPORT",
+    "Row",
+    "check",
+    "fold_one",
+    "gold",
+    "judged",
+    "read",
+    "rows_of",
     "torn",
 ]
 
@@ -95,7 +106,8 @@ def _torn(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 for history, *row in zip(*(batch.column(name).to_pylist() for name in _TORN), strict=True):
                     found.setdefault(history, Torn()).saw(*row)
             yield pa.RecordBatch.from_pylist(
-                [{"run": run, "history": history, "upto": one.upto} for history, one in found.items()], schema=_WHOLE,
+                [{"run": run, "history": history, "upto": one.upto} for history, one in found.items()],
+                schema=_WHOLE,
             )
 
 
@@ -107,8 +119,10 @@ def read(path: str, run: str, columns: Sequence[str] = Event._fields, rows: int 
     they are written, and are made once: what is compared and looked up all the time is then mostly the same object.
     """
     wanted = [name for name in (*columns, "island") if name != "run"]
-    with objects.here(path) as local, \
-            parquet.ParquetFile(local, buffer_size=1 << 16, read_dictionary=[*WORDS, "island"]) as file:
+    with (
+        objects.here(path) as local,
+        parquet.ParquetFile(local, buffer_size=1 << 16, read_dictionary=[*WORDS, "island"]) as file,
+    ):
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False):
                 named = pa.DictionaryArray.from_arrays(np.zeros(batch.num_rows, np.int8), [run])
@@ -132,7 +146,8 @@ def _packed(found: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
 
 
 def judged(
-    batches: Iterable[pa.RecordBatch], profile_of_run: Mapping[str, Profile],
+    batches: Iterable[pa.RecordBatch],
+    profile_of_run: Mapping[str, Profile],
     worlds: Mapping[Place, int] | None = None,
 ) -> Iterator[list[Row]]:
     """The rows of each history in sorted batches; a history may span batches. `worlds`: what was captured shows all

@@ -40,13 +40,31 @@ def standalone(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[s
     with contextlib.ExitStack() as running:
         quiet = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false -Dspark.ui.enabled=false"}
         master = folder / "master.log"
-        running.enter_context(_process(
-            [_MASTER, "--host", LOOPBACK, "--port", str(port), "--webui-port", "0"], master, quiet))
+        running.enter_context(
+            _process([_MASTER, "--host", LOOPBACK, "--port", str(port), "--webui-port", "0"], master, quiet)
+        )
         _until(master, "I have been elected leader")
         for number in range(workers):
-            running.enter_context(_process(
-                [_WORKER, "--host", LOOPBACK, "--cores", "1", "--memory", memory, "--webui-port", "0", "--work-dir",
-                 str(folder / f"work{number}"), address], folder / f"worker{number}.log", {}))
+            running.enter_context(
+                _process(
+                    [
+                        _WORKER,
+                        "--host",
+                        LOOPBACK,
+                        "--cores",
+                        "1",
+                        "--memory",
+                        memory,
+                        "--webui-port",
+                        "0",
+                        "--work-dir",
+                        str(folder / f"work{number}"),
+                        address,
+                    ],
+                    folder / f"worker{number}.log",
+                    {},
+                )
+            )
         _until(master, "Registering worker", times=workers)
         yield address
 
@@ -56,8 +74,12 @@ def connect(folder: Path, master: str = "local[2]") -> Iterator[str]:
     """The address of a Spark Connect server over this master."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    settings = {**defaults(tempfile.gettempdir(), octets=1), **placed(master),
-                "spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": LOOPBACK}
+    settings = {
+        **defaults(tempfile.gettempdir(), octets=1),
+        **placed(master),
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": LOOPBACK,
+    }
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     log = folder / "connect.log"
     submit = ["org.apache.spark.deploy.SparkSubmit", "--master", master, *words, "--class", _CONNECT, "spark-internal"]
@@ -80,11 +102,25 @@ def _process(words: list[str], log: Path, more: Mapping[str, str]) -> Iterator[N
     java()
     home = str(Path(str(pyspark.__file__)).parent)
     loud = Path(__file__).parent / "conf" / "cluster"
-    surroundings = {**os.environ, **environment("local"), "SPARK_HOME": home, "SPARK_CONF_DIR": str(loud),
-                    "SPARK_NO_DAEMONIZE": "1", "SPARK_DAEMON_MEMORY": "384m", "SPARK_DAEMON_JAVA_OPTS": QUICK, **more}
+    surroundings = {
+        **os.environ,
+        **environment("local"),
+        "SPARK_HOME": home,
+        "SPARK_CONF_DIR": str(loud),
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_DAEMON_MEMORY": "384m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        **more,
+    }
     with log.open("ab") as out:
-        process = subprocess.Popen([f"{home}/bin/spark-class", *words], env=surroundings, stdout=out, stderr=out,
-                                   stdin=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            [f"{home}/bin/spark-class", *words],
+            env=surroundings,
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     try:
         yield
     finally:

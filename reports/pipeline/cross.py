@@ -16,16 +16,34 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "ACKED", "AUTO", "DDL", "MANUAL", "NEEDS_ALL", "PUBLISHED", "SEEN", "Fact", "degraded", "facts", "findings",
-    "judged", "shared", "told",
+    "ACKED",
+    "AUTO",
+    "DDL",
+    "MANUAL",
+    "NEEDS_ALL",
+    "PUBLISHED",
+    "SEEN",
+    "Fact",
+    "degraded",
+    "facts",
+    "findings",
+    "judged",
+    "shared",
+    "told",
 ]
 
-DDL = ("run STRING, queue STRING, message STRING, what STRING, history STRING, line STRING, seq BIGINT, "
-       "marked BOOLEAN, others BOOLEAN")
-ARROW = pa.schema([
-    *((name, pa.string()) for name in Fact._fields[:6]), ("seq", pa.int64()), ("marked", pa.bool_()),
-    ("others", pa.bool_()),
-])
+DDL = (
+    "run STRING, queue STRING, message STRING, what STRING, history STRING, line STRING, seq BIGINT, "
+    "marked BOOLEAN, others BOOLEAN"
+)
+ARROW = pa.schema(
+    [
+        *((name, pa.string()) for name in Fact._fields[:6]),
+        ("seq", pa.int64()),
+        ("marked", pa.bool_()),
+        ("others", pa.bool_()),
+    ]
+)
 
 SEEN = ("run", "history", "channel", "kind", "method", "queue", "exchange", "routing_key")
 """The columns of silver that tell who has to do with a queue."""
@@ -38,9 +56,17 @@ def shared(silver: DataFrame) -> DataFrame:
 
     straight = (f.col("method") == "basic.publish") & (f.col("exchange") == "")
     scenes = silver.where(f.col("kind") == ev.SCENE).select("run", "history").distinct()
-    touched = silver.where("channel > 0").join(scenes, ["run", "history"], "left_anti").select(
-        "run", "history", f.when(straight, f.col("routing_key")).otherwise(f.col("queue")).alias("queue"),
-    ).where("queue <> ''").distinct()
+    touched = (
+        silver.where("channel > 0")
+        .join(scenes, ["run", "history"], "left_anti")
+        .select(
+            "run",
+            "history",
+            f.when(straight, f.col("routing_key")).otherwise(f.col("queue")).alias("queue"),
+        )
+        .where("queue <> ''")
+        .distinct()
+    )
     several = touched.groupBy("run", "queue").count().where("count > 1").drop("count")
     return touched.join(several, ["run", "queue"])
 

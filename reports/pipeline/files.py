@@ -98,7 +98,7 @@ def _parted(batch: pa.RecordBatch, table: Table) -> Iterator[tuple[dict[str, str
     if not table.parts:
         yield {}, inside
         return
-    name, = table.parts
+    (name,) = table.parts
     column = batch.column(name)
     for value in pc.unique(column).to_pylist():
         yield {name: str(value)}, inside.filter(pc.equal(column, value))
@@ -134,22 +134,33 @@ def _kept(root: Place, table: str, found: Iterator[pa.RecordBatch]) -> Iterator[
 
 
 def batches(
-    where: Place, table: Table, part: Mapping[str, str], columns: Sequence[str] | None = None,
+    where: Place,
+    table: Table,
+    part: Mapping[str, str],
+    columns: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, or these columns of them, with those that all of them share."""
     schema = pa.schema([table.arrow.field(name) for name in columns or table.arrow.names])
     asked = [name for name in schema.names if name not in part]
     with objects.here(where) as path, parquet.ParquetFile(path) as file:
         for batch in file.iter_batches(_ROWS, columns=asked, use_threads=False):
-            shared = {name: pa.repeat(pa.scalar(value).cast(schema.field(name).type), batch.num_rows)
-                      for name, value in part.items() if name in schema.names}
-            arrays = [shared[one.name] if one.name in shared else batch.column(one.name).cast(one.type)
-                      for one in schema]
+            shared = {
+                name: pa.repeat(pa.scalar(value).cast(schema.field(name).type), batch.num_rows)
+                for name, value in part.items()
+                if name in schema.names
+            }
+            arrays = [
+                shared[one.name] if one.name in shared else batch.column(one.name).cast(one.type) for one in schema
+            ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def scan(
-    spark: SparkSession, root: Place, table: Table, files: Sequence[File], columns: Sequence[str] | None = None,
+    spark: SparkSession,
+    root: Place,
+    table: Table,
+    files: Sequence[File],
+    columns: Sequence[str] | None = None,
 ) -> DataFrame:
     """The rows of these files, or these columns of them, read by workers."""
     names = list(columns or table.arrow.names)

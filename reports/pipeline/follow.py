@@ -131,8 +131,16 @@ class History:
         waiting = b""
         if self.waiting:
             waiting = zlib.compress(json.dumps([to_row(event) for event in self.waiting]).encode(), 1)
-        known = {"format": FORMAT, "run": self.run, "history": self.name, "profile": self.profile.name,
-                 "last": self.last, "newest": self.newest, "alive": self.alive, "waiting": len(waiting)}
+        known = {
+            "format": FORMAT,
+            "run": self.run,
+            "history": self.name,
+            "profile": self.profile.name,
+            "last": self.last,
+            "newest": self.newest,
+            "alive": self.alive,
+            "waiting": len(waiting),
+        }
         return json.dumps(known).encode() + b"\n" + waiting + state.encode(self.judge)
 
 
@@ -154,8 +162,9 @@ def decode(data: bytes) -> History:
     profile, size = loaded(known["profile"]), known["waiting"]
     waiting = [to_event(row) for row in json.loads(zlib.decompress(rest[:size]))] if size else []
     judge = state.decode(rest[size:], profile, compiled.judge())
-    return History(known["run"], known["history"], profile, judge, known["last"], known["newest"], known["alive"],
-                   waiting)
+    return History(
+        known["run"], known["history"], profile, judge, known["last"], known["newest"], known["alive"], waiting
+    )
 
 
 @cache
@@ -175,8 +184,10 @@ def _copy(judgement: Judgement) -> Judgement:
 def since(before: Judgement, now: Judgement) -> Judgement:
     """What has come to a judgement that only grows."""
     return Judgement(
-        now.findings[len(before.findings):], now.exercised - before.exercised,
-        _more(before.reports, now.reports), _more(before.doubts, now.doubts),
+        now.findings[len(before.findings) :],
+        now.exercised - before.exercised,
+        _more(before.reports, now.reports),
+        _more(before.doubts, now.doubts),
     )
 
 

@@ -25,14 +25,31 @@ if TYPE_CHECKING:
 
 TAG = pa.decimal128(20, 0)
 _TYPES: Mapping[str, tuple[str, pa.DataType]] = {
-    "channel": ("INT", pa.int32()), "seq": ("BIGINT", pa.int64()), "time_ns": ("BIGINT", pa.int64()),
-    "class_id": ("INT", pa.int32()), "method_id": ("INT", pa.int32()), "delivery_tag": ("DECIMAL(20,0)", TAG),
-    "multiple": ("BOOLEAN", pa.bool_()), "body_size": ("BIGINT", pa.int64()), "raw": ("BINARY", pa.binary()),
+    "channel": ("INT", pa.int32()),
+    "seq": ("BIGINT", pa.int64()),
+    "time_ns": ("BIGINT", pa.int64()),
+    "class_id": ("INT", pa.int32()),
+    "method_id": ("INT", pa.int32()),
+    "delivery_tag": ("DECIMAL(20,0)", TAG),
+    "multiple": ("BOOLEAN", pa.bool_()),
+    "body_size": ("BIGINT", pa.int64()),
+    "raw": ("BINARY", pa.binary()),
 }
 _TEXT = "STRING", pa.string()
 COLUMNS = (*Event._fields, "extra")
-WORDS = ("broker", "history", "connection", "direction", "kind", "method", "consumer_tag", "queue", "exchange",
-         "routing_key", "flags")
+WORDS = (
+    "broker",
+    "history",
+    "connection",
+    "direction",
+    "kind",
+    "method",
+    "consumer_tag",
+    "queue",
+    "exchange",
+    "routing_key",
+    "flags",
+)
 """Columns in which few texts come again and again."""
 DDL = ", ".join(f"{name} {_TYPES.get(name, _TEXT)[0]}" for name in COLUMNS)
 ARROW = pa.schema([(name, _TYPES.get(name, _TEXT)[1]) for name in COLUMNS])

@@ -143,8 +143,11 @@ class Job:
         known = [(row["run"], row["product"], row["version"], row["started"]) for row in self._about()]
         pairs = self.spark.createDataFrame(marts.pairs(known), marts.PAIRS)
         return {
-            "matrix": marts.matrix(table), "history": history, "flakiness": marts.flakiness(history),
-            "latency": marts.latency(self.table(TIMES), runs), "regressions": marts.regressions(table, pairs),
+            "matrix": marts.matrix(table),
+            "history": history,
+            "flakiness": marts.flakiness(history),
+            "latency": marts.latency(self.table(TIMES), runs),
+            "regressions": marts.regressions(table, pairs),
         }
 
     def runs(self) -> DataFrame:
@@ -182,7 +185,11 @@ class Job:
         return scan(self.spark, self.lake.place(name), TABLES[name], files, columns)
 
     def _silver(
-        self, packed: DataFrame, files: Sequence[Path], inputs: Inputs, runs: Mapping[str, int],
+        self,
+        packed: DataFrame,
+        files: Sequence[Path],
+        inputs: Inputs,
+        runs: Mapping[str, int],
         islands: DataFrame | None = None,
     ) -> None:
         count, place = shards(sum(map(_size, files)), self._parallel()), self.lake.place(SILVER)
@@ -220,13 +227,20 @@ def _counted(silver: DataFrame) -> dict[str, dict[str, Any]]:
 
     lost = [f.count_if(f.col("kind") == kind).alias(kind) for kind in (ev.JOINED, ev.GAP, ev.CUT, ev.MALFORMED)]
     connections = f.count_distinct(f.when(f.col("connection") != "", f.struct("history", "connection")))
-    rows = silver.groupBy("run").agg(
-        f.count("*").alias("events"), f.count_distinct("history").alias("histories"),
-        connections.alias("connections"), f.min("time_ns").alias("began"), f.max("time_ns").alias("ended"), *lost,
-    ).collect()
+    rows = (
+        silver.groupBy("run")
+        .agg(
+            f.count("*").alias("events"),
+            f.count_distinct("history").alias("histories"),
+            connections.alias("connections"),
+            f.min("time_ns").alias("began"),
+            f.max("time_ns").alias("ended"),
+            *lost,
+        )
+        .collect()
+    )
     return {row["run"]: {name: value for name, value in row.asDict().items() if name != "run"} for row in rows}
 
 
 def _size(path: Path) -> int:
     return path.stat().st_size
-

@@ -46,8 +46,10 @@ class Lake:
     def __init__(self, root: Place) -> None:
         self.root = root if objects.is_address(root) else Path(root).resolve()
         if isinstance(self.root, Path) and (self.root / "manifest").is_dir():
-            raise BadLake(f"{self.root} was written by a version whose tables were not Delta tables: check the same "
-                          "recordings and captures again, into another directory")
+            raise BadLake(
+                f"{self.root} was written by a version whose tables were not Delta tables: check the same "
+                "recordings and captures again, into another directory"
+            )
 
     def place(self, table: str, file: File | None = None) -> Place:
         """Where a table is, or a file of it."""
@@ -94,6 +96,7 @@ class Lake:
 
     def change(self, table: str, change: Callable[[pa.Table], pa.Table], made: Mapping[str, int]) -> None:
         """A table of all runs, as it is with this change; tried again where somebody else changed it meanwhile."""
+
         def changed(known: DeltaTable) -> tuple[list[RemoveAction], list[File]]:
             files = _files(known, TABLES[table])
             return [*_gone(files)], self._here(TABLES[table], change(self._read(TABLES[table], files)))
@@ -110,7 +113,9 @@ class Lake:
         return list(written(ordered.to_batches(), self.place(table.name), table))
 
     def _commit(
-        self, table: Table, plan: Callable[[DeltaTable], tuple[list[RemoveAction], Sequence[File]] | None],
+        self,
+        table: Table,
+        plan: Callable[[DeltaTable], tuple[list[RemoveAction], Sequence[File]] | None],
         made: Mapping[str, int],
     ) -> None:
         said = CommitProperties(app_transactions=[Transaction(name, number) for name, number in sorted(made.items())])
@@ -121,8 +126,13 @@ class Lake:
                 return
             gone, files = planned
             try:
-                known.create_write_transaction([*gone, *map(_added, files)], mode="append", schema=table.commented,
-                                               partition_by=list(table.parts), commit_properties=said)
+                known.create_write_transaction(
+                    [*gone, *map(_added, files)],
+                    mode="append",
+                    schema=table.commented,
+                    partition_by=list(table.parts),
+                    commit_properties=said,
+                )
             except CommitFailedError:
                 if not self._arrived(table, files):
                     continue
@@ -139,9 +149,16 @@ class Lake:
         if isinstance(place, Path):
             place.mkdir(parents=True, exist_ok=True)
         try:
-            DeltaTable.create(str(place), table.commented, mode="error", partition_by=list(table.parts),
-                              name=table.name, description=f"A row is {table.row}.", storage_options=_LIMITS,
-                              commit_properties=CommitProperties(max_commit_retries=0))
+            DeltaTable.create(
+                str(place),
+                table.commented,
+                mode="error",
+                partition_by=list(table.parts),
+                name=table.name,
+                description=f"A row is {table.row}.",
+                storage_options=_LIMITS,
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
         except DeltaError:
             if (known := self._known(table.name)) is None:
                 raise

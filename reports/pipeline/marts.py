@@ -18,11 +18,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "ORDER", "PAIRS", "RUNS", "flakiness", "history", "latency", "matrix", "pairs", "regressions",
+    "ORDER",
+    "PAIRS",
+    "RUNS",
+    "flakiness",
+    "history",
+    "latency",
+    "matrix",
+    "pairs",
+    "regressions",
 ]
 
-RUNS = ("run STRING, broker STRING, product STRING, version STRING, profile STRING, started STRING, kind STRING, "
-        "suite STRING, events BIGINT, histories BIGINT, connections BIGINT")
+RUNS = (
+    "run STRING, broker STRING, product STRING, version STRING, profile STRING, started STRING, kind STRING, "
+    "suite STRING, events BIGINT, histories BIGINT, connections BIGINT"
+)
 PAIRS = "before STRING, after STRING"
 
 
@@ -31,8 +41,11 @@ def matrix(verdicts: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     return verdicts.groupBy("broker", "rule", "level").agg(
-        f.min_by("verdict", _rank("verdict")).alias("verdict"), f.count_distinct("run").alias("runs"),
-        f.sum("exercised").alias("exercised"), f.sum("findings").alias("findings"), f.sum("doubtful").alias("doubtful"),
+        f.min_by("verdict", _rank("verdict")).alias("verdict"),
+        f.count_distinct("run").alias("runs"),
+        f.sum("exercised").alias("exercised"),
+        f.sum("findings").alias("findings"),
+        f.sum("doubtful").alias("doubtful"),
     )
 
 
@@ -45,7 +58,13 @@ def history(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
     line = Window.partitionBy("broker", "rule").orderBy("started", "run")
     of_run = verdicts.drop("broker", "profile").join(runs.select("run", "broker", "started"), "run")
     return of_run.select(
-        "broker", "rule", "started", "run", "verdict", "exercised", "findings",
+        "broker",
+        "rule",
+        "started",
+        "run",
+        "verdict",
+        "exercised",
+        "findings",
         f.lag("verdict").over(line).alias("before"),
     )
 
@@ -57,16 +76,22 @@ def flakiness(history: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     line = Window.partitionBy("broker", "rule").orderBy("started", "run")
-    clear = history.where(f.col("verdict").isin([str(one) for one in CLEAR])) \
-        .withColumn("bad", f.col("verdict").isin(BAD)) \
+    clear = (
+        history.where(f.col("verdict").isin([str(one) for one in CLEAR]))
+        .withColumn("bad", f.col("verdict").isin(BAD))
         .withColumn("turned", f.coalesce(f.col("bad") != f.lag("bad").over(line), f.lit(False)))
+    )
     counted = clear.groupBy("broker", "rule").agg(
-        f.count("*").alias("clear"), f.sum(f.col("bad").cast("BIGINT")).alias("broken"),
+        f.count("*").alias("clear"),
+        f.sum(f.col("bad").cast("BIGINT")).alias("broken"),
         f.sum(f.col("turned").cast("BIGINT")).alias("flips"),
     )
     every = history.groupBy("broker", "rule").agg(f.count_distinct("run").alias("runs"))
-    return every.join(counted, ["broker", "rule"], "left").fillna(0, ["clear", "broken", "flips"]) \
+    return (
+        every.join(counted, ["broker", "rule"], "left")
+        .fillna(0, ["clear", "broken", "flips"])
         .withColumn("flaky", f.col("flips") > 1)
+    )
 
 
 def latency(buckets: DataFrame, runs: DataFrame) -> DataFrame:
@@ -76,8 +101,9 @@ def latency(buckets: DataFrame, runs: DataFrame) -> DataFrame:
 
     summed = buckets.groupBy("run", "what", "bucket").agg(f.sum("n").alias("n"))
     whole = Window.partitionBy("run", "what")
-    counted = summed.withColumn("total", f.sum("n").over(whole)) \
-        .withColumn("below", f.sum("n").over(whole.orderBy("bucket")))
+    counted = summed.withColumn("total", f.sum("n").over(whole)).withColumn(
+        "below", f.sum("n").over(whole.orderBy("bucket"))
+    )
     ms = _middle(f.col("bucket")) / 1e6
     asked = [
         f.min(f.when(f.col("below") >= f.ceil(f.col("total") * share), ms)).alias(name)
@@ -94,10 +120,17 @@ def regressions(verdicts: DataFrame, pairs: DataFrame) -> DataFrame:
     was = verdicts.select(f.col("run").alias("before"), "rule", f.col("verdict").alias("was"))
     now = verdicts.select(f.col("run").alias("after"), "rule", f.col("verdict").alias("now"))
     held = [str(Verdict.HELD), str(Verdict.UNSEEN)]
-    change = f.when(f.col("now").isin(BAD) & f.col("was").isin(held), "broken") \
-        .when(f.col("was").isin(BAD) & f.col("now").isin(held), "fixed").otherwise("other")
-    return pairs.join(was, "before").join(now, ["after", "rule"]).where("was <> now") \
+    change = (
+        f.when(f.col("now").isin(BAD) & f.col("was").isin(held), "broken")
+        .when(f.col("was").isin(BAD) & f.col("now").isin(held), "fixed")
+        .otherwise("other")
+    )
+    return (
+        pairs.join(was, "before")
+        .join(now, ["after", "rule"])
+        .where("was <> now")
         .select("before", "after", "rule", "was", "now", change.alias("change"))
+    )
 
 
 def _rank(verdict: str) -> Column:

@@ -71,7 +71,7 @@ def rows(place: bytes) -> pa.RecordBatch:
 
 def whole(table: pa.Table) -> pa.RecordBatch:
     """A table that is not empty as one batch in the columns of `ingest`."""
-    batch, = table.select(ARROW.names).replace_schema_metadata().combine_chunks().to_batches()
+    (batch,) = table.select(ARROW.names).replace_schema_metadata().combine_chunks().to_batches()
     return batch
 
 

@@ -63,8 +63,12 @@ def installed() -> None:
 
 
 def session(
-    log: Path | str | None = None, *, master: str = "local[*]", remote: str | None = None,
-    settings: Mapping[str, str] | None = None, octets: int = 0,
+    log: Path | str | None = None,
+    *,
+    master: str = "local[*]",
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    octets: int = 0,
 ) -> SparkSession:
     """A Spark session, the process' own if it has one already. `log`: where Spark's noise goes. `remote`: the
     sc:// address of a Spark Connect server, which then has the Java and the master, and takes no settings of ours.
@@ -96,7 +100,11 @@ def session(
 
 @contextlib.contextmanager
 def running(
-    log: Path | str | None = None, *, master: str = "local[*]", remote: str | None = None, octets: int = 0,
+    log: Path | str | None = None,
+    *,
+    master: str = "local[*]",
+    remote: str | None = None,
+    octets: int = 0,
 ) -> Iterator[SparkSession]:
     """A session for one job, stopped behind it. A process that has one already keeps it, with the master and settings
     that it has, and the job runs there; only `remote` asks for another."""
@@ -186,8 +194,11 @@ def environment(master: str = "local[*]") -> dict[str, str]:
     """What the Java process and its Python workers must find in their environment."""
     python = sys.executable if near(master) else os.environ.get("PYSPARK_PYTHON", "python3")
     return {
-        "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": python_path(),
-        "SPARK_CONF_DIR": str(CONF), **({"SPARK_LOCAL_IP": LOOPBACK} if near(master) else {}),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": python_path(),
+        "SPARK_CONF_DIR": str(CONF),
+        **({"SPARK_LOCAL_IP": LOOPBACK} if near(master) else {}),
     }
 
 
@@ -208,8 +219,11 @@ def placed(master: str) -> dict[str, str]:
         return {}
     here = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     if not master.startswith("local["):
-        here |= {"spark.executorEnv.PYTHONPATH": python_path(), "spark.executor.memory": "1g",
-                 "spark.executor.extraJavaOptions": QUICK}
+        here |= {
+            "spark.executorEnv.PYTHONPATH": python_path(),
+            "spark.executor.memory": "1g",
+            "spark.executor.extraJavaOptions": QUICK,
+        }
     return here
 
 
@@ -220,13 +234,16 @@ def defaults(scratch: str, octets: int = 0) -> dict[str, str]:
     up to twice as much in one of minutes. Where it is known to be one of seconds, plans are walked through as well.
     """
     return {
-        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": "" if octets > MUCH else QUICK,
         **(_INTERPRETED if 0 < octets <= FEW else {}),
-        "spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.sql.warehouse.dir": str(Path(scratch) / "amqp-conformance-warehouse"),
-        "spark.python.authenticate.socketTimeout": "120s", "spark.python.worker.faulthandler.enabled": "true",
+        "spark.python.authenticate.socketTimeout": "120s",
+        "spark.python.worker.faulthandler.enabled": "true",
     }
 
 

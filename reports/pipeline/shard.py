@@ -36,7 +36,6 @@ _LINKS = pa.schema([(name, pa.string()) for name in _LINK])
 _ISLANDS = pa.schema([(name, pa.string()) for name in (*_KEY, "island")])
 
 
-
 def silver(packed: DataFrame, shards: int, root: Place, islands: DataFrame | None = None) -> DataFrame:
     """Writes blocks of events as shards below `root` (the result tells which, as files.DDL, and its action does it):
     whole islands together, in the order of history, island and seq. Without `islands`, the result of the function of
@@ -64,7 +63,9 @@ def _links(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = {
             (event.run, event.history, event.connection, what, name)
-            for block in blocks.events_of(batch) for event in to_events(block) for what, name in links(event)
+            for block in blocks.events_of(batch)
+            for event in to_events(block)
+            for what, name in links(event)
         }
         columns = zip(*sorted(rows), strict=True) if rows else ([] for _ in _LINK)
         yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], schema=_LINKS)

@@ -96,7 +96,9 @@ def tied(bronze: DataFrame, apart: Mapping[str, Sequence[Path]]) -> DataFrame:
     loose = kept.where(f.col("kind") == LOOSE)
     knots = loose.repartition(*key).sortWithinPartitions(*key, "seq").mapInArrow(tie, ingest.DDL).persist()
     renamed = knots.where(f.col("kind") == RENAMED).select(
-        *key, "connection", f.get_json_object("arguments", "$.to").alias("known"),
+        *key,
+        "connection",
+        f.get_json_object("arguments", "$.to").alias("known"),
     )
     whole = kept.where(f.col("kind") != LOOSE).unionByName(knots.where(f.col("kind") != RENAMED))
     joined = whole.join(f.broadcast(renamed), [*key, "connection"], "left")
@@ -145,7 +147,8 @@ class CaptureReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[InputPartition]:
         return [
             InputPartition(_Part(name, str(file), (number, len(ring)) if len(ring) > 1 else None))
-            for name, ring in rings(found(self.paths)).items() for number, file in enumerate(ring)
+            for name, ring in rings(found(self.paths)).items()
+            for number, file in enumerate(ring)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -154,7 +157,10 @@ class CaptureReader(DataSourceReader):  # type: ignore[misc]
 
 
 def _decoded(
-    name: str, files: Sequence[Path | str], ports: Collection[int], place: tuple[int, int] | None = None,
+    name: str,
+    files: Sequence[Path | str],
+    ports: Collection[int],
+    place: tuple[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     with _few_collections():
         for block in Capture(files, ports=ports, name=name, part=place).blocks():

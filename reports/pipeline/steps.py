@@ -46,8 +46,10 @@ def judged_as(lake: Lake, headers: Mapping[str, Mapping[str, Any]], *, whole: bo
 
 def keep(lake: Lake, known: Mapping[str, Mapping[str, Any]], made: Mapping[str, int]) -> None:
     """Writes down what is known of these runs."""
-    rows = [{**line(run, about, profiles.spec(about)), "about": json.dumps(about, sort_keys=True, default=str)}
-            for run, about in known.items()]
+    rows = [
+        {**line(run, about, profiles.spec(about)), "about": json.dumps(about, sort_keys=True, default=str)}
+        for run, about in known.items()
+    ]
 
     def changed(table: pa.Table) -> pa.Table:
         others = [row for row in table.to_pylist() if row["run"] not in known]

@@ -60,8 +60,9 @@ Known = Callable[[str, str, str, Collection[str]], bool]
 LATENESS = 600.0
 """Seconds of a history's own time for which its later events wait for earlier ones."""
 SETTINGS: Mapping[str, str] = {
-    "spark.sql.streaming.stateStore.providerClass":
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.files.openCostInBytes": "65536",
 }
@@ -113,16 +114,22 @@ def start(spark: SparkSession, stream: Stream, told: Callable[[int], None], ever
 
     trigger = {"processingTime": every} if every else {"availableNow": True}
     return (
-        rows(spark, stream).writeStream.foreachBatch(keep).outputMode("append").trigger(**trigger)
-        .option("checkpointLocation", str(stream.checkpoint.resolve())).start()
+        rows(spark, stream)
+        .writeStream.foreachBatch(keep)
+        .outputMode("append")
+        .trigger(**trigger)
+        .option("checkpointLocation", str(stream.checkpoint.resolve()))
+        .start()
     )
 
 
 def _unlike_before(out: Place) -> None:
     """Raises BadLake where judgements are no Delta table yet."""
     if isinstance(out, Path) and any((out / JUDGEMENTS.name).glob("batch=*/_SUCCESS")):
-        raise BadLake(f"{out / JUDGEMENTS.name} was written by a version whose judgements were no Delta table: watch "
-                      "into another directory, with another checkpoint; then everything is judged anew")
+        raise BadLake(
+            f"{out / JUDGEMENTS.name} was written by a version whose judgements were no Delta table: watch "
+            "into another directory, with another checkpoint; then everything is judged anew"
+        )
 
 
 def _states(spark: SparkSession) -> int:
@@ -135,8 +142,12 @@ def _states(spark: SparkSession) -> int:
 def rows(spark: SparkSession, stream: Stream) -> DataFrame:
     """The stream of rows."""
     files = (
-        spark.readStream.format("binaryFile").schema(_FILES).option("recursiveFileLookup", "true")
-        .option("maxFilesPerTrigger", stream.files).load(str(stream.inbox.resolve())).select("path")
+        spark.readStream.format("binaryFile")
+        .schema(_FILES)
+        .option("recursiveFileLookup", "true")
+        .option("maxFilesPerTrigger", stream.files)
+        .load(str(stream.inbox.resolve()))
+        .select("path")
     )
     pieces = files.mapInArrow(_pieces, _PIECES)
     return pieces.groupBy("run", "history").transformWithState(Follow(stream.lateness), check.DDL, "append", "none")
@@ -180,8 +191,10 @@ def _instead(file: Path) -> str:
             return ""
     except (OSError, EOFError):
         return ""
-    return (f"{file} is a capture, and only recordings are watched: judge it by amqp-conformance trace check, or take "
-            "the traffic down by amqp-conformance trace record and move what it wrote here")
+    return (
+        f"{file} is a capture, and only recordings are watched: judge it by amqp-conformance trace check, or take "
+        "the traffic down by amqp-conformance trace record and move what it wrote here"
+    )
 
 
 def _packed(file: Path, headers: list[dict[str, Any]], torn: list[str]) -> Iterator[dict[str, Any]]:
@@ -217,7 +230,7 @@ def _counted(raw: bytes) -> bytes:
     found = at = 0
     while at < len(raw):
         found += raw[at] == BODY
-        at += 8 + int.from_bytes(raw[at + 3:at + 7], "big")
+        at += 8 + int.from_bytes(raw[at + 3 : at + 7], "big")
     return _EMPTY_BODY * found
 
 
@@ -343,11 +356,15 @@ def _excused(every: DataFrame, rows: list[verdicts.Row], known: Known) -> list[v
     certain = every.where(f"what = '{check.FINDING}' AND certain")
     found = certain.select("run", "rule", "observed", "amid").distinct().collect()
     news = {(run, rule) for run, rule, observed, amid in found if not known(profile[run], rule, observed, amid or ())}
-    return [replace(row, verdict=str(Verdict.DEVIATES))
-            if row.verdict == Verdict.BROKEN and (row.run, row.rule) not in news else row for row in rows]
+    return [
+        replace(row, verdict=str(Verdict.DEVIATES))
+        if row.verdict == Verdict.BROKEN and (row.run, row.rule) not in news
+        else row
+        for row in rows
+    ]
 
 
 def why(problem: Exception) -> str | None:
     """What to tell people where the stream ended because a state is of another version."""
     text, mark = str(problem), f"{UnknownState.__name__}: "
-    return text[text.index(mark) + len(mark):].splitlines()[0] if mark in text else None
+    return text[text.index(mark) + len(mark) :].splitlines()[0] if mark in text else None

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
-    "DDL", "Counts", "Offer", "Row", "arrow", "differences", "frame", "headers", "offer", "profile_names", "table",
+    "DDL",
+    "Counts",
+    "Offer",
+    "Row",
+    "arrow",
+    "differences",
+    "frame",
+    "headers",
+    "offer",
+    "profile_names",
+    "table",
     "verdicts",
 ]
 

@@ -92,5 +92,8 @@ def test_the_result_is_left_where_people_look(tmp_path: Path, monkeypatch: pytes
     assert fuzz.main(["--out", str(out)]) == 1
     found = json.loads(out.read_text())
     assert {name: found[name] for name in ("inputs", "crashes", "hangs", "leaks_mb")} == {
-        "inputs": 15, "crashes": 1, "hangs": 0, "leaks_mb": 0.0,
+        "inputs": 15,
+        "crashes": 1,
+        "hangs": 0,
+        "leaks_mb": 0.0,
     }

@@ -65,7 +65,8 @@ def test_a_skewed_plan_gives_half_of_all_to_one_connection(tmp_path: Path) -> No
 
 
 def test_a_shard_of_many_row_groups_is_read_in_the_memory_of_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(traffic, "GROUP", 1 << 14)
 

@@ -27,9 +27,9 @@ def test_the_corpus_has_its_mix(frames: list[bytes]) -> None:
     decoded = codec.decode_many(b"".join(frames))[0]
     kinds = Counter(frame.NAME if isinstance(frame, codec.Method) else type(frame).__name__ for frame in decoded)
     assert kinds["Header"] == pytest.approx(kinds["basic.deliver"] + kinds["basic.publish"], abs=1)
-    assert .5 < kinds["basic.publish"] / kinds["basic.deliver"] < .7
+    assert 0.5 < kinds["basic.publish"] / kinds["basic.deliver"] < 0.7
     tables = sum(isinstance(frame, codec.Header) and frame.headers is not None for frame in decoded)
-    assert .3 < tables / kinds["Header"] < .4
+    assert 0.3 < tables / kinds["Header"] < 0.4
     assert {"basic.ack", "basic.nack", "queue.declare", "connection.start", "Heartbeat"} <= set(kinds)
 
 
@@ -39,7 +39,7 @@ def test_peers_do_the_whole_work(peer: codec_bench.Any, frames: list[bytes]) -> 
     peer.decode(frames)
     written = peer.encode(peer.objects(frames))
     same = sum(a == b for a, b in zip(written, frames, strict=True))
-    assert same > .8 * len(frames)
+    assert same > 0.8 * len(frames)
 
 
 def test_our_own_work_is_whole(frames: list[bytes]) -> None:
@@ -54,7 +54,9 @@ def test_results_replace_those_of_the_same_name(tmp_path: Path) -> None:
     path.write_text(json.dumps(others + json.loads(path.read_text())))
     codec_bench.merge([codec_bench.Result("codec.decode", "pika", 3.0, 1.0, 3.0)], path)
     assert json.loads(path.read_text()) == [
-        *others, {"name": "codec.decode", "peer": "pika", "ours": 3.0, "theirs": 1.0, "ratio": 3.0, "better": "higher"}]
+        *others,
+        {"name": "codec.decode", "peer": "pika", "ours": 3.0, "theirs": 1.0, "ratio": 3.0, "better": "higher"},
+    ]
 
 
 def test_a_missed_goal_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,13 @@ from codec import broken, strategies
 from codec import methods as m
 
 FRAMES = [
-    m.ConnectionStart(0, 0, 9, [("a", "A", [("S", b"x")])], b"PLAIN", b"en_US"), m.BasicPublish(1, 0, "ex", "key"),
-    m.BasicAck(1, 7), codec.header(1, 5, content_type="text", headers=[]), codec.Body(1, b"x"), codec.Heartbeat()]
+    m.ConnectionStart(0, 0, 9, [("a", "A", [("S", b"x")])], b"PLAIN", b"en_US"),
+    m.BasicPublish(1, 0, "ex", "key"),
+    m.BasicAck(1, 7),
+    codec.header(1, 5, content_type="text", headers=[]),
+    codec.Body(1, b"x"),
+    codec.Heartbeat(),
+]
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: type(frame).__name__)
@@ -34,11 +39,27 @@ def test_any_frame_with_a_defect_is_refused(defect: tuple[str, bytes], verdicts_
 def test_together_they_have_every_defect() -> None:
     names = {name for frame in FRAMES for name, _ in broken.variants(frame.encode())}
     assert names == {
-        "wrong frame end", "unknown frame type", "size too large by one", "size of 4 GiB", "cut short",
-        "size too small by one", "trailing octets", "payload ends early", "unknown class", "unknown method",
-        "text longer than the frame", "octets longer than the frame", "items longer than the frame", "bad UTF-8",
-        "undefined bits", "unknown letter", "tables nested too deep", "content header with another class_id",
-        "content header with another weight", "undefined property flags"}
+        "wrong frame end",
+        "unknown frame type",
+        "size too large by one",
+        "size of 4 GiB",
+        "cut short",
+        "size too small by one",
+        "trailing octets",
+        "payload ends early",
+        "unknown class",
+        "unknown method",
+        "text longer than the frame",
+        "octets longer than the frame",
+        "items longer than the frame",
+        "bad UTF-8",
+        "undefined bits",
+        "unknown letter",
+        "tables nested too deep",
+        "content header with another class_id",
+        "content header with another weight",
+        "undefined property flags",
+    }
 
 
 def test_a_frame_cannot_have_every_defect() -> None:

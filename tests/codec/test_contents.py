@@ -22,9 +22,9 @@ def publishes(draw: st.DrawFn) -> bytes:
     raw = codec.content(method, draw(st.binary(min_size=size, max_size=size)), delivery_mode=draw(MODES))
     if size > 1 and draw(st.booleans()):
         halves = [codec.Body(method.channel, half).encode() for half in (b"a", b"b" * (size - 1))]
-        raw = raw[:len(raw) - size - 8] + b"".join(halves)
+        raw = raw[: len(raw) - size - 8] + b"".join(halves)
     frames = codec.FrameReader().cut(raw)
-    return b"".join(frames[draw(st.sampled_from([0, 0, 0, 1, 2])):])
+    return b"".join(frames[draw(st.sampled_from([0, 0, 0, 1, 2])) :])
 
 
 def as_frames(items: list[codec.Frame | codec.Content]) -> list[codec.Frame]:
@@ -37,7 +37,7 @@ def test_the_frames_are_those_of_a_plain_reader(parts: list[bytes], data: st.Dat
     stream, plain, joining = b"".join(parts), codec.FrameReader(), codec.ContentReader()
     p = 0
     while p < len(stream):
-        piece = stream[p:p + data.draw(st.integers(1, 200) | st.just(len(stream)))]
+        piece = stream[p : p + data.draw(st.integers(1, 200) | st.just(len(stream)))]
         assert as_frames(joining.feed(piece)) == plain.feed(piece)
         assert joining.pending == plain.pending
         p += len(piece)
@@ -49,7 +49,7 @@ def test_what_is_broken_is_refused_where_a_plain_reader_refuses_it(data: st.Data
     last = codec.FrameReader().cut(PLAIN)
     at = data.draw(st.integers(0, 2))
     wrong = data.draw(st.sampled_from([octets for _, octets in broken.variants(last[at])]))
-    stream = PLAIN * 3 + b"".join([*last[:at], wrong, *last[at + 1:]])
+    stream = PLAIN * 3 + b"".join([*last[:at], wrong, *last[at + 1 :]])
     found = []
     for reader in (codec.FrameReader(), codec.ContentReader()):
         try:

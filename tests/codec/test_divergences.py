@@ -77,6 +77,7 @@ def we_write(value: Any) -> bytes:
 
 # Reading tables
 
+
 @pytest.mark.parametrize(("letter", "fmt"), [(b"f", ">f"), (b"d", ">d")])
 def test_floats_lose_their_fraction_in_pika(letter: bytes, fmt: str) -> None:
     table = field(letter, struct.pack(fmt, 1.5))
@@ -137,6 +138,7 @@ def test_pamqp_gives_octets_as_a_bytearray() -> None:
 
 # Writing tables
 
+
 def test_pamqp_writes_floats_in_32_bits_and_pika_not_at_all() -> None:
     assert we_write(0.1) == py_amqp_writes(0.1) == b"d" + struct.pack(">d", 0.1)
     assert pamqp_writes(0.1) == b"f" + struct.pack(">f", 0.1)
@@ -144,13 +146,16 @@ def test_pamqp_writes_floats_in_32_bits_and_pika_not_at_all() -> None:
         pika_writes(0.1)
 
 
-@pytest.mark.parametrize(("value", "letters"), [
-    (1, {"ours": "I", "pika": "I", "pamqp": "b", "py-amqp": "I"}),
-    (200, {"ours": "I", "pika": "I", "pamqp": "s", "py-amqp": "I"}),
-    (2**31, {"ours": "l", "pika": "l", "pamqp": "i", "py-amqp": "L"}),
-    (-2**31, {"ours": "I", "pika": "I", "pamqp": "I", "py-amqp": "L"}),
-    (2**40, {"ours": "l", "pika": "l", "pamqp": "l", "py-amqp": "L"}),
-])
+@pytest.mark.parametrize(
+    ("value", "letters"),
+    [
+        (1, {"ours": "I", "pika": "I", "pamqp": "b", "py-amqp": "I"}),
+        (200, {"ours": "I", "pika": "I", "pamqp": "s", "py-amqp": "I"}),
+        (2**31, {"ours": "l", "pika": "l", "pamqp": "i", "py-amqp": "L"}),
+        (-(2**31), {"ours": "I", "pika": "I", "pamqp": "I", "py-amqp": "L"}),
+        (2**40, {"ours": "l", "pika": "l", "pamqp": "l", "py-amqp": "L"}),
+    ],
+)
 def test_integers_get_different_letters(value: int, letters: dict[str, str]) -> None:
     writes = {"ours": we_write, "pika": pika_writes, "pamqp": pamqp_writes, "py-amqp": py_amqp_writes}
     assert {who: write(value)[:1].decode() for who, write in writes.items()} == letters
@@ -186,6 +191,7 @@ def test_pamqp_sorts_names_and_cuts_them_to_128_octets() -> None:
 
 
 # Frames and methods
+
 
 def test_pamqp_reads_delivery_tags_as_signed() -> None:
     raw = m.BasicAck(1, 2**64 - 1).encode()
@@ -275,6 +281,7 @@ def test_pika_accepts_a_heartbeat_with_a_payload() -> None:
 
 
 # Content headers
+
 
 def test_pamqp_takes_any_class_for_basic() -> None:
     raw = broken.defect("content header with another class_id", HEADER)

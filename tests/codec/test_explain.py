@@ -26,8 +26,13 @@ FINDINGS = [
     (ACK, "unknown method", 7, "a method of AMQP 0-9-1", "class 60, method 199"),
     (ACK, "undefined bits", 19, "bits multiple and zeros", "0x80"),
     (BEAT, "trailing octets", 7, "the end of the payload", "1 more octets"),
-    (PUBLISH, "text longer than the frame", 13, "a short string exchange that ends within the 7 octets left",
-     "a length of 8"),
+    (
+        PUBLISH,
+        "text longer than the frame",
+        13,
+        "a short string exchange that ends within the 7 octets left",
+        "a length of 8",
+    ),
     (PUBLISH, "bad UTF-8", 14, "UTF-8 in a short string exchange", "invalid start byte"),
     (START, "octets longer than the frame", 21, "a long string mechanisms", "a length of 15"),
     (START, "items longer than the frame", 13, "a table server_properties", "a length of 23"),
@@ -39,8 +44,9 @@ FINDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("good", "defect", "offset", "expected", "found"), FINDINGS,
-                         ids=[finding[1] for finding in FINDINGS])
+@pytest.mark.parametrize(
+    ("good", "defect", "offset", "expected", "found"), FINDINGS, ids=[finding[1] for finding in FINDINGS]
+)
 def test_a_defect_is_named(good: bytes, defect: str, offset: int, expected: str, found: str) -> None:
     with pytest.raises(codec.MalformedFrame) as caught:
         codec.decode(broken.defect(defect, good))
@@ -72,7 +78,10 @@ def test_no_refusal_is_without_a_reason(raw: bytes) -> None:
 def test_the_anatomy_of_a_frame_covers_its_octets() -> None:
     fields = [p for p in explain.anatomy(HEADER) if p.op.name and p.op.kind not in ("end", "letter")]
     assert [(p.op.name, p.begin, p.end) for p in fields if p.op.name in ("content_type", "headers", "priority")] == [
-        ("content_type", 21, 26), ("headers", 26, 37), ("priority", 37, 38)]
+        ("content_type", 21, 26),
+        ("headers", 26, 37),
+        ("priority", 37, 38),
+    ]
     outer = [p for p in fields if p.op.name != "name"]
     assert [p.begin for p in outer[1:]] == [p.end for p in outer[:-1]]
     assert outer[-1].end == len(HEADER)

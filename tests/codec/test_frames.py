@@ -48,7 +48,7 @@ def test_a_stream_in_any_pieces_gives_the_same_frames(frames: list[bytes], data:
     reader, cutter, got, cut = codec.FrameReader(), codec.FrameReader(), list[codec.Frame](), list[bytes]()
     p = 0
     while p < len(stream):
-        piece = stream[p:p + data.draw(st.integers(1, 40) | st.just(len(stream)))]
+        piece = stream[p : p + data.draw(st.integers(1, 40) | st.just(len(stream)))]
         got += reader.feed(piece)
         cut += cutter.cut(piece)
         p += len(piece)
@@ -60,7 +60,7 @@ def test_a_stream_in_any_pieces_gives_the_same_frames(frames: list[bytes], data:
 def test_a_long_frame_in_many_pieces() -> None:
     body = codec.Body(1, random.Random(1).randbytes(130_000))
     raw, reader = body.encode(), codec.FrameReader()
-    got = [frame for i in range(0, len(raw), 1460) for frame in reader.feed(raw[i:i + 1460])]
+    got = [frame for i in range(0, len(raw), 1460) for frame in reader.feed(raw[i : i + 1460])]
     assert got == [body]
     assert reader.pending == 0
 

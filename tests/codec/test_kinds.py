@@ -12,8 +12,13 @@ import codec
 from codec import kinds, wire
 from codec import methods as m
 
-FRAMES = [m.BasicDeliver(1, "c", 2, True, "e", "k"), codec.header(1, 5, priority=0, headers=[("a", "V", None)]),
-          codec.Body(1, b"x"), codec.Heartbeat(), codec.ProtocolHeader()]
+FRAMES = [
+    m.BasicDeliver(1, "c", 2, True, "e", "k"),
+    codec.header(1, 5, priority=0, headers=[("a", "V", None)]),
+    codec.Body(1, b"x"),
+    codec.Heartbeat(),
+    codec.ProtocolHeader(),
+]
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: type(frame).__name__)

@@ -18,8 +18,16 @@ def test_there_is_a_class_for_every_method() -> None:
 def test_a_class_says_what_it_is() -> None:
     cls = m.BasicConsume
     assert (cls.NAME, cls.CLASS_ID, cls.METHOD_ID, cls.INDEX) == ("basic.consume", 60, 20, 60 << 16 | 20)
-    assert cls.FIELDS == ("reserved_1", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait",
-                          "arguments")
+    assert cls.FIELDS == (
+        "reserved_1",
+        "queue",
+        "consumer_tag",
+        "no_local",
+        "no_ack",
+        "exclusive",
+        "no_wait",
+        "arguments",
+    )
     assert cls.BITS == ("no_local", "no_ack", "exclusive", "no_wait")
     assert {c.NAME for c in m.BY_INDEX.values() if c.HAS_CONTENT} == wire.CARRIES_CONTENT
 

@@ -28,8 +28,15 @@ quiet = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 TABLE = values.table({"a-text": "värde", "b-yes": True, "c-none": None, "d-table": {"e": False}, "f-list": ["x", True]})
 NUMBERS = {"B": 0xF1, "H": 0xF1F2, "I": 0xF1F2F3F4, "Q": 0x71F2F3F4F5F6F7F8}
 NAMES = {"queue", "exchange", "source", "destination"}  # ASCII only, says pamqp
-FORMATS = {("number", "B"): "o", ("number", "H"): "B", ("number", "I"): "l", ("number", "Q"): "L", ("text", "B"): "s",
-           ("octets", "I"): "S", ("items", "I"): "F"}
+FORMATS = {
+    ("number", "B"): "o",
+    ("number", "H"): "B",
+    ("number", "I"): "l",
+    ("number", "Q"): "L",
+    ("text", "B"): "s",
+    ("octets", "I"): "S",
+    ("items", "I"): "F",
+}
 
 
 def arguments_ops(cls: type[codec.Method]) -> list[Op]:
@@ -39,8 +46,7 @@ def arguments_ops(cls: type[codec.Method]) -> list[Op]:
 def value(op: Op) -> Any:
     """One that shows which octet went where; and in text, that it is UTF-8."""
     text = f"a-{op.name}" if op.name in NAMES else f"{op.name}.ключ"
-    return {"number": NUMBERS.get(op.fmt), "text": text, "octets": op.name.encode(),
-            "items": TABLE}[op.kind]
+    return {"number": NUMBERS.get(op.fmt), "text": text, "octets": op.name.encode(), "items": TABLE}[op.kind]
 
 
 def example(cls: type[codec.Method]) -> codec.Method:
@@ -60,13 +66,28 @@ def example(cls: type[codec.Method]) -> codec.Method:
 
 EXAMPLES = [example(cls) for cls in m.BY_INDEX.values()]
 HEADER = codec.header(
-    5, 7, content_type="text/plain", content_encoding="utf-8", headers=TABLE, delivery_mode=2, priority=3,
-    correlation_id="c", reply_to="r", expiration="60000", message_id="m", timestamp=1700000000, type="t",
-    user_id="guest", app_id="a", cluster_id="cl")
+    5,
+    7,
+    content_type="text/plain",
+    content_encoding="utf-8",
+    headers=TABLE,
+    delivery_mode=2,
+    priority=3,
+    correlation_id="c",
+    reply_to="r",
+    expiration="60000",
+    message_id="m",
+    timestamp=1700000000,
+    type="t",
+    user_id="guest",
+    app_id="a",
+    cluster_id="cl",
+)
 
 
-@pytest.mark.parametrize("frame", [f for f in EXAMPLES if f.NAME != "connection.update-secret"],
-                         ids=lambda frame: frame.NAME)
+@pytest.mark.parametrize(
+    "frame", [f for f in EXAMPLES if f.NAME != "connection.update-secret"], ids=lambda frame: frame.NAME
+)
 def test_pika_reads_and_writes_our_methods(frame: codec.Method) -> None:
     length, theirs = pika.frame.decode_frame(frame.encode())
     assert length == len(frame.encode())
@@ -96,8 +117,9 @@ def test_pamqp_reads_and_writes_our_methods(frame: codec.Method) -> None:
 
 @pytest.mark.parametrize("frame", EXAMPLES, ids=lambda frame: frame.NAME)
 def test_py_amqp_reads_and_writes_our_methods(frame: codec.Method) -> None:
-    form = "".join("b" * len(op.extra) if op.kind == "bits" else FORMATS[op.kind, op.fmt]
-                   for op in arguments_ops(type(frame)))
+    form = "".join(
+        "b" * len(op.extra) if op.kind == "bits" else FORMATS[op.kind, op.fmt] for op in arguments_ops(type(frame))
+    )
     raw = frame.encode()[11:-1]
     theirs, length = amqp.serialization.loads(form, raw, 0)
     assert length == len(raw)
@@ -146,7 +168,9 @@ def test_they_write_our_protocol_header() -> None:
 
 plain_values = st.recursive(
     st.booleans() | st.none() | st.text(max_size=20) | st.integers(2**16, 2**31 - 1),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3), max_leaves=6)
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @quiet

@@ -19,10 +19,25 @@ URL = os.environ.get("AMQP_RABBITMQ_URL", "")
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.skipif(not URL, reason="AMQP_RABBITMQ_URL is not set")]
 
 EVERY_LETTER: FieldTable = [
-    ("S", "S", b"\xff\0"), ("I", "I", -5), ("t", "t", True), ("l", "l", -2**63), ("T", "T", 1700000000),
-    ("F", "F", [("n", "V", None)]), ("A", "A", [("I", 1), ("F", [])]), ("x", "x", b"\0\xff"), ("d", "d", 1.5),
-    ("V", "V", None), ("b", "b", -3), ("B", "B", 200), ("s", "s", -9), ("u", "u", 65535), ("i", "i", 2**32 - 1),
-    ("L", "L", -8), ("f", "f", 0.5), ("D", "D", (1, 15))]
+    ("S", "S", b"\xff\0"),
+    ("I", "I", -5),
+    ("t", "t", True),
+    ("l", "l", -(2**63)),
+    ("T", "T", 1700000000),
+    ("F", "F", [("n", "V", None)]),
+    ("A", "A", [("I", 1), ("F", [])]),
+    ("x", "x", b"\0\xff"),
+    ("d", "d", 1.5),
+    ("V", "V", None),
+    ("b", "b", -3),
+    ("B", "B", 200),
+    ("s", "s", -9),
+    ("u", "u", 65535),
+    ("i", "i", 2**32 - 1),
+    ("L", "L", -8),
+    ("f", "f", 0.5),
+    ("D", "D", (1, 15)),
+]
 
 
 class Connection:
@@ -68,8 +83,11 @@ def test_every_letter_travels_through_a_queue(connection: Connection) -> None:
     connection.send(m.QueueDeclare(1, exclusive=True))
     declared = connection.read()
     assert isinstance(declared, m.QueueDeclareOk)
-    connection.socket.sendall(codec.content(
-        m.BasicPublish(1, routing_key=declared.queue), b"body", headers=EVERY_LETTER, timestamp=2**40, priority=0))
+    connection.socket.sendall(
+        codec.content(
+            m.BasicPublish(1, routing_key=declared.queue), b"body", headers=EVERY_LETTER, timestamp=2**40, priority=0
+        )
+    )
     connection.send(m.BasicGet(1, queue=declared.queue, no_ack=True))
     got, header, body = connection.read(), connection.read(), connection.read()
     assert isinstance(got, m.BasicGetOk)

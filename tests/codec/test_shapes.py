@@ -13,8 +13,9 @@ from codec import methods as m
 from codec import shapes, strategies, values
 from codec.values import FieldTable
 
-quiet = settings(max_examples=150, deadline=None,
-                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+quiet = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 
 
 def frame(table: FieldTable) -> bytes:
@@ -54,8 +55,9 @@ def _changed(table: FieldTable) -> FieldTable:
 
 @quiet
 @given(raw=strategies.methods(m.QueueBind.INDEX), data=st.data())
-def test_a_broken_table_like_good_ones_is_refused(raw: bytes, data: st.DataObject, fresh_shapes: Any,
-                                                  verdicts_on: Any) -> None:
+def test_a_broken_table_like_good_ones_is_refused(
+    raw: bytes, data: st.DataObject, fresh_shapes: Any, verdicts_on: Any
+) -> None:
     fresh_shapes["decode_items_0"].forget()
     teach(raw)
     damaged = data.draw(strategies.damaged(st.just(raw)))
@@ -91,10 +93,14 @@ def test_what_is_followed_is_bounded(fresh_shapes: Any) -> None:
     assert len(fresh_shapes["decode_items_0"]._unfamiliar) == shapes.MOST_BEGINNINGS
 
 
-@pytest.mark.parametrize("table", [
-    [(f"name{i}", "V", None) for i in range(shapes.MOST_ITEMS + 1)],
-    [("nested", "A", [("F", [("n", "V", None)])] * shapes.MOST_ITEMS)],
-], ids=["many items", "many items inside"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        [(f"name{i}", "V", None) for i in range(shapes.MOST_ITEMS + 1)],
+        [("nested", "A", [("F", [("n", "V", None)])] * shapes.MOST_ITEMS)],
+    ],
+    ids=["many items", "many items inside"],
+)
 def test_large_tables_are_not_learned(table: FieldTable, fresh_shapes: Any) -> None:
     teach(frame(table))
     assert read(frame(table)) == table

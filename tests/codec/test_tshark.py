@@ -19,9 +19,23 @@ pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark i
 
 TABLE = values.table({"a": 1, "b": "x", "c": True, "d": {"e": None, "f": 2**40}, "g": [1, 2.5, b"\xff"]})
 HEADER = codec.header(
-    5, 7, content_type="text/plain", content_encoding="utf-8", headers=TABLE, delivery_mode=2, priority=3,
-    correlation_id="c", reply_to="r", expiration="60000", message_id="m", timestamp=1700000000, type="t",
-    user_id="guest", app_id="a", cluster_id="cl")
+    5,
+    7,
+    content_type="text/plain",
+    content_encoding="utf-8",
+    headers=TABLE,
+    delivery_mode=2,
+    priority=3,
+    correlation_id="c",
+    reply_to="r",
+    expiration="60000",
+    message_id="m",
+    timestamp=1700000000,
+    type="t",
+    user_id="guest",
+    app_id="a",
+    cluster_id="cl",
+)
 # Wireshark 4.0 has not heard of these
 UNKNOWN_TO_IT = {"connection.update-secret", "connection.update-secret-ok"}
 
@@ -45,8 +59,13 @@ def example(cls: type[codec.Method]) -> codec.Method:
     """Another value for every argument."""
     arguments: dict[str, Any] = {}
     for i, (name, kind) in enumerate(m.arguments(m.method_ops(cls.CLASS_ID, cls.METHOD_ID)[1][:-1])):
-        arguments[name] = {"number": 100 + i, "bits": i % 2 == 0, "text": f"{name}-{i}", "octets": name.encode(),
-                           "items": TABLE}[kind]
+        arguments[name] = {
+            "number": 100 + i,
+            "bits": i % 2 == 0,
+            "text": f"{name}-{i}",
+            "octets": name.encode(),
+            "items": TABLE,
+        }[kind]
     return cls(5, **arguments)  # type: ignore[call-arg]
 
 
@@ -59,8 +78,18 @@ def dissected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     path: Path = tmp_path_factory.mktemp("tshark") / "frames.pcap"
     frames = [codec.ProtocolHeader(), *METHODS, HEADER, codec.Body(5, b"payload"), codec.Heartbeat()]
     path.write_bytes(capture([frame.encode() for frame in frames]))
-    command = ["tshark", "-r", str(path), "-d", "tcp.port==5672,amqp", "-T", "json", "-J", "amqp",
-               "--no-duplicate-keys"]
+    command = [
+        "tshark",
+        "-r",
+        str(path),
+        "-d",
+        "tcp.port==5672,amqp",
+        "-T",
+        "json",
+        "-J",
+        "amqp",
+        "--no-duplicate-keys",
+    ]
     out = subprocess.run(command, capture_output=True, check=True).stdout
     layers = [packet["_source"]["layers"] for packet in json.loads(out)]
     assert len(layers) == len(frames)

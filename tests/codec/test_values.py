@@ -16,15 +16,33 @@ from codec import methods as m
 from codec import strategies, values
 
 quiet = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-PLAIN = {"none": None, "yes": True, "small": -2**31, "large": 2**31, "float": 0.5, "text": "ключ", "octets": b"\xff",
-         "table": {"a": 1}, "list": ["x", 2, [None]], "decimal": Decimal("-1.5")}
+PLAIN = {
+    "none": None,
+    "yes": True,
+    "small": -(2**31),
+    "large": 2**31,
+    "float": 0.5,
+    "text": "ключ",
+    "octets": b"\xff",
+    "table": {"a": 1},
+    "list": ["x", 2, [None]],
+    "decimal": Decimal("-1.5"),
+}
 
 
 def test_every_plain_value_has_its_letter() -> None:
     assert values.table(PLAIN) == [
-        ("none", "V", None), ("yes", "t", True), ("small", "I", -2**31), ("large", "l", 2**31), ("float", "d", 0.5),
-        ("text", "S", "ключ".encode()), ("octets", "x", b"\xff"), ("table", "F", [("a", "I", 1)]),
-        ("list", "A", [("S", b"x"), ("I", 2), ("A", [("V", None)])]), ("decimal", "D", (1, -15))]
+        ("none", "V", None),
+        ("yes", "t", True),
+        ("small", "I", -(2**31)),
+        ("large", "l", 2**31),
+        ("float", "d", 0.5),
+        ("text", "S", "ключ".encode()),
+        ("octets", "x", b"\xff"),
+        ("table", "F", [("a", "I", 1)]),
+        ("list", "A", [("S", b"x"), ("I", 2), ("A", [("V", None)])]),
+        ("decimal", "D", (1, -15)),
+    ]
 
 
 def test_plain_values_come_back() -> None:
@@ -60,13 +78,24 @@ def test_octets_that_are_no_text_stay_octets() -> None:
     assert values.plain(table) == {"a": b"\xff", "b": "ok", "c": b"ok"}
 
 
-@pytest.mark.parametrize(("value", "expected"), [
-    ([], {}), ([("a", "F", [])], {"a": {}}), ([("a", "A", [])], {"a": []}), (b"PLAIN", "PLAIN"),
-    (b"\xff", {"hex": "ff"}),
-    ([("a", "A", [("A", [("S", b"x"), ("I", 1)])])], {"a": [["x", 1]]}), ([("D", (1, -15))], ["-1.5"]),
-    ([("a", "d", float("inf"))], {"a": "inf"}), ("text", "text"), (7, 7), (True, True), (None, None),
-    ({"t": (1, b"\xff")}, {"t": [1, {"hex": "ff"}]}),
-])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([], {}),
+        ([("a", "F", [])], {"a": {}}),
+        ([("a", "A", [])], {"a": []}),
+        (b"PLAIN", "PLAIN"),
+        (b"\xff", {"hex": "ff"}),
+        ([("a", "A", [("A", [("S", b"x"), ("I", 1)])])], {"a": [["x", 1]]}),
+        ([("D", (1, -15))], ["-1.5"]),
+        ([("a", "d", float("inf"))], {"a": "inf"}),
+        ("text", "text"),
+        (7, 7),
+        (True, True),
+        (None, None),
+        ({"t": (1, b"\xff")}, {"t": [1, {"hex": "ff"}]}),
+    ],
+)
 def test_json_form(value: Any, expected: Any) -> None:
     assert values.to_json(value) == expected
 
@@ -79,9 +108,22 @@ def test_any_table_has_a_json_form(table: values.FieldTable) -> None:
 
 
 @quiet
-@given(table=st.dictionaries(st.text(max_size=10), st.recursive(
-    st.none() | st.booleans() | st.integers(-2**63, 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
-    lambda inner: st.lists(inner, max_size=3), max_leaves=5), max_size=5))
+@given(
+    table=st.dictionaries(
+        st.text(max_size=10),
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers(-(2**63), 2**63 - 1)
+            | st.floats(allow_nan=False)
+            | st.text()
+            | st.binary(),
+            lambda inner: st.lists(inner, max_size=3),
+            max_leaves=5,
+        ),
+        max_size=5,
+    )
+)
 def test_plain_tables_travel(table: dict[str, Any]) -> None:
     frame = codec.decode(m.QueueBind(1, arguments=values.table(table)).encode())
     assert isinstance(frame, m.QueueBind)

@@ -15,12 +15,28 @@ from codec import wire
 from codec.lower import Op, lower
 from codec.methods import arguments
 
-TYPES = {("number", "B"): "octet", ("number", "H"): "short", ("number", "I"): "long", ("number", "Q"): "longlong",
-         ("bits", "B"): "bit", ("text", "B"): "shortstr", ("octets", "I"): "longstr", ("items", "I"): "table"}
+TYPES = {
+    ("number", "B"): "octet",
+    ("number", "H"): "short",
+    ("number", "I"): "long",
+    ("number", "Q"): "longlong",
+    ("bits", "B"): "bit",
+    ("text", "B"): "shortstr",
+    ("octets", "I"): "longstr",
+    ("items", "I"): "table",
+}
 # Where the witnesses have the names of AMQP 0-8, or older names than the specification's
-PAMQP_NAMES = {"ticket": "reserved_1", "nowait": "no_wait", "exchange_type": "type", "out_of_band": "reserved_1",
-               "channel_id": "reserved_1", "known_hosts": "reserved_1", "capabilities": "reserved_1",
-               "insist": "reserved_2", "cluster_id": "reserved_1"}
+PAMQP_NAMES = {
+    "ticket": "reserved_1",
+    "nowait": "no_wait",
+    "exchange_type": "type",
+    "out_of_band": "reserved_1",
+    "channel_id": "reserved_1",
+    "known_hosts": "reserved_1",
+    "capabilities": "reserved_1",
+    "insist": "reserved_2",
+    "cluster_id": "reserved_1",
+}
 WITH_PAMQP = [key for key in wire.METHODS if key[0] != 30]  # pamqp leaves out class access
 PIKA_NAMES = PAMQP_NAMES | {"global_qos": "global_"}
 
@@ -31,8 +47,11 @@ def ops_of(con: Any) -> list[Op]:
 
 def declared(key: tuple[int, int]) -> list[tuple[str, str]]:
     """(name, type) of each argument, bits one by one."""
-    return [(name, TYPES[op.kind, op.fmt]) for op in ops_of(wire.METHODS[key][1])
-            for name in (op.extra if op.kind == "bits" else (op.name,))]
+    return [
+        (name, TYPES[op.kind, op.fmt])
+        for op in ops_of(wire.METHODS[key][1])
+        for name in (op.extra if op.kind == "bits" else (op.name,))
+    ]
 
 
 def camel(name: str) -> str:
@@ -77,8 +96,11 @@ def test_properties_as_pamqp_has_them() -> None:
 
 
 def test_properties_as_pika_has_them() -> None:
-    theirs = {n.removeprefix("FLAG_").lower(): value for n, value in vars(pika.spec.BasicProperties).items()
-              if n.startswith("FLAG_")}
+    theirs = {
+        n.removeprefix("FLAG_").lower(): value
+        for n, value in vars(pika.spec.BasicProperties).items()
+        if n.startswith("FLAG_")
+    }
     assert theirs == wire.FLAGS
 
 

@@ -56,10 +56,18 @@ def test_a_changed_user_keeps_its_permissions(access: Access) -> None:
     assert access.by_password("alice", "secret", True) is None
 
 
-@pytest.mark.parametrize(("pattern", "name", "granted"), [
-    (".*", "anything", True), ("", "anything", False), ("^$", "anything", False), ("q", "a-queue", True),
-    ("^q", "a-queue", False), ("^(a|b)$", "b", True), ("^(a|b)$", "ab", False),
-])
+@pytest.mark.parametrize(
+    ("pattern", "name", "granted"),
+    [
+        (".*", "anything", True),
+        ("", "anything", False),
+        ("^$", "anything", False),
+        ("q", "a-queue", True),
+        ("^q", "a-queue", False),
+        ("^(a|b)$", "b", True),
+        ("^(a|b)$", "ab", False),
+    ],
+)
 def test_a_pattern_is_searched_for_in_the_name(pattern: str, name: str, granted: bool) -> None:
     assert Permission(configure=pattern).grants("configure", name) is granted
 

@@ -67,8 +67,9 @@ class Line:
     def incomplete(self):
         headers = [at for at, frame in enumerate(self.heard) if isinstance(frame, codec.Header)]
         contents = [frame for frame in self.heard if isinstance(frame, codec.Method) and frame.HAS_CONTENT]
-        return len(headers) < len(contents) or (headers and headers[-1] == len(self.heard) - 1
-                                                and self.heard[-1].body_size > 0)
+        return len(headers) < len(contents) or (
+            headers and headers[-1] == len(self.heard) - 1 and self.heard[-1].body_size > 0
+        )
 
     def count(self, kind):
         return sum(isinstance(frame, kind) for frame in self.heard)

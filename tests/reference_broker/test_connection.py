@@ -87,10 +87,16 @@ def test_unknown_mechanism(connect):
 @pytest.mark.parametrize(
     ("dialect", "tune", "open_"),
     [
-        ("documented", (2047, 1000), False), ("documented", (2047, 131073), False), ("documented", (2048, 4096), False),
-        ("documented", (0, 0), True), ("documented", (1, 4096), True),
-        ("rabbitmq-4.0", (2047, 4096), True), ("rabbitmq-4.0", (0, 4096), False), ("rabbitmq-4.0", (2047, 0), False),
-        ("rabbitmq-4.3", (2047, 8191), False), ("rabbitmq-4.3", (2047, 8192), True),
+        ("documented", (2047, 1000), False),
+        ("documented", (2047, 131073), False),
+        ("documented", (2048, 4096), False),
+        ("documented", (0, 0), True),
+        ("documented", (1, 4096), True),
+        ("rabbitmq-4.0", (2047, 4096), True),
+        ("rabbitmq-4.0", (0, 4096), False),
+        ("rabbitmq-4.0", (2047, 0), False),
+        ("rabbitmq-4.3", (2047, 8191), False),
+        ("rabbitmq-4.3", (2047, 8192), True),
     ],
 )
 def test_who_wants_more_than_was_offered_is_closed_without_a_word(core, connect, dialect, tune, open_):
@@ -112,7 +118,8 @@ def test_channels_are_limited(connect):
     client.send(login(), m.ConnectionTuneOk(0, 2, 4096, 0), m.ConnectionOpen(0, "/"))
     frames = client.send(m.ChannelOpen(1), m.ChannelOpen(65535), m.ChannelOpen(3))
     assert (frames[2].reply_code, frames[2].reply_text) == (
-        530, "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
+        530,
+        "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)",
     )
 
 

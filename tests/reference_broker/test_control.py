@@ -83,16 +83,23 @@ def test_an_alarm_is_raised_and_cleared(ask: Ask) -> None:
         assert ask("GET", "/x/alarm") == {"reason": reason}
 
 
-@pytest.mark.parametrize(("method", "path", "content", "status"), [
-    ("GET", "/api/nothing", None, 404), ("GET", "/api/queues/%2F/none", None, 404),
-    ("DELETE", "/api/policies/%2F/none", None, 404), ("PUT", "/api/policies/%2F/p", {"pattern": "x"}, 400),
-    ("PUT", "/x/settings", {"consumer_timeout": "soon"}, 400), ("PUT", f"/api/queues/%2F/{'q' * 256}", {}, 400),
-    ("PUT", f"/api/exchanges/%2F/{'x' * 256}", {"type": "direct"}, 400),
-    ("PUT", "/api/queues/%2F/q", {"arguments": {"x": 1e400}}, 400),
-    ("POST", "/api/definitions", {"users": [{"name": "\ud800", "password": "", "tags": ""}]}, 400),
-    ("POST", "/api/users/bulk-delete", {}, 400), ("POST", "/x/clock", {"seconds": -1}, 400),
-    ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"x": 1}}, 400),
-])
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("GET", "/api/nothing", None, 404),
+        ("GET", "/api/queues/%2F/none", None, 404),
+        ("DELETE", "/api/policies/%2F/none", None, 404),
+        ("PUT", "/api/policies/%2F/p", {"pattern": "x"}, 400),
+        ("PUT", "/x/settings", {"consumer_timeout": "soon"}, 400),
+        ("PUT", f"/api/queues/%2F/{'q' * 256}", {}, 400),
+        ("PUT", f"/api/exchanges/%2F/{'x' * 256}", {"type": "direct"}, 400),
+        ("PUT", "/api/queues/%2F/q", {"arguments": {"x": 1e400}}, 400),
+        ("POST", "/api/definitions", {"users": [{"name": "\ud800", "password": "", "tags": ""}]}, 400),
+        ("POST", "/api/users/bulk-delete", {}, 400),
+        ("POST", "/x/clock", {"seconds": -1}, 400),
+        ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"x": 1}}, 400),
+    ],
+)
 def test_what_it_refuses(ask: Ask, method: str, path: str, content: object, status: int) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         ask(method, path, content)
@@ -173,12 +180,20 @@ def test_a_connection_serves_many_requests(ask: Ask) -> None:
     client.close()
 
 
-@pytest.mark.parametrize(("head", "status"), [
-    ("nonsense", 400), ("GET / HTTP/2", 400), (f"PUT / HTTP/1.1\r\nContent-Length: {LARGEST + 1}", 413),
-    ("PUT / HTTP/1.1\r\nContent-Length: x", 400), ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked", 411),
-    ("GET /api/overview HTTP/1.1", 401), ("GET /api/overview HTTP/1.1\r\nAuthorization: Basic !!", 401),
-    ("GET /api/overview HTTP/1.1\r\nAuthorization: Bearer x", 401), ("GET /api/openapi.json HTTP/1.1", 200),
-])
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("nonsense", 400),
+        ("GET / HTTP/2", 400),
+        (f"PUT / HTTP/1.1\r\nContent-Length: {LARGEST + 1}", 413),
+        ("PUT / HTTP/1.1\r\nContent-Length: x", 400),
+        ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked", 411),
+        ("GET /api/overview HTTP/1.1", 401),
+        ("GET /api/overview HTTP/1.1\r\nAuthorization: Basic !!", 401),
+        ("GET /api/overview HTTP/1.1\r\nAuthorization: Bearer x", 401),
+        ("GET /api/openapi.json HTTP/1.1", 200),
+    ],
+)
 def test_http_itself(ask: Ask, head: str, status: int) -> None:
     host, _, port = ask.place.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:

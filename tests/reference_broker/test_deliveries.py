@@ -19,8 +19,12 @@ def deliveries(draw):
     size = draw(st.sampled_from(list(HEADERS)))
     header = draw(st.sampled_from(HEADERS[size]))
     method = m.BasicDeliver(
-        draw(st.integers(1, 2)), draw(st.sampled_from(["c", "é" * 9])), draw(st.integers(0, 2**64 - 1)),
-        draw(st.booleans()), exchange, key,
+        draw(st.integers(1, 2)),
+        draw(st.sampled_from(["c", "é" * 9])),
+        draw(st.integers(0, 2**64 - 1)),
+        draw(st.booleans()),
+        exchange,
+        key,
     )
     return method, Message(exchange, key, header, bytes([draw(st.integers(0, 255))]) * size)
 

@@ -27,7 +27,12 @@ def test_what_the_readme_shows_happens(tmp_path):
     path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(README.parent)}
     done = subprocess.run(
-        ["sh", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
+        ["sh", "-e", "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -133,8 +133,15 @@ def test_a_cancel_a_little_later_is_fine(speaking, dialect):
     assert [type(frame) for frame in client.send(m.BasicCancel(1, "c"))] == [m.BasicCancelOk]
 
 
-@pytest.mark.parametrize(("dialect", "kind"), [("documented", m.ConnectionClose), ("rabbitmq-3.10", m.ConnectionClose),
-                                               ("rabbitmq-4.0", m.ChannelClose), ("rabbitmq-4.3", m.ChannelClose)])
+@pytest.mark.parametrize(
+    ("dialect", "kind"),
+    [
+        ("documented", m.ConnectionClose),
+        ("rabbitmq-3.10", m.ConnectionClose),
+        ("rabbitmq-4.0", m.ChannelClose),
+        ("rabbitmq-4.3", m.ChannelClose),
+    ],
+)
 def test_an_unknown_type_of_exchange(speaking, dialect, kind):
     (close,) = speaking(dialect).send(m.ExchangeDeclare(1, 0, "e", "odd"))
     assert isinstance(close, kind)
@@ -273,8 +280,12 @@ def test_a_stale_ack_and_the_next_consumer_of_the_tag(speaking, dialect, left):
 
 @pytest.mark.parametrize(
     ("dialect", "settle", "back"),
-    [("rabbitmq-3.8", m.BasicAck(1, 1), ["2"]), ("documented", m.BasicAck(1, 1), ["2"]),
-     ("rabbitmq-3.10", m.BasicAck(1, 1), []), ("rabbitmq-4.3", m.BasicNack(1, 1, False, True), ["2"])],
+    [
+        ("rabbitmq-3.8", m.BasicAck(1, 1), ["2"]),
+        ("documented", m.BasicAck(1, 1), ["2"]),
+        ("rabbitmq-3.10", m.BasicAck(1, 1), []),
+        ("rabbitmq-4.3", m.BasicNack(1, 1, False, True), ["2"]),
+    ],
 )
 def test_a_namesake_takes_settlements(speaking, dialect, settle, back):
     """Tag 1 is from a queue that was deleted, tag 2 from the next one of that name: does settling 1 touch 2?"""

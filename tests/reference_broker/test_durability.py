@@ -28,7 +28,10 @@ class Alone:
 
         command = [sys.executable, "-m", "reference_broker", "--port", "0", "--data", str(data), *options]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             preexec_fn=limit if most_octets is not None else None,
         )
         self.url = self.process.stdout.readline().split()[-1]
@@ -139,8 +142,10 @@ def refused(*options):
 
 def test_a_directory_that_is_none_is_one_line(tmp_path):
     Path(tmp_path, "file").touch()
-    assert re.fullmatch(r"reference-broker: cannot keep data in .*/file: it is there, and no directory\n",
-                        refused("--data", str(tmp_path / "file")))
+    assert re.fullmatch(
+        r"reference-broker: cannot keep data in .*/file: it is there, and no directory\n",
+        refused("--data", str(tmp_path / "file")),
+    )
 
 
 def test_a_log_that_this_broker_cannot_live_with_is_one_line(tmp_path):
@@ -148,8 +153,10 @@ def test_a_log_that_this_broker_cannot_live_with_is_one_line(tmp_path):
         channel = pika.BlockingConnection(pika.URLParameters(broker.url)).channel()
         channel.queue_declare("q", durable=True, arguments={"x-consumer-timeout": 1000})
         channel.connection.close()
-    assert re.fullmatch(r"reference-broker: .*data holds what this broker cannot have: queue 'q': invalid arg .*\n",
-                        refused("--data", str(tmp_path / "data")))
+    assert re.fullmatch(
+        r"reference-broker: .*data holds what this broker cannot have: queue 'q': invalid arg .*\n",
+        refused("--data", str(tmp_path / "data")),
+    )
 
 
 def test_in_a_process_it_keeps_what_it_kept(tmp_path):

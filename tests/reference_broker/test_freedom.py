@@ -150,8 +150,10 @@ def body_frames(client):
 
 def beating(client):
     client.send(
-        codec.ProtocolHeader(), m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
-        m.ConnectionTuneOk(0, 2047, 131072, 60), m.ConnectionOpen(0, "/"),
+        codec.ProtocolHeader(),
+        m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0, 2047, 131072, 60),
+        m.ConnectionOpen(0, "/"),
     )
     return [type(frame).__name__ for frame in client.send(m.ChannelOpen(1))]
 
@@ -159,8 +161,10 @@ def beating(client):
 def told_of_shortages(client):
     asked = {"capabilities": {"connection.blocked": True}}
     client.send(
-        codec.ProtocolHeader(), m.ConnectionStartOk(0, values.table(asked), "PLAIN", b"\0guest\0guest", "en_US"),
-        m.ConnectionTuneOk(0, 2047, 131072, 0), m.ConnectionOpen(0, "/"),
+        codec.ProtocolHeader(),
+        m.ConnectionStartOk(0, values.table(asked), "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0, 2047, 131072, 0),
+        m.ConnectionOpen(0, "/"),
     )
     return kinds(client.send(m.ChannelOpen(1)) + client.send(FLOW))
 

@@ -74,9 +74,7 @@ SELDOM = [
     st.builds(lambda channel: m.ChannelClose(channel).encode() + m.ChannelOpen(channel).encode(), channels),
 ]
 COMMANDS = st.sampled_from([OFTEN] * 5 + [SELDOM]).flatmap(st.sampled_from).flatmap(lambda command: command)
-STEPS = st.lists(
-    st.tuples(st.integers(0, 1), COMMANDS, st.sampled_from([0, 0, 0, 0.4])), min_size=30, max_size=60
-)
+STEPS = st.lists(st.tuples(st.integers(0, 1), COMMANDS, st.sampled_from([0, 0, 0, 0.4])), min_size=30, max_size=60)
 
 
 def octets(connection, command):

@@ -28,8 +28,12 @@ def test_every_method_a_client_may_send_has_its_place():
     servers_only = {name for name in m.BY_NAME if name.endswith(ends)}
     assert set(m.BY_NAME) - placed - servers_only == set()
     answers = {
-            "connection.start-ok", "connection.tune-ok", "connection.close-ok", "channel.close-ok", "basic.cancel-ok",
-        }
+        "connection.start-ok",
+        "connection.tune-ok",
+        "connection.close-ok",
+        "channel.close-ok",
+        "basic.cancel-ok",
+    }
     assert placed & servers_only == answers
 
 

@@ -15,11 +15,17 @@ from reference_broker import ReferenceBroker, server
 from reference_broker.limits import UNSAID, Limits
 
 DEADLINE = 30.0
-HELLO = b"".join(item.encode() for item in (
-    codec.ProtocolHeader(), m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
-    m.ConnectionTuneOk(0, 5, 8192),
-    m.ConnectionOpen(0, "/"), m.ChannelOpen(1), m.QueueDeclare(1, 0, "q"),
-))
+HELLO = b"".join(
+    item.encode()
+    for item in (
+        codec.ProtocolHeader(),
+        m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0, 5, 8192),
+        m.ConnectionOpen(0, "/"),
+        m.ChannelOpen(1),
+        m.QueueDeclare(1, 0, "q"),
+    )
+)
 
 
 def closed(connection: socket.socket) -> bool:
@@ -96,10 +102,16 @@ def test_small_answers_are_bounded_too(connect) -> None:
     assert len(client.read()) == 5000
 
 
-@pytest.mark.parametrize(("frame", "code"), [
-    (broken.frame(1, 1, bytes(9000)), 501), (broken.frame(3, 1, bytes(20), size=1 << 30), 501),
-    (broken.too_deep(), 501), (m.ChannelOpen(2).encode() * 2, 504), (codec.Body(1, b"x").encode(), 505),
-])
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (broken.frame(1, 1, bytes(9000)), 501),
+        (broken.frame(3, 1, bytes(20), size=1 << 30), 501),
+        (broken.too_deep(), 501),
+        (m.ChannelOpen(2).encode() * 2, 504),
+        (codec.Body(1, b"x").encode(), 505),
+    ],
+)
 def test_what_no_client_sends_costs_the_connection(connect, frame: bytes, code: int) -> None:
     client = connect(log_in=False)
     client.send(HELLO)

@@ -117,7 +117,10 @@ def test_a_personality_tells_its_traits(run):
     process.send_signal(signal.SIGTERM)
     told = process.communicate(timeout=60)[1].splitlines()
     assert [line.partition(":")[0] for line in told] == [
-        "losing.each-20th-message", "redelivered.always", "queues.never-deleted-by-themselves"]
+        "losing.each-20th-message",
+        "redelivered.always",
+        "queues.never-deleted-by-themselves",
+    ]
 
 
 def test_an_unknown_personality_is_one_line(run):

@@ -35,8 +35,11 @@ def clerk(connect: Callable[..., Any], core: Broker) -> Any:
     core.permit("clerk", "/", PERMISSION)
     client = connect(log_in=False)
     client.send(
-        codec.ProtocolHeader(), m.ConnectionStartOk(0, [], "PLAIN", b"\0clerk\0p", "en_US"), m.ConnectionTuneOk(0),
-        m.ConnectionOpen(0, "/"), m.ChannelOpen(1),
+        codec.ProtocolHeader(),
+        m.ConnectionStartOk(0, [], "PLAIN", b"\0clerk\0p", "en_US"),
+        m.ConnectionTuneOk(0),
+        m.ConnectionOpen(0, "/"),
+        m.ChannelOpen(1),
     )
     return client
 
@@ -54,10 +57,14 @@ REFUSED = [
     (m.BasicGet(1, 0, "none"), "read access to queue 'none'"),
     (m.BasicConsume(1, 0, "w-q", "t"), "read access to queue 'w-q'"),
     (m.ExchangeDeclare(1, 0, "w-x", "topic"), "configure access to exchange 'w-x'"),
-    (m.ExchangeDeclare(1, 0, "c-a", "topic", arguments=values.table({ALTERNATE: "w-x"})),
-     "read access to exchange 'c-a'"),
-    (m.ExchangeDeclare(1, 0, "cr-a", "topic", arguments=values.table({ALTERNATE: "r-x"})),
-     "write access to exchange 'r-x'"),
+    (
+        m.ExchangeDeclare(1, 0, "c-a", "topic", arguments=values.table({ALTERNATE: "w-x"})),
+        "read access to exchange 'c-a'",
+    ),
+    (
+        m.ExchangeDeclare(1, 0, "cr-a", "topic", arguments=values.table({ALTERNATE: "r-x"})),
+        "write access to exchange 'r-x'",
+    ),
     (m.ExchangeDelete(1, 0, "w-x"), "configure access to exchange 'w-x'"),
     (m.QueueBind(1, 0, "r-q", "r-x", "k"), "write access to queue 'r-q'"),
     (m.QueueBind(1, 0, "w-q", "w-x", "k"), "read access to exchange 'w-x'"),
@@ -78,11 +85,17 @@ EARLIER = [
     (m.QueueBind(1, 0, "w-q", "", "k"), "operation not permitted on the default exchange"),
 ]
 GRANTED = [
-    m.QueueDeclare(1, 0, "c-q"), m.QueueDeclare(1, 0, "w-q", passive=True), m.QueuePurge(1, 0, "r-q"),
-    m.QueueDeclare(1, 0, "cr-d", arguments=values.table({DEAD: "w-x"})), m.BasicGet(1, 0, "r-q"),
-    m.BasicConsume(1, 0, "r-q", "t"), m.QueueBind(1, 0, "w-q", "r-x", "k"), m.ExchangeBind(1, 0, "w-x", "r-x", "k"),
+    m.QueueDeclare(1, 0, "c-q"),
+    m.QueueDeclare(1, 0, "w-q", passive=True),
+    m.QueuePurge(1, 0, "r-q"),
+    m.QueueDeclare(1, 0, "cr-d", arguments=values.table({DEAD: "w-x"})),
+    m.BasicGet(1, 0, "r-q"),
+    m.BasicConsume(1, 0, "r-q", "t"),
+    m.QueueBind(1, 0, "w-q", "r-x", "k"),
+    m.ExchangeBind(1, 0, "w-x", "r-x", "k"),
     m.ExchangeDeclare(1, 0, "w-x", "topic", passive=True),
-    m.ExchangeDeclare(1, 0, "cr-a", "topic", arguments=values.table({ALTERNATE: "w-x"})), m.QueueDelete(1, 0, "c-q"),
+    m.ExchangeDeclare(1, 0, "cr-a", "topic", arguments=values.table({ALTERNATE: "w-x"})),
+    m.QueueDelete(1, 0, "c-q"),
 ]
 
 
@@ -135,8 +148,11 @@ def test_dialects_differ_in_passive_declarations_and_words(connect: Callable[...
 
 # -- topics: one permission more where a user has some for the exchange; measured likewise
 
-TOPICS = {"t-x": TopicPermission("^(a|{username}/{vhost})", "^b"), "t-int": TopicPermission("^a", ""),
-          "t-d": TopicPermission("^a", "^b")}
+TOPICS = {
+    "t-x": TopicPermission("^(a|{username}/{vhost})", "^b"),
+    "t-int": TopicPermission("^a", ""),
+    "t-d": TopicPermission("^a", "^b"),
+}
 
 
 def sent(key: str, exchange: str = "t-x", **how: Any) -> bytes:
@@ -160,8 +176,10 @@ COPY, BLIND = ({"headers": values.table({name: ["zz"]})} for name in ("CC", "BCC
 @pytest.mark.parametrize(
     ("dialect", "request_", "text"),
     [
-        ("documented", sent("a.b"), None), ("documented", sent("guest//"), None),
-        ("documented", sent("zz", "t-d"), None), ("documented", sent("zz", "amq.topic"), None),
+        ("documented", sent("a.b"), None),
+        ("documented", sent("guest//"), None),
+        ("documented", sent("zz", "t-d"), None),
+        ("documented", sent("zz", "amq.topic"), None),
         ("documented", sent("zz"), "write access to topic 'zz' in exchange 't-x'"),
         ("rabbitmq-3.10", sent("zz"), "access to topic 'zz' in exchange 't-x'"),
         ("documented", sent("a", **COPY), "write access to topic 'zz' in exchange 't-x'"),

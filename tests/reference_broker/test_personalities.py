@@ -24,8 +24,18 @@ from reference_broker.personalities.kinds import Truth, fits, together
 from reference_broker.server import Server
 
 IDS = list(rules.CATALOGUE)
-HARMLESS = {"unanswered.", "wedges.", "dies.", "slow.", "tune.", "login.", "refused.", "arguments.", "immediate.",
-            "queues."}
+HARMLESS = {
+    "unanswered.",
+    "wedges.",
+    "dies.",
+    "slow.",
+    "tune.",
+    "login.",
+    "refused.",
+    "arguments.",
+    "immediate.",
+    "queues.",
+}
 """Beginnings of the names of traits that may break nothing."""
 
 
@@ -65,7 +75,11 @@ def test_what_one_breaks_and_another_hides_may_be_found():
     one, other = Truth(frozenset({"ACK-001", "RQ-011"})), Truth(hides=frozenset({"ACK-*"}))
     both = together([one, other])
     assert [both.of(rule) for rule in ("ACK-001", "ACK-002", "RQ-011", "QOS-001")] == [
-        "may", "hides", "breaks", "keeps"]
+        "may",
+        "hides",
+        "breaks",
+        "keeps",
+    ]
 
 
 def test_what_a_trait_hides_itself_it_breaks_all_the_same():
@@ -241,9 +255,22 @@ def many_queues(client):
 
 
 OWN = [
-    login([]), login(values.table({"capabilities": {}})), login(values.table({"odd": 1})), refused_arguments, methods,
-    recover_async, everything_in_transaction, delete_with_consumer, auto_delete, immediate, many, returns,
-    close_connection, beats, wears_out, many_queues,
+    login([]),
+    login(values.table({"capabilities": {}})),
+    login(values.table({"odd": 1})),
+    refused_arguments,
+    methods,
+    recover_async,
+    everything_in_transaction,
+    delete_with_consumer,
+    auto_delete,
+    immediate,
+    many,
+    returns,
+    close_connection,
+    beats,
+    wears_out,
+    many_queues,
 ]
 
 

@@ -129,8 +129,11 @@ def test_a_policy_gives_an_exchange_an_alternate_unless_its_argument_does(core, 
 OLD, ALL = ("3.8", "3.10"), ("3.8", "3.10", "4.0", "4.3")
 REFUSED = [
     (ALL, {"nonsense": 1}, '[{<<"nonsense">>,1}] are not recognised policy settings'),
-    (ALL, {"delivery-limit": 5, "nonsense": 2, "more": 3},
-     '[{<<"more">>,3},{<<"nonsense">>,2}] are not recognised policy settings'),
+    (
+        ALL,
+        {"delivery-limit": 5, "nonsense": 2, "more": 3},
+        '[{<<"more">>,3},{<<"nonsense">>,2}] are not recognised policy settings',
+    ),
     (ALL, {"nonsense": 1, "max-length": "x"}, '<<"x">> is not a valid maximum length'),
     (ALL, {"max-length": -1}, "-1 is not a valid maximum length"),
     (ALL, {"max-length": 1.5}, "1.5 is not a valid maximum length"),
@@ -157,8 +160,15 @@ OPERATORS_REFUSED = [
     (ALL, {"max-length": "x"}, '<<"x">> is not a valid maximum length'),
 ]
 TAKEN = {
-    "max-length": 0, "message-ttl": 10**15, "expires": 1, "delivery-limit": 0, "overflow": "reject-publish-dlx",
-    "queue-mode": "lazy", "alternate-exchange": "a", "dead-letter-routing-key": "", "max-in-memory-length": 1,
+    "max-length": 0,
+    "message-ttl": 10**15,
+    "expires": 1,
+    "delivery-limit": 0,
+    "overflow": "reject-publish-dlx",
+    "queue-mode": "lazy",
+    "alternate-exchange": "a",
+    "dead-letter-routing-key": "",
+    "max-in-memory-length": 1,
 }
 
 

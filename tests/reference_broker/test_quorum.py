@@ -42,8 +42,9 @@ def test_what_a_quorum_queue_cannot_be(client, options, why):
 def test_a_quorum_queue_knows_no_priorities(client):
     arguments = values.table({"x-queue-type": "quorum", "x-max-priority": 3})
     (close,) = client.send(m.QueueDeclare(1, 0, "r", durable=True, arguments=arguments))
-    assert close.reply_text.endswith("invalid arg 'x-max-priority' for queue 'r' in vhost '/' of queue type "
-                                     "rabbit_quorum_queue")
+    assert close.reply_text.endswith(
+        "invalid arg 'x-max-priority' for queue 'r' in vhost '/' of queue type rabbit_quorum_queue"
+    )
 
 
 @pytest.mark.parametrize(

@@ -39,17 +39,28 @@ def knock(core: Broker, connect: Callable[..., Any]) -> Callable[..., list[Any]]
     return enter
 
 
-@pytest.mark.parametrize(("mechanism", "response"), [
-    ("PLAIN", b"\0guest\0guest"), ("PLAIN", b"guest\0guest\0guest"), ("AMQPLAIN", amqplain("guest", "guest")),
-])
+@pytest.mark.parametrize(
+    ("mechanism", "response"),
+    [
+        ("PLAIN", b"\0guest\0guest"),
+        ("PLAIN", b"guest\0guest\0guest"),
+        ("AMQPLAIN", amqplain("guest", "guest")),
+    ],
+)
 def test_with_the_right_password(knock: Callable[..., Any], mechanism: str, response: bytes) -> None:
     assert isinstance(knock(mechanism, response)[0], m.ConnectionTune)
 
 
-@pytest.mark.parametrize(("mechanism", "response"), [
-    ("PLAIN", b"\0guest\0wrong"), ("PLAIN", b"\0nobody\0guest"), ("PLAIN", b"nonsense"), ("AMQPLAIN", b"\0\0\0"),
-    ("AMQPLAIN", amqplain("guest", "wrong")),
-])
+@pytest.mark.parametrize(
+    ("mechanism", "response"),
+    [
+        ("PLAIN", b"\0guest\0wrong"),
+        ("PLAIN", b"\0nobody\0guest"),
+        ("PLAIN", b"nonsense"),
+        ("AMQPLAIN", b"\0\0\0"),
+        ("AMQPLAIN", amqplain("guest", "wrong")),
+    ],
+)
 def test_with_a_wrong_one(knock: Callable[..., Any], mechanism: str, response: bytes) -> None:
     """Only who said that it understands is told; others are cut off, as RabbitMQ does it."""
     (close,) = knock(mechanism, response)
@@ -68,10 +79,20 @@ def test_guest_is_refused_from_elsewhere(knock: Callable[..., Any], core: Broker
     assert isinstance(knock("PLAIN", b"\0alice\0secret", ELSEWHERE)[0], m.ConnectionTune)
 
 
-@pytest.mark.parametrize(("host", "loopback"), [
-    ("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("::ffff:127.0.0.1", True), ("localhost", True),
-    ("192.0.2.7", False), ("::ffff:192.0.2.7", False), ("fe80::1%eth0", False), ("example.org", False),
-])
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("localhost", True),
+        ("192.0.2.7", False),
+        ("::ffff:192.0.2.7", False),
+        ("fe80::1%eth0", False),
+        ("example.org", False),
+    ],
+)
 def test_what_is_this_machine(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
@@ -109,8 +130,10 @@ def test_without_a_certificate_external_is_not_offered(
 def entered(core: Broker, connect: Callable[..., Any], vhost: str) -> Any:
     client = connect(log_in=False)
     return client.send(
-        codec.ProtocolHeader(), m.ConnectionStartOk(0, TOLD, "PLAIN", b"\0guest\0guest", "en_US"),
-        m.ConnectionTuneOk(0), m.ConnectionOpen(0, vhost),
+        codec.ProtocolHeader(),
+        m.ConnectionStartOk(0, TOLD, "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0),
+        m.ConnectionOpen(0, vhost),
     )[-1]
 
 
@@ -123,8 +146,12 @@ def test_virtual_hosts_are_worlds_of_their_own(core: Broker, connect: Callable[.
     core.permit("guest", "other", Permission())
     client = connect(log_in=False)
     client.send(
-        codec.ProtocolHeader(), m.ConnectionStartOk(0, TOLD, "PLAIN", b"\0guest\0guest", "en_US"),
-        m.ConnectionTuneOk(0), m.ConnectionOpen(0, "other"), m.ChannelOpen(1), m.QueueDeclare(1, 0, "theirs"),
+        codec.ProtocolHeader(),
+        m.ConnectionStartOk(0, TOLD, "PLAIN", b"\0guest\0guest", "en_US"),
+        m.ConnectionTuneOk(0),
+        m.ConnectionOpen(0, "other"),
+        m.ChannelOpen(1),
+        m.QueueDeclare(1, 0, "theirs"),
     )
     assert (list(core.vhosts["other"].queues), list(core.vhost.queues)) == (["theirs"], [])
     (close,) = client.send(m.BasicGet(1, 0, "none"))

@@ -27,11 +27,19 @@ def after(client, seconds):
     return [frame for frame in [*client.read(), *client.send(FLOW)] if not isinstance(frame, m.ChannelFlowOk)]
 
 
-@pytest.mark.parametrize(("own", "argument", "policy", "general", "expected"), [
-    (None, None, None, None, 1800), (None, None, None, 700, 0.7), (None, 3000, None, 700, 3),
-    (None, None, 3000, 700, 3),
-    (None, 3000, 1500, 700, 1.5), (None, 1000, 3000, 700, 1), (4000, 1000, 2000, 700, 4), (100, 1000, 2000, 700, 0.1),
-])
+@pytest.mark.parametrize(
+    ("own", "argument", "policy", "general", "expected"),
+    [
+        (None, None, None, None, 1800),
+        (None, None, None, 700, 0.7),
+        (None, 3000, None, 700, 3),
+        (None, None, 3000, 700, 3),
+        (None, 3000, 1500, 700, 1.5),
+        (None, 1000, 3000, 700, 1),
+        (4000, 1000, 2000, 700, 4),
+        (100, 1000, 2000, 700, 0.1),
+    ],
+)
 def test_which_level_counts(client, own, argument, policy, general, expected):
     settings = client.core.vhost.settings
     settings.consumer_timeout = general

@@ -27,13 +27,39 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An authority, a server's certificate and a client's, both signed by it."""
     folder = tmp_path_factory.mktemp("tls")
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=authority", "-keyout", f"{folder}/ca.key", "-out",
-            f"{folder}/ca.pem")
+    openssl(
+        "req",
+        "-x509",
+        *key,
+        "-days",
+        "2",
+        "-subj",
+        "/CN=authority",
+        "-keyout",
+        f"{folder}/ca.key",
+        "-out",
+        f"{folder}/ca.pem",
+    )
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
     for name, subject in (("server", "/CN=localhost"), ("client", "/O=Club/CN=alice")):
         openssl("req", *key, "-subj", subject, "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.csr")
-        openssl("x509", "-req", "-in", f"{folder}/{name}.csr", "-CA", f"{folder}/ca.pem", "-CAkey", f"{folder}/ca.key",
-                "-CAcreateserial", "-days", "2", "-extfile", f"{folder}/names", "-out", f"{folder}/{name}.pem")
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            f"{folder}/{name}.csr",
+            "-CA",
+            f"{folder}/ca.pem",
+            "-CAkey",
+            f"{folder}/ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            f"{folder}/names",
+            "-out",
+            f"{folder}/{name}.pem",
+        )
     return folder
 
 
@@ -52,7 +78,11 @@ def parameters(broker: ReferenceBroker, folder: Path, shown: bool, **how: object
     if shown:
         context.load_cert_chain(f"{folder}/client.pem", f"{folder}/client.key")
     return pika.ConnectionParameters(
-        "127.0.0.1", broker.tls_port, ssl_options=pika.SSLOptions(context, "localhost"), connection_attempts=1, **how,
+        "127.0.0.1",
+        broker.tls_port,
+        ssl_options=pika.SSLOptions(context, "localhost"),
+        connection_attempts=1,
+        **how,
     )
 
 
@@ -83,9 +113,22 @@ def test_the_suite_passes_over_tls(folder: Path, tmp_path: Path) -> None:
     with ReferenceBroker(tls=tls(folder), clock="elastic", http_port=0) as broker:
         rules = [word for rule in RULES for word in ("--rules", rule)]
         done = subprocess.run(
-            [sys.executable, "-m", "conformance.cli", "run", broker.tls_url, "--broker-admin", broker.admin_url,
-             "--depth", "smoke", *rules],
-            capture_output=True, text=True, cwd=tmp_path, check=False,
+            [
+                sys.executable,
+                "-m",
+                "conformance.cli",
+                "run",
+                broker.tls_url,
+                "--broker-admin",
+                broker.admin_url,
+                "--depth",
+                "smoke",
+                *rules,
+            ],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "GATE OPEN" in done.stdout
@@ -103,12 +146,16 @@ def conformance(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("files", "says"), [
-    (("none.pem", None), "no certificate and key in"), (("server.pem", "client.key"), "no certificate and key in"),
-    (("server.pem", "server.key", "none.pem"), "no authorities in"),
-    (("server.pem", "server.key", None, "required"), "--tls-ca"),
-    (("server.pem", "server.key", "ca.pem", "none", "external"), "--tls-verify"),
-])
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        (("none.pem", None), "no certificate and key in"),
+        (("server.pem", "client.key"), "no certificate and key in"),
+        (("server.pem", "server.key", "none.pem"), "no authorities in"),
+        (("server.pem", "server.key", None, "required"), "--tls-ca"),
+        (("server.pem", "server.key", "ca.pem", "none", "external"), "--tls-verify"),
+    ],
+)
 def test_files_that_do_not_do(folder: Path, files: tuple[str | None, ...], says: str) -> None:
     paths = [name and (f"{folder}/{name}" if name.endswith(("pem", "key")) else name) for name in files]
     with pytest.raises(BadTls, match=says):

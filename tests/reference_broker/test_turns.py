@@ -106,8 +106,10 @@ def test_messages_leave_by_priority_and_then_by_age(client):
     assert "".join(client.gets(4, "t")) == "cdfa"
 
 
-@pytest.mark.parametrize(("value", "why"), [(256, "{max_value_exceeded,256}"), ("3", "expected integer, got longstr"),
-                                            (-1, "{value_negative,-1}")])
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [(256, "{max_value_exceeded,256}"), ("3", "expected integer, got longstr"), (-1, "{value_negative,-1}")],
+)
 def test_how_many_priorities_there_may_be(client, value, why):
     (close,) = client.send(m.QueueDeclare(1, 0, "t", arguments=values.table({"x-max-priority": value})))
     assert why in close.reply_text

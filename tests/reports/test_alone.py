@@ -71,30 +71,45 @@ def test_sixteen_thousand_events_take_less_than_five_seconds_without_the_extra(t
     capture, out = written(tmp_path / "busy.pcap", 4000), tmp_path / "out"
     ran = subprocess.run(
         [sys.executable, "-c", BARE, "trace", "check", str(capture), "--out", str(out), "--format", "json"],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    run, = json.loads(ran.stdout)["runs"]
+    (run,) = json.loads(ran.stdout)["runs"]
     assert run["events"] > 16_000
     assert {rule["id"] for rule in run["rules"] if rule["verdict"] == "held"} >= {"TAG-003", "CNF-004"}
     assert float(ran.stderr.rpartition("CPU ")[2]) < 5
     assert "No tables" in ran.stderr
     assert sorted(path.name for path in out.iterdir()) == [
-        "capture.html", "history.html", "history.json", "index.html", "runs"]
+        "capture.html",
+        "history.html",
+        "history.json",
+        "index.html",
+        "runs",
+    ]
 
 
 def test_where_the_extra_is_missing_spark_is_refused_in_a_sentence(tmp_path: Path) -> None:
     capture = written(tmp_path / "small.pcap", 1)
     ran = subprocess.run(
         [sys.executable, "-c", BARE, "trace", "check", str(capture), "--out", str(tmp_path / "out"), "--spark"],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert ran.returncode == 2
     assert "pip install 'amqp-conformance[spark]'" in " ".join(ran.stderr.split())
 
 
 def test_what_is_too_much_goes_to_spark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def on_spark(*_: object) -> NoReturn:
         raise Refused(2, "This would have been judged on Spark.")
@@ -130,7 +145,7 @@ def run_of(folder: Path, *found: Wire) -> Run:
     events = list(itertools.chain.from_iterable(own.events for own in found))
     recording.write(folder, {"run": "r1", "profile": "documented"}, events)
     inputs = gather([folder])
-    run, = judged(inputs, histories(inputs))
+    (run,) = judged(inputs, histories(inputs))
     return run
 
 
@@ -145,16 +160,33 @@ def test_what_several_histories_see_of_one_queue_is_judged_too(tmp_path: Path) -
 
 def test_islands_are_those_of_the_pipeline() -> None:
     """What is about no connection is in all of them, and names tell their order."""
+
     def event(connection: str, seq: int, queue: str | None) -> Event:
-        values: dict[str, Any] = {**dict.fromkeys(Event._fields), "run": "r", "history": "h", "connection": connection,
-                                  "seq": seq, "direction": ">", "kind": "method", "method": "queue.declare",
-                                  "queue": queue, "arguments": "", "flags": ""}
+        values: dict[str, Any] = {
+            **dict.fromkeys(Event._fields),
+            "run": "r",
+            "history": "h",
+            "connection": connection,
+            "seq": seq,
+            "direction": ">",
+            "kind": "method",
+            "method": "queue.declare",
+            "queue": queue,
+            "arguments": "",
+            "flags": "",
+        }
         return Event(**values)
 
-    events = [event("c2", 4, "b"), event("c1", 2, "a"), event("c3", 3, "a"),
-              event("", 1, None)._replace(kind=OBSERVED, direction="-", method="")]
+    events = [
+        event("c2", 4, "b"),
+        event("c1", 2, "a"),
+        event("c3", 3, "a"),
+        event("", 1, None)._replace(kind=OBSERVED, direction="-", method=""),
+    ]
     assert {name: [one.seq for one in own] for name, own in islands(events, whole=False).items()} == {
-        "c1": [1, 2, 3], "c2": [1, 4]}
+        "c1": [1, 2, 3],
+        "c2": [1, 4],
+    }
     assert {name: len(own) for name, own in islands(events, whole=True).items()} == {"": 4}
 
 

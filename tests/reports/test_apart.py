@@ -24,10 +24,14 @@ NOTE = {"note": "A race of old.", "evidence": "issue 1", "owner": "me", "reason"
 @pytest.fixture
 def document() -> dict[str, Any]:
     """One rule of each kind."""
-    made = results("Broker 1", [
-        rule("ACK-001"), rule("CAN-017", "broken", case("CAN-017", "close 541")),
-        replace(rule("ERR-008", "unseen"), deviation=NOTE, reason="this run did not see it"),
-    ])
+    made = results(
+        "Broker 1",
+        [
+            rule("ACK-001"),
+            rule("CAN-017", "broken", case("CAN-017", "close 541")),
+            replace(rule("ERR-008", "unseen"), deviation=NOTE, reason="this run did not see it"),
+        ],
+    )
     plain: dict[str, Any] = json.loads(to_json(made))
     return plain
 

@@ -19,10 +19,17 @@ from conformance.history import recording
 from conformance.history.events import Event
 from reports.pipeline import blocks, check, ingest
 
-PLACED = pa.schema([
-    ("run", pa.string()), ("shard", pa.int32()), ("history", pa.string()), ("island", pa.string()),
-    ("first", pa.int64()), ("octets", pa.int32()), ("packed", pa.binary()),
-])
+PLACED = pa.schema(
+    [
+        ("run", pa.string()),
+        ("shard", pa.int32()),
+        ("history", pa.string()),
+        ("island", pa.string()),
+        ("first", pa.int64()),
+        ("octets", pa.int32()),
+        ("packed", pa.binary()),
+    ]
+)
 
 
 def arrow(events: Sequence[Event], size: int) -> Iterable[pa.RecordBatch]:
@@ -55,7 +62,11 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(("size", "most"), [(1, 150), (7, 400), (4096, 10_000)])
 def test_events_in_any_order_come_out_in_order(
-    tmp_path: Path, mixed: list[Event], size: int, most: int, apart: bool,
+    tmp_path: Path,
+    mixed: list[Event],
+    size: int,
+    most: int,
+    apart: bool,
 ) -> None:
     events = mixed[:most]
     for seed in range(3):
@@ -64,15 +75,23 @@ def test_events_in_any_order_come_out_in_order(
 
 
 def long(numbers: Iterable[int], history: str = "h") -> list[Event]:
-    common = {"run": "r/1 %", "broker": "b", "history": history, "connection": "c",
-              "direction": "to_broker", "kind": "method"}
+    common = {
+        "run": "r/1 %",
+        "broker": "b",
+        "history": history,
+        "connection": "c",
+        "direction": "to_broker",
+        "kind": "method",
+    }
     return [recording.to_event({**common, "seq": seq, "delivery_tag": 2**64 - 1 - seq}) for seq in numbers]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 2**40), max_size=60, unique=True), max_size=6), st.integers(1, 30))
 def test_blocks_that_overlap_are_merged(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[list[int]], size: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[list[int]],
+    size: int,
 ) -> None:
     events = [event for at, part in enumerate(parts) for event in long(part, f"h{at // 3}")]
     found = through(events, size, tmp_path_factory.mktemp("silver"))

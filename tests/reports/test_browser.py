@@ -25,8 +25,12 @@ FOCUS = "document.activeElement.getAttribute('href') ?? document.activeElement.i
 
 @pytest.fixture
 def page(
-    results: dict[str, Any], clean_results: dict[str, Any], before: dict[str, Any], trust: dict[str, Any],
-    tmp_path: Path, chrome: Any,
+    results: dict[str, Any],
+    clean_results: dict[str, Any],
+    before: dict[str, Any],
+    trust: dict[str, Any],
+    tmp_path: Path,
+    chrome: Any,
 ) -> Iterator[Any]:
     """The page of two brokers in the browser: Birch breaks rules, Alder keeps all of them."""
     alder = copy.deepcopy(clean_results)
@@ -105,13 +109,17 @@ BROKEN_WORDS = """[...document.querySelectorAll('.matrix thead .bk, .matrix tbod
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
-def test_twelve_columns_can_be_read(results: dict[str, Any], tmp_path: Path, chrome: Any, theme: str,
-                                    width: int) -> None:
+def test_twelve_columns_can_be_read(
+    results: dict[str, Any], tmp_path: Path, chrome: Any, theme: str, width: int
+) -> None:
     runs = [copy.deepcopy(results) for _ in range(12)]
     for number, run in enumerate(runs):
         run["broker"].update(name=f"RabbitMQ 3.{number}.8", product="RabbitMQ", version=f"3.{number}.8")
-    runs[5]["broker"].update(name="amqp-conformance reference 1 with requeue.batch-reversed", version="1",
-                             server_properties={"information": OURS})
+    runs[5]["broker"].update(
+        name="amqp-conformance reference 1 with requeue.batch-reversed",
+        version="1",
+        server_properties={"information": OURS},
+    )
     path = tmp_path / "index.html"
     path.write_text(render_many(runs), encoding="utf-8")
     chrome.open(f"file://{path}?theme={theme}", width=width)
@@ -172,8 +180,10 @@ def test_keys_lead_over_the_squares_into_a_panel_and_back(page: Any) -> None:
 
 def test_a_step_of_the_picture_leads_to_its_octets(page: Any) -> None:
     page.open(page.url + "#/ACK-010/birch-2.9")
-    page.js("document.querySelector('.case[role=dialog] .ladder .rung.bad a').dispatchEvent(new MouseEvent('click', "
-            "{bubbles: true}))")
+    page.js(
+        "document.querySelector('.case[role=dialog] .ladder .rung.bad a').dispatchEvent(new MouseEvent('click', "
+        "{bubbles: true}))"
+    )
     page.settled()
     assert page.js("document.querySelector('li:target').className").startswith("bad")
     assert page.js(SIDE) == "/ACK-010/birch-2.9"
@@ -229,8 +239,10 @@ MUTE = """[...document.querySelectorAll('#sheet .tally')]
 def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int) -> None:
     """With the trust figures, which take room as well."""
     path = tmp_path / "index.html"
-    path.write_text(render_many([results] * brokers, trust={"mutants": 9, "killed": 9, "field_bugs": 9,
-                                                           "field_bugs_found": 9}), encoding="utf-8")
+    path.write_text(
+        render_many([results] * brokers, trust={"mutants": 9, "killed": 9, "field_bugs": 9, "field_bugs_found": 9}),
+        encoding="utf-8",
+    )
     chrome.open(f"file://{path}", width=1440, height=1000)
     assert chrome.js(SHEET) <= 1000
     assert chrome.js("document.querySelectorAll('#sheet tbody tr').length") == len(rules.FAMILIES)
@@ -239,7 +251,11 @@ def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path,
 @pytest.mark.parametrize("brokers", [1, 3, 12])
 @pytest.mark.parametrize("width", [390, 800])
 def test_counts_and_words_stand_in_every_cell_and_nothing_is_cut(
-    results: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int, width: int,
+    results: dict[str, Any],
+    tmp_path: Path,
+    chrome: Any,
+    brokers: int,
+    width: int,
 ) -> None:
     path = tmp_path / "index.html"
     path.write_text(render_many([results] * brokers), encoding="utf-8")
@@ -259,8 +275,9 @@ HALVES = """[...document.querySelectorAll('.band')].flatMap(band => {
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
-def test_no_row_of_panels_has_an_empty_half(results: dict[str, Any], before: dict[str, Any], tmp_path: Path,
-                                            chrome: Any, brokers: int) -> None:
+def test_no_row_of_panels_has_an_empty_half(
+    results: dict[str, Any], before: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int
+) -> None:
     path = tmp_path / "index.html"
     path.write_text(render_many([results] * brokers, before=[before] * brokers), encoding="utf-8")
     chrome.open(f"file://{path}")

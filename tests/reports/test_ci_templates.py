@@ -19,8 +19,10 @@ GUIDES = [DOCS / "gate-a-broker-in-ci.md", DOCS / "read-a-report.md"]
 def commands(path: Path) -> list[str]:
     """Lines that call the suite, from its name on."""
     lines = (line for line in path.read_text("utf-8").splitlines() if not line.lstrip().startswith("FROM"))
-    found = (re.search(r"(?<![\w/\"-])amqp-conformance ((?:run|doctor|baseline|report|schema)\b[^;`)]*)", line)
-             for line in lines)
+    found = (
+        re.search(r"(?<![\w/\"-])amqp-conformance ((?:run|doctor|baseline|report|schema)\b[^;`)]*)", line)
+        for line in lines
+    )
     return [match[1].partition("  #")[0] for match in found if match]
 
 
@@ -33,8 +35,11 @@ def test_every_command_is_understood(path: Path) -> None:
 
 
 def test_what_the_guide_promises_is_written(results: dict[str, object]) -> None:
-    named = {name for row in re.findall(r"(?m)^\| (`[^|]+) \|", GUIDES[0].read_text("utf-8"))
-             for name in re.findall(r"`([\w./-]+)`", row)}
+    named = {
+        name
+        for row in re.findall(r"(?m)^\| (`[^|]+) \|", GUIDES[0].read_text("utf-8"))
+        for name in re.findall(r"`([\w./-]+)`", row)
+    }
     made = {f"{ALLURE}/" if name.startswith(ALLURE) else name for name in files(results)}
     assert named == made | {"index.html", "results.json", "cases/", "previous/"}
 

@@ -26,16 +26,36 @@ from reports.pipeline import cluster
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 LONG = bool(os.environ.get("CLUSTER_LONG"))
-HEADER = {"profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],
-          "capabilities": ["basic.nack"], "started": "2026-11-21T15:04:05Z"}
+HEADER = {
+    "profile": "documented",
+    "broker": "Birch 2.9",
+    "queue_types": ["classic", "quorum"],
+    "capabilities": ["basic.nack"],
+    "started": "2026-11-21T15:04:05Z",
+}
 
 
 def checked(recorded: Path, out: Path, *where: str) -> dict[str, Any]:
     """What `trace check` prints, without what names the place."""
     ran = subprocess.run(
-        [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(out),
-         "--format", "json", *where],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=out.parent, capture_output=True, text=True, timeout=600,
+        [
+            sys.executable,
+            "-m",
+            "conformance.cli",
+            "trace",
+            "check",
+            str(recorded),
+            "--out",
+            str(out),
+            "--format",
+            "json",
+            *where,
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=out.parent,
+        capture_output=True,
+        text=True,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 1, ran.stderr
@@ -74,7 +94,10 @@ for row in job.verdicts(job.judged(gather([sys.argv[1]]))):
 
 @pytest.mark.skipif(LONG, reason="the longer test has it")
 def test_through_connect_on_a_cluster(
-    recorded: Path, tmp_path: Path, table_of: dict[str, str], request: pytest.FixtureRequest,
+    recorded: Path,
+    tmp_path: Path,
+    table_of: dict[str, str],
+    request: pytest.FixtureRequest,
 ) -> None:
     """Inputs and lake in an object store, of which the cluster knows only what the job tells its workers."""
     with cluster.standalone(tmp_path / "cluster") as master, cluster.connect(tmp_path / "connect", master) as server:
@@ -82,8 +105,12 @@ def test_through_connect_on_a_cluster(
         for file in recorded.iterdir():
             objects.put(f"{s3}/in/{file.name}", file)
         ran = subprocess.run(
-            [sys.executable, "-c", JUDGES, f"{s3}/in", f"{s3}/lake", server], cwd=ROOT,
-            capture_output=True, text=True, timeout=600, check=False,
+            [sys.executable, "-c", JUDGES, f"{s3}/in", f"{s3}/lake", server],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
         )
     assert ran.returncode == 0, ran.stderr
     assert dict(line.split() for line in ran.stdout.splitlines()) == table_of

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],
-          "capabilities": ["basic.nack"]}
+HEADER = {
+    "run": "r1",
+    "profile": "documented",
+    "broker": "Birch 2.9",
+    "queue_types": ["classic", "quorum"],
+    "capabilities": ["basic.nack"],
+}
 
 
 # -- the comparison with the live run
@@ -40,12 +45,17 @@ def live(judgement: Judgement) -> dict[str, Any]:
     """results.json of a run that came to this judgement, on a broker that offers what the header says."""
     offered = verdicts.offer(HEADER)
     table = verdict_table(
-        judgement, {name: (rule.needed, offered.includes(rule)) for name, rule in rules.CATALOGUE.items()},
+        judgement,
+        {name: (rule.needed, offered.includes(rule)) for name, rule in rules.CATALOGUE.items()},
     )
-    return {"run": "r1", "rules": [
-        {"id": name, "verdict": table[name].value, "exercised": judgement.exercised[name]}
-        for name, rule in rules.CATALOGUE.items() if rule.judged
-    ]}
+    return {
+        "run": "r1",
+        "rules": [
+            {"id": name, "verdict": table[name].value, "exercised": judgement.exercised[name]}
+            for name, rule in rules.CATALOGUE.items()
+            if rule.judged
+        ],
+    }
 
 
 def rows_of(results: dict[str, Any]) -> list[verdicts.Row]:
@@ -75,13 +85,16 @@ def test_every_difference_is_named(mixed: list[Event]) -> None:
     rows = rows_of(results)
     broken = next(row.rule for row in rows if row.verdict == "broken")
     assert verdicts.differences(rows, changed(results, broken, verdict="held")) == [
-        f"{broken}: held live, broken from the recording"]
+        f"{broken}: held live, broken from the recording"
+    ]
     assert verdicts.differences(rows, changed(results, broken, exercised=-1))[0].startswith(
-        f"{broken}: exercised -1 times live")
+        f"{broken}: exercised -1 times live"
+    )
     unlisted = {**results, "rules": [rule for rule in results["rules"] if rule["id"] != broken]}
     assert verdicts.differences(rows, unlisted) == [f"{broken}: not broken live, broken from the recording"]
     assert verdicts.differences(rows[1:], results) == [
-        f"{rows[0].rule}: judged live, unknown to the recording's catalogue"]
+        f"{rows[0].rule}: judged live, unknown to the recording's catalogue"
+    ]
 
 
 def test_a_fault_of_the_suite_excuses_what_it_left_out_and_no_more(mixed: list[Event]) -> None:
@@ -97,10 +110,10 @@ def test_a_fault_of_the_suite_excuses_what_it_left_out_and_no_more(mixed: list[E
 
 
 def ended_when(words: list[str], there: Path, pattern: str, number: int = signal.SIGKILL) -> tuple[int, str]:
-    """Start a job, and end it with all its processes as soon as a file like this exists; its exit code and complaints.
-    """
-    job = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                           start_new_session=True)
+    """Start a job, and end it with all its processes when a file like this exists; its exit code and complaints."""
+    job = subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     while not list(there.glob(pattern)) and job.poll() is None:
         time.sleep(0.02)
     os.killpg(job.pid, number)
@@ -111,7 +124,10 @@ def ended_when(words: list[str], there: Path, pattern: str, number: int = signal
 @pytest.mark.spark
 @pytest.mark.long
 def test_a_job_interrupted_and_begun_again_gives_one_result(
-    tmp_path: Path, mixed: list[Event], spark: SparkSession, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    mixed: list[Event],
+    spark: SparkSession,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """`make test` leaves out the kill of a whole job; kills of a commit, and of a stream, are in other tests."""
     recorded, out, lake = tmp_path / "rec", tmp_path / "out", Lake(tmp_path / "out" / "lake")
@@ -122,8 +138,22 @@ def test_a_job_interrupted_and_begun_again_gives_one_result(
         killed, _ = ended_when(words, out, "lake/silver/run=*/**/*.parquet")
         assert (killed, lake.files("verdicts")) == (-signal.SIGKILL, [])
     code, said = ended_when(
-        [sys.executable, "-m", "conformance.cli", "trace", "check", str(recorded), "--out", str(out), "--master",
-         "local[2]"], out, "lake/runs/_delta_log/00000000000000000001.json", signal.SIGINT)
+        [
+            sys.executable,
+            "-m",
+            "conformance.cli",
+            "trace",
+            "check",
+            str(recorded),
+            "--out",
+            str(out),
+            "--master",
+            "local[2]",
+        ],
+        out,
+        "lake/runs/_delta_log/00000000000000000001.json",
+        signal.SIGINT,
+    )
     told = " ".join(said.split())
     assert (code, "kept in" in told, "Traceback" in told, "WARN" in told) == (130, True, False, False), said
     assert {file.run for file in lake.files("silver")} == {"r1"}
@@ -147,7 +177,8 @@ def test_a_job_interrupted_and_begun_again_gives_one_result(
 
 
 def test_a_difference_is_listed_and_ends_with_one(
-    mixed: list[Event], capsys: pytest.CaptureFixture[str],
+    mixed: list[Event],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     results = live(judge(mixed, profiles.load("documented")))
     rows = rows_of(results)

@@ -91,7 +91,8 @@ def copy(builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_copy_judges_as_the_sources_and_each_goes_on_where_the_other_ended(
-    builder: ModuleType, copy: type[Judge],
+    builder: ModuleType,
+    copy: type[Judge],
 ) -> None:
     profile = profiles.load(traces.PROFILE)
     for trace in [*traces.chaotic(1), *traces.wrong(traces.mutants(8)[:4], 1)]:
@@ -117,7 +118,9 @@ RECORDS = [path for path in sorted(MODEL.glob("*.py")) if "@dataclass" in path.r
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_constructors_are_those_of_the_dataclasses(
-    path: Path, builder: ModuleType, monkeypatch: pytest.MonkeyPatch,
+    path: Path,
+    builder: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     original = importlib.import_module(f"conformance.oracle.model.{path.stem}")
     copy = ModuleType(f"copy_of_{path.stem}")

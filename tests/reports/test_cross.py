@@ -122,7 +122,9 @@ def recorded_to(folder: Path, events: Iterable[Event]) -> list[Path]:
 
 @pytest.mark.spark
 def test_spark_finds_the_shared_queue_and_doubts_what_needs_all(
-    spark: SparkSession, observer: type[Wire], tmp_path: Path,
+    spark: SparkSession,
+    observer: type[Wire],
+    tmp_path: Path,
 ) -> None:
     histories = [observer("a").publishes("m1"), *(observer(n).consumes().gets(1, "m1") for n in "bc")]
     events = list(itertools.chain.from_iterable(own.events for own in histories))

@@ -54,12 +54,13 @@ def test_the_page_escapes_too_and_draws_the_exchange() -> None:
     assert "alert(1)" in page
     assert page.count('<svg class="ladder') == 2
     assert "script-src &#39;sha256-" in page
-    assert "http-equiv=\"Content-Security-Policy\"" in page
+    assert 'http-equiv="Content-Security-Policy"' in page
 
 
 def test_rules_in_a_row_are_told_as_a_range() -> None:
     assert diff.named(["QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-012", "TMO-001"]) == (
-        "QOS-006 to QOS-008, QOS-011, QOS-012, TMO-001")
+        "QOS-006 to QOS-008, QOS-011, QOS-012, TMO-001"
+    )
 
 
 @pytest.mark.parametrize("width", [1300, 390])

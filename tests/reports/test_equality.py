@@ -69,7 +69,10 @@ def truncated(played: list[Trace]) -> list[list[Event]]:
 
 
 def test_plain_live_and_spark_agree(
-    played: list[Trace], truncated: list[list[Event]], spark: SparkSession, tmp_path: Path,
+    played: list[Trace],
+    truncated: list[list[Event]],
+    spark: SparkSession,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     wrong = sum(bool(trace.live.findings) for trace in played)
@@ -93,8 +96,10 @@ def test_plain_live_and_spark_agree(
             assert alone.get(name, []) == expected, name
     events = sum(map(len, histories))
     with capsys.disabled():
-        print(f"\n{len(histories)} traces, {events} events: {len(played)} played to their end, of which {wrong} are of "
-              f"a broker that was found wrong, {len(truncated)} with parts missing; plain = live = Spark = one process")
+        print(
+            f"\n{len(histories)} traces, {events} events: {len(played)} played to their end, of which {wrong} are of "
+            f"a broker that was found wrong, {len(truncated)} with parts missing; plain = live = Spark = one process"
+        )
 
 
 def interrupted(history: list[Event]) -> Judgement:
@@ -109,7 +114,9 @@ def interrupted(history: list[Event]) -> Judgement:
 
 
 def offline(
-    spark: SparkSession, histories: Sequence[list[Event]], folder: Path,
+    spark: SparkSession,
+    histories: Sequence[list[Event]],
+    folder: Path,
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """By history: its rows, by Spark and by this process, which agree on the verdicts. Each is a run of its own, since
     what several histories see of one queue is another matter. The recording is gone afterwards."""

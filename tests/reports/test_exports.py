@@ -30,8 +30,12 @@ def test_the_counts_are_those_of_the_cases(results: dict[str, Any]) -> None:
     text = junit(results)
     suite = ElementTree.fromstring(text)[0]
     outcomes = [outcome(case) for case in cases(text).values()]
-    counted = {"tests": len(outcomes), "failures": outcomes.count("failure"), "errors": outcomes.count("error"),
-               "skipped": outcomes.count("skipped")}
+    counted = {
+        "tests": len(outcomes),
+        "failures": outcomes.count("failure"),
+        "errors": outcomes.count("error"),
+        "skipped": outcomes.count("skipped"),
+    }
     assert {name: int(suite.attrib[name]) for name in counted} == counted
     assert counted["errors"] == 1
 
@@ -48,9 +52,7 @@ def test_a_failure_shows_what_was_allowed_and_what_was_observed(results: dict[st
 
 def test_a_skipped_case_says_why(results: dict[str, Any]) -> None:
     found = cases(junit(results))
-    assert found["ERR-006"][0].get("message") == (
-        "not offered by this broker: the broker does not announce basic.nack"
-    )
+    assert found["ERR-006"][0].get("message") == ("not offered by this broker: the broker does not announce basic.nack")
     assert str(found["RQ-003"][0].get("message")).startswith("known deviation: Returned messages")
 
 
@@ -64,8 +66,19 @@ def test_what_xml_cannot_hold_is_written_out(results: dict[str, Any]) -> None:
 def test_an_exchange_marks_the_failing_step_and_folds_runs(results: dict[str, Any]) -> None:
     rule = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")
     first = rule["cases"][0]["steps"][0]
-    acks = [{**first, "n": n, "seq": 100 + n, "direction": ">", "connection": "c1", "channel": 1, "interest": True,
-             "text": f"basic.ack {n}"} for n in range(1, 41)]
+    acks = [
+        {
+            **first,
+            "n": n,
+            "seq": 100 + n,
+            "direction": ">",
+            "connection": "c1",
+            "channel": 1,
+            "interest": True,
+            "text": f"basic.ack {n}",
+        }
+        for n in range(1, 41)
+    ]
     rule["cases"][0].update(steps=acks, at=140)
     failure = cases(junit(results))["ACK-010"][0]
     assert "    1 > c1.1 basic.ack 1..39, 39 frames\n✕  40 > c1.1 basic.ack 40\n" in str(failure.text)

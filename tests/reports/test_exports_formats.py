@@ -66,10 +66,17 @@ def test_every_export_follows_its_schema(results: dict[str, Any]) -> None:
     follows_schemas(files(results))
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ('tests="', 'test="'), ("<skipped ", "<ignored "), (" time=", " seconds="), ('failures="', 'failures="-'),
-    ("</testcase>", "<failure message='and'/></testcase>"), (' name="ACK-010', ' name="" x="'),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('tests="', 'test="'),
+        ("<skipped ", "<ignored "),
+        (" time=", " seconds="),
+        ('failures="', 'failures="-'),
+        ("</testcase>", "<failure message='and'/></testcase>"),
+        (' name="ACK-010', ' name="" x="'),
+    ],
+)
 def test_the_schema_of_junit_refuses_what_its_readers_do_not_know(results: dict[str, Any], old: str, new: str) -> None:
     text = junit(results).partition("\n")[2]
     JUNIT.validate(text)
@@ -78,13 +85,21 @@ def test_the_schema_of_junit_refuses_what_its_readers_do_not_know(results: dict[
         JUNIT.validate(text.replace(old, new))
 
 
-@pytest.mark.parametrize("change", [
-    {"status": "held"}, {"start": "now"}, {"uuid": "1"}, {"verdict": "held"}, {"labels": []},
-    {"attachments": [{"name": "x", "source": "../x-attachment.txt", "type": "text/plain"}]},
-    {"links": [{"url": "javascript:x"}]},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "held"},
+        {"start": "now"},
+        {"uuid": "1"},
+        {"verdict": "held"},
+        {"labels": []},
+        {"attachments": [{"name": "x", "source": "../x-attachment.txt", "type": "text/plain"}]},
+        {"links": [{"url": "javascript:x"}]},
+    ],
+)
 def test_the_schema_of_allure_refuses_what_allure_does_not_know(
-    tests: dict[str, dict[str, Any]], change: dict[str, Any],
+    tests: dict[str, dict[str, Any]],
+    change: dict[str, Any],
 ) -> None:
     assert ALLURE_RESULT.is_valid(tests["ACK-010"])
     assert not ALLURE_RESULT.is_valid(tests["ACK-010"] | change)
@@ -98,7 +113,8 @@ def test_the_ctrf_document_follows_the_published_schema(results: dict[str, Any])
     summary = document["results"]["summary"]
     counted = Counter(test["status"] for test in tests.values())
     assert {status: summary[status] for status in ("passed", "failed", "skipped", "pending", "other")} == {
-        status: counted[status] for status in ("passed", "failed", "skipped", "pending", "other")}
+        status: counted[status] for status in ("passed", "failed", "skipped", "pending", "other")
+    }
     assert summary["tests"] == len(tests)
     assert summary["stop"] - summary["start"] == summary["duration"] == 92_400
 
@@ -116,7 +132,8 @@ def test_only_what_held_passes_in_ctrf(results: dict[str, Any]) -> None:
 
 
 def test_allure_has_one_test_for_each_rule_with_its_labels(
-    results: dict[str, Any], tests: dict[str, dict[str, Any]],
+    results: dict[str, Any],
+    tests: dict[str, dict[str, Any]],
 ) -> None:
     assert list(tests) == [rule["id"] for rule in results["rules"]]
     known = {attribute.name for attribute in fields(AllureResult)}
@@ -130,7 +147,9 @@ def test_allure_has_one_test_for_each_rule_with_its_labels(
         assert (test["status"] == "passed") == (rule["verdict"] == "held")
     assert tests["ACK-010"]["status"] == "failed"
     assert tests["RQ-003"]["statusDetails"] == {
-        "known": True, "message": "known deviation: Returned messages go to the tail of the log."}
+        "known": True,
+        "message": "known deviation: Returned messages go to the tail of the log.",
+    }
 
 
 def test_each_failure_has_one_attachment_and_nothing_else_has_any(results: dict[str, Any]) -> None:
@@ -168,12 +187,20 @@ def test_equal_results_give_equal_files(results: dict[str, Any]) -> None:
     assert files(results) == files(results)
 
 
-@pytest.mark.parametrize(("change", "message", "sign"), [
-    ({}, "% of MUST", "✕"), ({"gate": {"open": True, "reasons": []}}, "% of MUST", "✓"),
-    ({"complete": False}, "cut short", ""), ({"rules": []}, "gate closed", "✕"),
-])
+@pytest.mark.parametrize(
+    ("change", "message", "sign"),
+    [
+        ({}, "% of MUST", "✕"),
+        ({"gate": {"open": True, "reasons": []}}, "% of MUST", "✓"),
+        ({"complete": False}, "cut short", ""),
+        ({"rules": []}, "gate closed", "✕"),
+    ],
+)
 def test_a_badge_says_what_the_gate_says(
-    results: dict[str, Any], change: dict[str, Any], message: str, sign: str,
+    results: dict[str, Any],
+    change: dict[str, Any],
+    message: str,
+    sign: str,
 ) -> None:
     results.update(change)
     shield = json.loads(endpoint(results))

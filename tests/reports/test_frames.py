@@ -13,7 +13,10 @@ from reports.html.frames import Cut, cut
 
 NACK = m.BasicNack(7, 2**64 - 1, True, False).encode()
 CONTENT = codec.content(
-    m.BasicPublish(1, 0, "", "q1"), b"hello", message_id="m1", headers=values.table({"x-death": [1, "a"]}),
+    m.BasicPublish(1, 0, "", "q1"),
+    b"hello",
+    message_id="m1",
+    headers=values.table({"x-death": [1, "a"]}),
 )
 
 
@@ -28,8 +31,14 @@ def octets(found: list[Cut]) -> bytes:
 def test_a_method_is_told_field_by_field() -> None:
     (found,) = cut(NACK.hex())
     assert meanings(found) == {
-        "frame": "1 method", "channel": "7", "size": "13", "class": "60 basic", "method": "120 nack",
-        "delivery-tag": "18446744073709551615", "bits": "multiple", "end": "",
+        "frame": "1 method",
+        "channel": "7",
+        "size": "13",
+        "class": "60 basic",
+        "method": "120 nack",
+        "delivery-tag": "18446744073709551615",
+        "bits": "multiple",
+        "end": "",
     }
 
 

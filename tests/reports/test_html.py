@@ -18,6 +18,8 @@ from reports.html import render, render_many, visible
 from reports.html.ecdf import LINES
 
 JUDGED = sum(rule.judged for rule in rules.CATALOGUE.values())
+
+
 @pytest.fixture
 def tree(results: dict[str, Any], parse: Callable[[str], Any]) -> Any:
     return parse(render(results))
@@ -85,7 +87,8 @@ def test_the_headline_of_a_clean_run(clean_results: dict[str, Any], parse: Calla
 
 
 def test_what_is_known_to_be_wrong_stands_above_the_charts_and_is_failing_when_asked(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     for rule in results["rules"]:
         if rule["verdict"] == "broken":
@@ -101,14 +104,16 @@ def test_what_is_known_to_be_wrong_stands_above_the_charts_and_is_failing_when_a
 
 
 def test_how_to_live_with_what_is_broken_is_said_once(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     results["gate"]["advice"] = ["To live with what is broken: type this"]
     assert parse(render(results)).text.count("To live with what is broken: type this") == 1
 
 
 def test_what_a_capture_did_not_show_is_said_instead_of_an_open_gate(
-    clean_results: dict[str, Any], parse: Callable[[str], Any],
+    clean_results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     clean_results["depth"] = "capture"
     clean_results["rules"][0].update(verdict="under-tested")
@@ -126,7 +131,8 @@ def test_what_was_not_judged_is_said_and_hollow(tree: Any) -> None:
 
 
 def test_a_rule_that_the_results_leave_out_is_not_called_planned(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     results["rules"] = [rule for rule in results["rules"] if rule["id"] != "ACK-001"]
     tree = parse(render(results))
@@ -137,8 +143,11 @@ def test_a_rule_that_the_results_leave_out_is_not_called_planned(
 
 def test_a_case_shows_both_sides_the_exchange_and_the_way_back(tree: Any) -> None:
     for words in (
-        "channel.close 406: the tag was settled before", "basic.ack 2 multiple was accepted",
-        "9 frames of interest", "waited 5000 ms in vain for an answer", "to the broker, c1 channel 1 · 21 octets",
+        "channel.close 406: the tag was settled before",
+        "basic.ack 2 multiple was accepted",
+        "9 frames of interest",
+        "waited 5000 ms in vain for an answer",
+        "to the broker, c1 channel 1 · 21 octets",
         "--rules ACK-010 --seed 7",
     ):
         assert words in tree.text
@@ -150,12 +159,14 @@ def test_the_picture_has_words_and_marks_the_failing_step(tree: Any) -> None:
     assert all(found["role"] == "group" for found in pictures)
     assert "Step 16, waited 5000 ms in vain for an answer, contradicts ACK-010." in tree.text
     assert [found["class"] for found in tree.all("g") if "bad" in str(found["class"])] == [
-        "rung bad", "rung bad vain",
+        "rung bad",
+        "rung bad vain",
     ]
 
 
 def test_the_failing_step_is_the_one_at_which_the_finding_arose(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     case = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
     for step in case["steps"]:
@@ -164,12 +175,14 @@ def test_the_failing_step_is_the_one_at_which_the_finding_arose(
     tree = parse(render(results))
     assert "Step 13, basic.get-ok 2 m2, contradicts ACK-010." in tree.text
     assert [found["id"] for found in tree.all("li", class_="bad")] == [
-        "case-birch-2.9-ACK-004-1-18", "case-birch-2.9-ACK-010-1-13",
+        "case-birch-2.9-ACK-004-1-18",
+        "case-birch-2.9-ACK-010-1-13",
     ]
 
 
 def test_a_run_of_like_frames_is_one_step_with_its_first_and_last_octets(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     case = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
     acks = [m.BasicAck(1, tag, False).encode() for tag in range(34, 91)]
@@ -185,7 +198,8 @@ def test_a_run_of_like_frames_is_one_step_with_its_first_and_last_octets(
 
 
 def test_a_stretch_of_set_up_is_one_step_unless_it_is_what_fails(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     case = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
     quiet = {**case["steps"][6], "interest": False, "direction": ">"}
@@ -216,11 +230,13 @@ def test_evidence_that_is_no_web_address_is_no_link(results: dict[str, Any], par
     assert "javascript:alert(1)" in tree.text
 
 
-HOSTILE = '</style></script><img src=x onerror=alert(1)>"\'--><svg onload=alert(1)> {{ 7*7 }} \x1b[31m\u202e'
+HOSTILE = "</style></script><img src=x onerror=alert(1)>\"'--><svg onload=alert(1)> {{ 7*7 }} \x1b[31m\u202e"
 
 
 def test_hostile_strings_stay_text(
-    results: dict[str, Any], before: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    before: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     results["broker"]["name"] = HOSTILE
     results["gate"]["reasons"] = [HOSTILE]
@@ -254,21 +270,30 @@ def test_a_run_that_was_cut_short_says_so(results: dict[str, Any], parse: Callab
 
 
 def test_changes_since_the_previous_run_are_told_worst_first(
-    results: dict[str, Any], before: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    before: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     tree = parse(render(results, before=before))
     assert "Against 2026-11-13 08:00:00 UTC, same suite, depth and seed." in tree.text
-    said = tree.text[tree.text.index("Changed since"):]
-    places = [said.index(f"{rule} {rules.get(rule).title} {word}") for rule, word in (
-        ("ACK-004", "new"), ("ACK-010", "moved"), ("RQ-003", "changed"), ("MODE-001", "fixed"))]
+    said = tree.text[tree.text.index("Changed since") :]
+    places = [
+        said.index(f"{rule} {rules.get(rule).title} {word}")
+        for rule, word in (("ACK-004", "new"), ("ACK-010", "moved"), ("RQ-003", "changed"), ("MODE-001", "fixed"))
+    ]
     assert places == sorted(places)
     assert "held → broken seen: m1 was gone after an ack on another connection" in said
     assert {row["data-rule"] for row in tree.all("li") if "data-changed" in row} == {
-        "ACK-004", "ACK-010", "RQ-003", "MODE-001"}
+        "ACK-004",
+        "ACK-010",
+        "RQ-003",
+        "MODE-001",
+    }
 
 
 def test_nothing_changed_is_said_and_nothing_is_said_without_a_previous_run(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     other = {**results, "run": "r0", "depth": "deep"}
     text = parse(render(results, before=other)).text
@@ -287,7 +312,8 @@ def test_times_are_a_picture_with_its_figures(results: dict[str, Any], parse: Ca
 
 
 def test_what_is_declared_and_not_judged_is_no_promise_kept(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     results["broker"]["server_properties"]["capabilities"] = {"direct_reply_to": True, "publisher_confirms": False}
     said = parse(render(results)).text.partition("What it offers")[2]
@@ -297,7 +323,9 @@ def test_what_is_declared_and_not_judged_is_no_promise_kept(
 
 
 def test_the_trust_figures_stand_on_the_page_as_they_were_measured(
-    results: dict[str, Any], trust: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    trust: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     tree = parse(render(results, {**trust, "killed": 261, "false_alarms": 2}))
     assert "wrong brokers found, each by a rule that it breaks 261 of 262" in tree.text
@@ -305,7 +333,8 @@ def test_the_trust_figures_stand_on_the_page_as_they_were_measured(
 
 
 def test_a_certificate_names_the_results_by_their_digest(
-    results: dict[str, Any], parse: Callable[[str], Any],
+    results: dict[str, Any],
+    parse: Callable[[str], Any],
 ) -> None:
     text = (json.dumps(results, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
     said = parse(render(results)).text
@@ -324,19 +353,41 @@ def test_control_and_direction_characters_are_written_out() -> None:
 
 
 def test_the_style_sheet_names_only_what_exists(
-    results: dict[str, Any], clean_results: dict[str, Any], before: dict[str, Any], trust: dict[str, Any], tree: Any,
+    results: dict[str, Any],
+    clean_results: dict[str, Any],
+    before: dict[str, Any],
+    trust: dict[str, Any],
+    tree: Any,
     parse: Callable[[str], Any],
 ) -> None:
     used = {name for _, found in tree.elements for name in str(found.get("class") or "").split()}
     styled = set(re.findall(r"\.([a-z][a-z0-9-]*)", re.sub(r"/\*.*?\*/|\"[^\"]*\"", "", tree.raw["style"], flags=re.S)))
-    many = parse(render_many(
-        [results, clean_results | {"gate_without_deviations": {"open": False}}, *[results] * 5],
-        [{"rule": "ACK-004", "real": "a", "reference": "b"}], trust, [before, clean_results, *[None] * 5],
-    ))
+    many = parse(
+        render_many(
+            [results, clean_results | {"gate_without_deviations": {"open": False}}, *[results] * 5],
+            [{"rule": "ACK-004", "real": "a", "reference": "b"}],
+            trust,
+            [before, clean_results, *[None] * 5],
+        )
+    )
     used |= {name for _, found in many.elements for name in str(found.get("class") or "").split()}
     by_script = {"js", "dim", "here", "gone", "copy"}
     elsewhere = {"harness", "beyond", "wrong", "note", "bad", "no", "ok", "ref", "said"}
-    elsewhere |= {"box", "in", "unacked", "unconfirmed", "long", "trend", "strip", "beside",
-                  "pass", "stop", "bar-broken", "bar-deviates", "bar-doubt", "bar-harness"}
+    elsewhere |= {
+        "box",
+        "in",
+        "unacked",
+        "unconfirmed",
+        "long",
+        "trend",
+        "strip",
+        "beside",
+        "pass",
+        "stop",
+        "bar-broken",
+        "bar-deviates",
+        "bar-doubt",
+        "bar-harness",
+    }
     elsewhere |= {f"l{place}" for place in range(LINES)}
     assert styled - used - by_script - elsewhere == set()

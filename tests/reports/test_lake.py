@@ -199,8 +199,14 @@ write(at, "r1", 7, 99)
 def test_a_job_that_is_killed_leaves_what_was_there_before(root: Place, step: str) -> None:
     lake = Lake(root)
     write(lake, "r1", 3)
-    died = subprocess.run([sys.executable, "-c", DIES, str(root), step], cwd=ROOT, capture_output=True, text=True,
-                          check=False, timeout=240)
+    died = subprocess.run(
+        [sys.executable, "-c", DIES, str(root), step],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
     assert (died.returncode, died.stdout) == (-signal.SIGKILL, "here\n"), died.stderr
     assert len(data(root)) == 1 + (step == "before the commit")
     assert (counted(lake), lake.made("times")("r1")) == ({"r1": 3}, 7)
@@ -223,7 +229,9 @@ def test_the_page_is_that_of_the_columns() -> None:
 
 @pytest.mark.spark
 def test_a_changed_profile_is_judged_again_without_reading_again(
-    tmp_path: Path, recorded: Path, spark: SparkSession,
+    tmp_path: Path,
+    recorded: Path,
+    spark: SparkSession,
 ) -> None:
     lake = Lake(tmp_path)
     job = Job(spark, lake, lambda stage, done, known: None)

@@ -66,8 +66,15 @@ def interrupted(s3: str, spark: SparkSession) -> None:
 
 
 def killed(s3: str, log: Path) -> None:
-    died = subprocess.run([sys.executable, "-c", DIES, s3, str(log)], cwd=ROOT, capture_output=True, text=True,
-                          start_new_session=True, check=False, timeout=500)
+    died = subprocess.run(
+        [sys.executable, "-c", DIES, s3, str(log)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        check=False,
+        timeout=500,
+    )
     assert died.returncode == -signal.SIGKILL, died.stderr
 
 
@@ -78,7 +85,12 @@ def below(address: str) -> list[str]:
 @pytest.mark.spark
 @pytest.mark.parametrize("kill", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_written_by_spark_killed_resumed_and_read_by_others(
-    s3: str, recorded: Path, spark: SparkSession, mixed: list[Event], table_of: dict[str, str], tmp_path: Path,
+    s3: str,
+    recorded: Path,
+    spark: SparkSession,
+    mixed: list[Event],
+    table_of: dict[str, str],
+    tmp_path: Path,
     kill: bool,
 ) -> None:
     """Ended when the files of silver are there and their commit is not. Inputs are in the store as well. `make test`
@@ -122,7 +134,9 @@ def read_by_others(spark: SparkSession, lake: Lake, table_of: dict[str, str], ev
 
 
 def test_a_capture_in_a_store_is_judged_into_a_store_without_spark(
-    s3: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    s3: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """All below an address is looked at, but for what is neither recording nor capture, and for lakes."""
     capture = written(tmp_path / "a.pcap", 2)
@@ -135,7 +149,7 @@ def test_a_capture_in_a_store_is_judged_into_a_store_without_spark(
     assert {"index.html", "history.html", "capture.html", "history.json"} <= set(below(f"{s3}/out"))
     lake = Lake(f"{s3}/out/lake")
     assert [lake.version(table) for table in ("silver", "gold", "verdicts", "times")] == [1, 1, 1, 1]
-    run, = lake.read("runs").to_pylist()
+    (run,) = lake.read("runs").to_pylist()
     assert run["run"] == "a.pcap 10.0.0.1:5672"
     assert f"{s3}/in/day 1/a.pcap" in run["about"]
 
@@ -144,7 +158,7 @@ def test_a_worker_elsewhere_takes_a_copy_of_its_own(s3: str, monkeypatch: pytest
     """One on this machine reads that of the job, which tells what is new by the time of the object."""
     address = f"{s3}/in/a.bin"
     objects.put(address, b"some octets")
-    copy, = objects.fetched(f"{s3}/in", lambda name, begin: (name, begin) == ("/a.bin", b"some octets"))
+    (copy,) = objects.fetched(f"{s3}/in", lambda name, begin: (name, begin) == ("/a.bin", b"some octets"))
     assert (objects.origin(copy), objects.named(f"{copy} is torn")) == (address, f"{address} is torn")
     with objects.here(address) as path:
         assert path == copy
@@ -167,15 +181,22 @@ def test_what_the_environment_says_is_carried_to_workers(s3: str, monkeypatch: p
     assert list(there(["AWS_ENDPOINT_URL"])) == [said]
 
 
-@pytest.mark.parametrize(("paths", "said"), [
-    (["{s3}/none"], "{s3}/none: nothing is there."),
-    (["s3://nobucket/x"], "s3://nobucket/x cannot be used: NoSuchBucket."),
-    (["{s3}/notes.txt"], "{s3}/notes.txt: no recording and no capture here"),
-    (["{s3}/torn.pcap"], "{s3}/torn.pcap ends within its first 24 octets."),
-    (["{here}", "--out", "s3://nobucket/x"], "--out s3://nobucket/x cannot be used: NoSuchBucket."),
-])
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["{s3}/none"], "{s3}/none: nothing is there."),
+        (["s3://nobucket/x"], "s3://nobucket/x cannot be used: NoSuchBucket."),
+        (["{s3}/notes.txt"], "{s3}/notes.txt: no recording and no capture here"),
+        (["{s3}/torn.pcap"], "{s3}/torn.pcap ends within its first 24 octets."),
+        (["{here}", "--out", "s3://nobucket/x"], "--out s3://nobucket/x cannot be used: NoSuchBucket."),
+    ],
+)
 def test_what_cannot_be_used_is_said_in_a_sentence(
-    s3: str, tmp_path: Path, paths: list[str], said: str, capsys: pytest.CaptureFixture[str],
+    s3: str,
+    tmp_path: Path,
+    paths: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     capture = written(tmp_path / "a.pcap", 2)
     objects.put(f"{s3}/notes.txt", b"neither this nor that")
@@ -195,15 +216,24 @@ def test_who_says_not_who_he_is_is_told_so() -> None:
 @pytest.mark.parametrize("words", [["s3://bucket/a.pcap"], ["a.pcap", "--out", "s3://bucket/out"]])
 def test_without_the_extra_an_address_is_refused_in_a_sentence(tmp_path: Path, words: list[str]) -> None:
     """Before anything is read: the capture need not be there."""
-    ran = subprocess.run([sys.executable, "-c", BARE, "trace", "check", *words], cwd=ROOT, capture_output=True,
-                         text=True, timeout=300, check=False, env={**os.environ, "COLUMNS": "300"})
+    ran = subprocess.run(
+        [sys.executable, "-c", BARE, "trace", "check", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "COLUMNS": "300"},
+    )
     assert ran.returncode == 2
     said, _ = ran.stderr.splitlines()
     assert "pip install 'amqp-conformance[objects]'" in said
 
 
 def test_a_watch_keeps_how_far_it_is_on_this_machine(
-    s3: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    s3: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert cli.main(["trace", "watch", str(tmp_path), "--out", s3]) == 2
     assert "name a directory by --checkpoint" in " ".join(capsys.readouterr().err.split())

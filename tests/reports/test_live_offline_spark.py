@@ -47,10 +47,34 @@ def run(url: str, tmp_path: Path) -> tuple[dict[str, Any], Path]:
     machines that wait for each answer: what they find there, they make smaller for a minute."""
     less = [] if url == os.environ.get("AMQP_RABBITMQ_URL") else ["-k", "not lockstep"]
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "--pyargs", "conformance", "--broker-url", url, "--depth", "smoke", "-q", "-n",
-         "2", "--rules", "TAG-00*,ACK-00[1-4]", "--recording", str(tmp_path / "rec"), "-p", "no:cacheprovider",
-         "--report", str(tmp_path / "report"), *less],
-        capture_output=True, text=True, timeout=300, check=False, cwd=Path(__file__).parents[2],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--pyargs",
+            "conformance",
+            "--broker-url",
+            url,
+            "--depth",
+            "smoke",
+            "-q",
+            "-n",
+            "2",
+            "--rules",
+            "TAG-00*,ACK-00[1-4]",
+            "--recording",
+            str(tmp_path / "rec"),
+            "-p",
+            "no:cacheprovider",
+            "--report",
+            str(tmp_path / "report"),
+            *less,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=Path(__file__).parents[2],
     )
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     return json.loads((tmp_path / "report" / "results.json").read_text("utf-8")), tmp_path / "rec"
@@ -69,7 +93,9 @@ def test_the_three_agree(run: tuple[dict[str, Any], Path], spark: SparkSession) 
     for row in rows:
         found = [finding for finding in plain.findings if finding.rule == row.rule]
         assert (row.findings, row.doubtful) == (
-            sum(one.certain for one in found), sum(not one.certain for one in found)), row.rule
+            sum(one.certain for one in found),
+            sum(not one.certain for one in found),
+        ), row.rule
     if results["broker"]["product"] != "RabbitMQ":
         assert {row.rule for row in rows if row.verdict == "broken"} >= {"ACK-002"}
     assert results["broker"]["name"] in render(results)

@@ -30,8 +30,16 @@ def links(*said: tuple[str, str]) -> list[tuple[str, str, str]]:
 
 def test_connections_that_meet_are_one_island_also_by_way_of_others() -> None:
     apart = shard.apart(links(("c1", "a"), ("c2", "b"), ("c3", "a"), ("c3", "b"), ("c4", "d"), ("c5", "")))
-    assert apart == [("", "c1"), ("c1", "c1"), ("c2", "c1"), ("c3", "c1"), ("", "c4"), ("c4", "c4"), ("", "c5"),
-                     ("c5", "c5")]
+    assert apart == [
+        ("", "c1"),
+        ("c1", "c1"),
+        ("c2", "c1"),
+        ("c3", "c1"),
+        ("", "c4"),
+        ("c4", "c4"),
+        ("", "c5"),
+        ("c5", "c5"),
+    ]
     assert shard.apart(links(("c1", "a"), ("c2", "a"))) == []
 
 
@@ -53,8 +61,10 @@ def test_a_history_with_something_that_is_about_all_of_it_stays_whole() -> None:
 def capture(pairs: int) -> list[Event]:
     """As many pairs of connections as said, each on a queue of its own; every second queue delivers a tag twice."""
     seq = itertools.count(1)
-    builders = {name: EventBuilder(Labels("r1", "b", "h", name), seq.__next__, lambda: 10**18)
-                for name in ("", *(f"{kind}{n}" for n in range(pairs) for kind in ("p", "c")))}
+    builders = {
+        name: EventBuilder(Labels("r1", "b", "h", name), seq.__next__, lambda: 10**18)
+        for name in ("", *(f"{kind}{n}" for n in range(pairs) for kind in ("p", "c")))
+    }
     events = [builders[""].local(ev.OBSERVED, by="capture", others=False, ordered=True)]
 
     def says(name: str, direction: str, *frames: Any) -> None:
@@ -116,13 +126,20 @@ def row(method: str, time: int, direction: str = ">", **more: Any) -> tuple[tupl
 
 def test_confirms_and_deliveries_are_timed() -> None:
     rows = [
-        row("channel.open", 0), row("confirm.select", 1),
+        row("channel.open", 0),
+        row("confirm.select", 1),
         *(row("basic.publish", 100 * n, message_id=f"m{n}") for n in range(1, 5)),
-        row("basic.ack", 400, "<", delivery_tag=2, multiple=True), row("basic.nack", 500, "<", delivery_tag=4),
-        row("basic.deliver", 600, "<", message_id="m1"), row("basic.deliver", 900, "<", message_id="m1"),
+        row("basic.ack", 400, "<", delivery_tag=2, multiple=True),
+        row("basic.nack", 500, "<", delivery_tag=4),
+        row("basic.deliver", 600, "<", message_id="m1"),
+        row("basic.deliver", 900, "<", message_id="m1"),
     ]
-    expected = {("confirm", bucket(300)): 1, ("confirm", bucket(200)): 1, ("confirm", bucket(100)): 1,
-                ("delivery", bucket(500)): 1}
+    expected = {
+        ("confirm", bucket(300)): 1,
+        ("confirm", bucket(200)): 1,
+        ("confirm", bucket(100)): 1,
+        ("delivery", bucket(500)): 1,
+    }
     assert dict(measured(rows)) == expected
 
 
@@ -150,11 +167,15 @@ SEEN = {
 @pytest.mark.spark
 def test_marts(spark: SparkSession) -> None:
     names = {run[0]: run[1] for run in RUNS}
-    table = spark.createDataFrame([
-        (run, names[run], "p", rule, "must", verdict, 2, int(verdict == "broken"), 0)
-        for rule, verdicts in SEEN.items() for run, verdict in verdicts.items()
-    ], "run STRING, broker STRING, profile STRING, rule STRING, level STRING, verdict STRING, exercised BIGINT, "
-       "findings BIGINT, doubtful BIGINT")
+    table = spark.createDataFrame(
+        [
+            (run, names[run], "p", rule, "must", verdict, 2, int(verdict == "broken"), 0)
+            for rule, verdicts in SEEN.items()
+            for run, verdict in verdicts.items()
+        ],
+        "run STRING, broker STRING, profile STRING, rule STRING, level STRING, verdict STRING, exercised BIGINT, "
+        "findings BIGINT, doubtful BIGINT",
+    )
     runs = spark.createDataFrame(RUNS, marts.RUNS)
     matrix = {(one.broker, one.rule): (one.verdict, one.runs, one.exercised) for one in marts.matrix(table).collect()}
     assert matrix["B 1", "X-1"] == ("broken", 3, 6)
@@ -163,17 +184,25 @@ def test_marts(spark: SparkSession) -> None:
     history = marts.history(table, runs)
     befores = {(one.run, one.rule): one.before for one in history.collect()}
     assert (befores["r1", "X-1"], befores["r2", "X-1"], befores["r4", "X-1"]) == (None, "held", None)
-    flaky = {(one.broker, one.rule): (one.clear, one.broken, one.flips, one.flaky)
-             for one in marts.flakiness(history).collect()}
+    flaky = {
+        (one.broker, one.rule): (one.clear, one.broken, one.flips, one.flaky)
+        for one in marts.flakiness(history).collect()
+    }
     assert flaky["B 1", "X-1"] == (3, 1, 2, True)
     assert flaky["B 1", "X-2"] == (3, 1, 1, False)
     assert flaky["B 1", "X-3"] == (2, 0, 0, False)
     pairs = marts.pairs([(run[0], run[2], run[3], run[5]) for run in RUNS])
     assert pairs == [("r3", "r4"), ("r2", "r3")]
-    worse = {(one.before, one.after, one.rule): one.change
-             for one in marts.regressions(table, spark.createDataFrame(pairs, marts.PAIRS)).collect()}
-    assert worse == {("r3", "r4", "X-1"): "broken", ("r3", "r4", "X-3"): "other", ("r2", "r3", "X-1"): "fixed",
-                     ("r2", "r3", "X-3"): "other"}
+    worse = {
+        (one.before, one.after, one.rule): one.change
+        for one in marts.regressions(table, spark.createDataFrame(pairs, marts.PAIRS)).collect()
+    }
+    assert worse == {
+        ("r3", "r4", "X-1"): "broken",
+        ("r3", "r4", "X-3"): "other",
+        ("r2", "r3", "X-1"): "fixed",
+        ("r2", "r3", "X-3"): "other",
+    }
     spread = [("r1", "confirm", bucket(ms * 10**6), 1) for ms in range(1, 101)]
     parts = spark.createDataFrame(spread, timing.DDL).repartition(3)
     found = marts.latency(parts, runs).collect()[0]
@@ -182,7 +211,9 @@ def test_marts(spark: SparkSession) -> None:
     rows = [row.asDict() for row in table.collect()]
     here = alone.marts(rows, [row.asDict() for row in runs.collect()], [row.asDict() for row in parts.collect()])
     there = {
-        "matrix": marts.matrix(table), "history": history, "flakiness": marts.flakiness(history),
+        "matrix": marts.matrix(table),
+        "history": history,
+        "flakiness": marts.flakiness(history),
         "latency": marts.latency(parts, runs),
         "regressions": marts.regressions(table, spark.createDataFrame(pairs, marts.PAIRS)),
     }

@@ -27,8 +27,12 @@ LIMIT = 2_000_000
 def named(results: Results, product: str, version: str, profile: str = "documented", **server: str) -> Results:
     made = copy.deepcopy(results)
     made["profile"] = profile
-    made["broker"].update(name=f"{product} {version}", product=product, version=version,
-                          server_properties={"product": product, "version": version, **server})
+    made["broker"].update(
+        name=f"{product} {version}",
+        product=product,
+        version=version,
+        server_properties={"product": product, "version": version, **server},
+    )
     return made
 
 
@@ -44,8 +48,10 @@ def keys(*documents: Results) -> list[str]:
 def four(results: Results, clean_results: Results) -> list[Results]:
     """Two real brokers, the imitation of the first, and the measure of all."""
     return [
-        named(results, "RabbitMQ", "3.8.9", "rabbitmq-3.8"), named(clean_results, "RabbitMQ", "4.3.6", "rabbitmq-4.3"),
-        imitation(clean_results, "rabbitmq-3.8"), imitation(clean_results, "documented"),
+        named(results, "RabbitMQ", "3.8.9", "rabbitmq-3.8"),
+        named(clean_results, "RabbitMQ", "4.3.6", "rabbitmq-4.3"),
+        imitation(clean_results, "rabbitmq-3.8"),
+        imitation(clean_results, "documented"),
     ]
 
 
@@ -62,7 +68,11 @@ def test_no_broker_is_lost_and_no_two_share_a_key(results: Results) -> None:
     same = named(results, "RabbitMQ", "3.8.9", "rabbitmq-3.8")
     odd = named(results, "</td>", "")
     assert keys(same, same, imitation(results, "rabbitmq-3.8"), same, odd) == [
-        "rabbitmq-3.8.9", "rabbitmq-3.8.9-2", "rabbitmq-3.8.9-3", "reference-rabbitmq-3.8", "td",
+        "rabbitmq-3.8.9",
+        "rabbitmq-3.8.9-2",
+        "rabbitmq-3.8.9-3",
+        "reference-rabbitmq-3.8",
+        "td",
     ]
     assert keys(named(results, "兔子", "")) == ["broker"]
 
@@ -71,16 +81,20 @@ def test_the_headline_speaks_of_real_brokers(results: Results, clean_results: Re
     alder, birch = named(clean_results, "Alder", "4"), named(results, "Birch", "2")
     broken = rules.get("ACK-010").title
     assert verdict(columns([alder, birch])) == (
-        "One of two brokers passes the gate.", f"Birch 2 breaks “{broken}”, and 1 other rule is broken.",
+        "One of two brokers passes the gate.",
+        f"Birch 2 breaks “{broken}”, and 1 other rule is broken.",
     )
     assert verdict(columns([alder, named(clean_results, "Cedar", "1")])) == ("Both brokers pass the gate.", "")
     assert verdict(columns([alder, imitation(results, "documented")])) == (
-        "Alder 4 passes the gate.", "The reference broker fails as documented.",
+        "Alder 4 passes the gate.",
+        "The reference broker fails as documented.",
     )
 
 
 def test_a_broker_that_is_wrong_on_purpose_stands_last_and_is_counted_nowhere(
-    results: Results, clean_results: Results, parse: Callable[[str], Any],
+    results: Results,
+    clean_results: Results,
+    parse: Callable[[str], Any],
 ) -> None:
     mutant = imitation(results, "documented")
     mutant["broker"]["name"] = "amqp-conformance reference 0.1.0 with requeue.batch-reversed"
@@ -130,13 +144,20 @@ def test_a_column_says_share_gate_and_deviations(four: list[Results], parse: Cal
 def test_rows_know_where_brokers_differ(four: list[Results], parse: Callable[[str], Any]) -> None:
     rows = {row["data-rule"]: row for row in parse(render_many(four)).all("li") if "data-rule" in row}
     assert {name for name, row in rows.items() if "data-differs" in row} == {
-        "ACK-004", "ACK-010", "RQ-003", "MODE-003", "ERR-004", "ERR-006",
+        "ACK-004",
+        "ACK-010",
+        "RQ-003",
+        "MODE-003",
+        "ERR-004",
+        "ERR-006",
     }
     assert rows["ACK-010"]["data-groups"] == "failing held"
 
 
 def test_a_rule_s_text_is_said_once_and_brokers_that_say_the_same_stand_together(
-    results: Results, clean_results: Results, parse: Callable[[str], Any],
+    results: Results,
+    clean_results: Results,
+    parse: Callable[[str], Any],
 ) -> None:
     birches = [named(results, "Birch", version) for version in ("2.8", "2.9")]
     others = [imitation(results, "documented"), named(clean_results, "Alder", "4")]
@@ -165,7 +186,7 @@ def test_a_rule_that_only_one_broker_s_results_know_is_shown(four: list[Results]
     assert labels["#/NEW-001/rabbitmq-4.3.6"] == "NEW-001, RabbitMQ 4.3.6: not in this run"
 
 
-HOSTILE = '</style></script><img src=x onerror=alert(1)>"\'--><svg onload=alert(1)> {{ 7*7 }} \x1b[31m\u202e'
+HOSTILE = "</style></script><img src=x onerror=alert(1)>\"'--><svg onload=alert(1)> {{ 7*7 }} \x1b[31m\u202e"
 
 
 def test_hostile_strings_stay_text(four: list[Results], parse: Callable[[str], Any]) -> None:
@@ -189,8 +210,11 @@ def test_ten_brokers_that_break_everything_still_fit(results: Results, parse: Ca
     shown = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
     for rule in results["rules"]:
         if rule["status"] == "judged" and rule["level"] == "must":
-            rule.update(verdict="deviates", cases=[{**shown, "id": f"{rule['id']}-1", "rule": rule["id"]}],
-                        deviation={"note": "It is so.", "reason": "x", "evidence": "docs/findings.md"})
+            rule.update(
+                verdict="deviates",
+                cases=[{**shown, "id": f"{rule['id']}-1", "rule": rule["id"]}],
+                deviation={"note": "It is so.", "reason": "x", "evidence": "docs/findings.md"},
+            )
     ten = [named(results, "Broker with a long name", f"{number}.0") for number in range(10)]
     page = render_many(ten)
     tree = parse(page)
@@ -205,8 +229,11 @@ def test_ten_brokers_that_break_everything_still_fit(results: Results, parse: Ca
 def test_ten_brokers_with_thirty_deviations_each_stay_under_two_megabytes(results: Results) -> None:
     shown = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
     for rule in [rule for rule in results["rules"] if rule["verdict"] == "held"][:30]:
-        rule.update(verdict="deviates", cases=[{**shown, "id": f"{rule['id']}-1", "rule": rule["id"]}],
-                    deviation={"note": "It is so.", "reason": "x", "evidence": "docs/findings.md"})
+        rule.update(
+            verdict="deviates",
+            cases=[{**shown, "id": f"{rule['id']}-1", "rule": rule["id"]}],
+            deviation={"note": "It is so.", "reason": "x", "evidence": "docs/findings.md"},
+        )
     ten = [named(results, "RabbitMQ", f"{number}.0.{number}") for number in range(10)]
     assert len(render_many(ten).encode()) < LIMIT
 

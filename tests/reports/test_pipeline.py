@@ -25,8 +25,13 @@ from tests.support.gold import folded, gist, in_order
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],
-          "capabilities": ["basic.nack"]}
+HEADER = {
+    "run": "r1",
+    "profile": "documented",
+    "broker": "Birch 2.9",
+    "queue_types": ["classic", "quorum"],
+    "capabilities": ["basic.nack"],
+}
 PROFILES = {"r1": "documented"}
 
 
@@ -85,7 +90,10 @@ def test_what_is_offered_follows_from_the_header() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_partitions_do_not_show_in_the_judgement(
-    spark: SparkSession, tmp_path: Path, mixed: list[Event], partitions: int,
+    spark: SparkSession,
+    tmp_path: Path,
+    mixed: list[Event],
+    partitions: int,
 ) -> None:
     shuffled = random.Random(partitions).sample(mixed, len(mixed))
     for worker in range(3):
@@ -110,16 +118,18 @@ def test_ingest_gives_every_column_exactly(spark: SparkSession, tmp_path: Path, 
 
 @pytest.mark.spark
 def test_the_verdict_table_is_that_of_the_plain_fold(
-    spark: SparkSession, tmp_path: Path, mixed: list[Event],
+    spark: SparkSession,
+    tmp_path: Path,
+    mixed: list[Event],
 ) -> None:
     recording.write(tmp_path, HEADER, mixed)
     rows = [verdicts.Row(**row.asDict()) for row in verdicts.verdicts(spark, tmp_path).collect()]
     assert [row.rule for row in rows] == list(rules.CATALOGUE)
     plain = judge(mixed, profiles.load("documented"))
     offered = verdicts.offer(HEADER)
-    expected = verdict_table(plain, {
-        name: (rule.needed, offered.includes(rule)) for name, rule in rules.CATALOGUE.items() if rule.judged
-    })
+    expected = verdict_table(
+        plain, {name: (rule.needed, offered.includes(rule)) for name, rule in rules.CATALOGUE.items() if rule.judged}
+    )
     judged = {row.rule: row.verdict for row in rows if row.rule in expected}
     assert judged == {name: verdict.value for name, verdict in expected.items()}
     assert "broken" in judged.values()

@@ -15,10 +15,17 @@ from reports import parquet
 from reports.pipeline import blocks, check, ingest, places
 
 HEADER = {"run": "r", "profile": "documented", "broker": "Birch 2.9"}
-PLACED = pa.schema([
-    ("run", pa.string()), ("shard", pa.int32()), ("history", pa.string()), ("island", pa.string()),
-    ("first", pa.int64()), ("octets", pa.int32()), ("packed", pa.binary()),
-])
+PLACED = pa.schema(
+    [
+        ("run", pa.string()),
+        ("shard", pa.int32()),
+        ("history", pa.string()),
+        ("island", pa.string()),
+        ("first", pa.int64()),
+        ("octets", pa.int32()),
+        ("packed", pa.binary()),
+    ]
+)
 
 
 def events(history: str, numbers: Iterable[int]) -> list[Event]:
@@ -31,7 +38,7 @@ def recorded(file: Path, groups: Sequence[Sequence[Event]]) -> Path:
     parquet.write(file, [HEADER], [])
     with pq.ParquetWriter(file, pq.read_schema(file)) as writer:
         for group in groups:
-            batch, = ingest.blocks(map(recording.to_row, group), len(group))
+            (batch,) = ingest.blocks(map(recording.to_row, group), len(group))
             writer.write_batch(batch.cast(writer.schema))
     return file
 
@@ -40,7 +47,7 @@ def silver(files: Iterable[Path], directory: Path) -> list[Event]:
     rows = [row for file in files for batch in blocks.of_file(file) for row in batch.to_pylist()]
     rows.sort(key=lambda row: (row["history"], row["first"]))
     shuffled = pa.RecordBatch.from_pylist([{**row, "shard": 0, "island": ""} for row in rows], schema=PLACED)
-    told, = (row for batch in blocks.written([shuffled], directory) for row in batch.to_pylist())
+    (told,) = (row for batch in blocks.written([shuffled], directory) for row in batch.to_pylist())
     found = check.read(str(directory / told["path"]), "r")
     read = [event for batch in found for event in ingest.to_events(batch)]
     assert len(read) == told["rows"]
@@ -58,20 +65,25 @@ NEAR, FAR = list(reversed(ODD)), events("a", (7 * number % 2000 for number in ra
 """Out of order: numbers that are near each other, and numbers from all over a history."""
 
 
-@pytest.mark.parametrize(("groups", "expected"), [
-    ([ODD], [False]),
-    ([ODD, EVEN], [False, False]),
-    ([[*ODD[:50], *OTHER[:70]]], [False, False]),
-    ([[*ODD[:50], *OTHER, *EVEN[:50]]], [True, True]),
-    ([NEAR], [False]),
-    ([NEAR, list(reversed(EVEN))], [False, False]),
-    ([[*NEAR, *OTHER[200:], *OTHER[:100]]], [False, False]),
-    ([[*NEAR, *reversed(OTHER)]], [False, False]),
-    ([FAR], [True]),
-    ([OTHER, FAR], [False, True]),
-])
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ([ODD], [False]),
+        ([ODD, EVEN], [False, False]),
+        ([[*ODD[:50], *OTHER[:70]]], [False, False]),
+        ([[*ODD[:50], *OTHER, *EVEN[:50]]], [True, True]),
+        ([NEAR], [False]),
+        ([NEAR, list(reversed(EVEN))], [False, False]),
+        ([[*NEAR, *OTHER[200:], *OTHER[:100]]], [False, False]),
+        ([[*NEAR, *reversed(OTHER)]], [False, False]),
+        ([FAR], [True]),
+        ([OTHER, FAR], [False, True]),
+    ],
+)
 def test_what_lies_near_each_other_is_named_and_all_of_it_arrives(
-    tmp_path: Path, groups: list[list[Event]], expected: list[bool],
+    tmp_path: Path,
+    groups: list[list[Event]],
+    expected: list[bool],
 ) -> None:
     file = recorded(tmp_path / "events-a.parquet", groups)
     assert packed(file) == expected
@@ -80,9 +92,11 @@ def test_what_lies_near_each_other_is_named_and_all_of_it_arrives(
 
 
 def test_files_that_overlap_are_merged_named_or_packed(tmp_path: Path) -> None:
-    files = [recorded(tmp_path / "events-a.parquet", [ODD[:90], ODD[90:]]),
-             recorded(tmp_path / "events-b.parquet", [list(reversed(EVEN)), OTHER]),
-             recorded(tmp_path / "events-c.parquet", [events("a", (7 * number % 2000 + 400 for number in range(400)))])]
+    files = [
+        recorded(tmp_path / "events-a.parquet", [ODD[:90], ODD[90:]]),
+        recorded(tmp_path / "events-b.parquet", [list(reversed(EVEN)), OTHER]),
+        recorded(tmp_path / "events-c.parquet", [events("a", (7 * number % 2000 + 400 for number in range(400)))]),
+    ]
     assert [packed(file) for file in files] == [[False, False], [False, False], [True]]
     every = [*ODD, *EVEN, *OTHER, *recording.events(files[2])]
     assert silver(files, tmp_path) == sorted(every, key=lambda event: (event.history, event.seq))

@@ -70,7 +70,7 @@ def test_others_find_the_same(names: Mapping[str, Any]) -> None:
 
 @pytest.mark.spark
 def test_spark_finds_the_same(names: Mapping[str, Any], lake: Path, spark: SparkSession) -> None:
-    text, = (text for kind, text in BLOCKS if kind == "python spark")
+    (text,) = (text for kind, text in BLOCKS if kind == "python spark")
     found = dict(names)
     exec(compile(text, str(PAGE), "exec"), found)
     rows = found["verdicts"].where("verdict = 'broken'").select("rule").distinct().collect()

@@ -13,8 +13,10 @@ from reports.pipeline import session
 from reports.pipeline.session import NotInstalled, java
 
 ROOT = Path(__file__).parents[2]
-COUNTS = "from reports.pipeline.session import session; spark = session('noise.log', master='local[1]');" \
+COUNTS = (
+    "from reports.pipeline.session import session; spark = session('noise.log', master='local[1]');"
     " print(spark.range(9).mapInArrow(lambda rows: rows, 'id long').count()); spark.stop()"
+)
 
 
 def test_a_missing_java_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -50,8 +52,13 @@ def test_the_java_of_the_extra_runs_a_job_where_there_is_no_other_and_is_quiet(t
     for tool in ("bash", "dirname", "sh"):
         (tmp_path / tool).symlink_to(str(shutil.which(tool)))
     ran = subprocess.run(
-        [sys.executable, "-c", COUNTS], env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-        capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, "-c", COUNTS],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "9\n", "")
     assert (tmp_path / "noise.log").stat().st_size > 0

@@ -31,13 +31,25 @@ if TYPE_CHECKING:
 
 PROFILE = profiles.load(traces.PROFILE)
 THOROUGH = settings(
-    max_examples=600, deadline=None, database=None, derandomize=True,
+    max_examples=600,
+    deadline=None,
+    database=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 SAMPLE = (
-    "tags.start-at-zero", "tags.counter-per-consumer", "settle.multiple-only-below-tag", "mode.discard-requeues",
-    "errors.double-ack-accepted", "prefetch.one-too-many", "requeue.flag-never", "confirms.one-ahead",
-    "errors.unknown-tag-is-404", "confirms.counts-from-0", "settle.answers-ack", "confirms.single-after-multiple",
+    "tags.start-at-zero",
+    "tags.counter-per-consumer",
+    "settle.multiple-only-below-tag",
+    "mode.discard-requeues",
+    "errors.double-ack-accepted",
+    "prefetch.one-too-many",
+    "requeue.flag-never",
+    "confirms.one-ahead",
+    "errors.unknown-tag-is-404",
+    "confirms.counts-from-0",
+    "settle.answers-ack",
+    "confirms.single-after-multiple",
 )
 """Two of each four are played in lockstep: of each family whose findings are counted, one that is found whatever the
 interleaving."""
@@ -187,9 +199,13 @@ def test_how_a_recording_is_cut_up_is_all_one(spark: SparkSession, mixed: list[E
     assert expected
     shuffled = list(mixed)
     random.Random(1).shuffle(shuffled)
-    for number, (events, files, partitions, batch) in enumerate((
-        (shuffled, 5, 3, 10_000), (mixed[::-1], 2, 7, 13), (shuffled[::-1], 1, 2, 3),
-    )):
+    for number, (events, files, partitions, batch) in enumerate(
+        (
+            (shuffled, 5, 3, 10_000),
+            (mixed[::-1], 2, 7, 13),
+            (shuffled[::-1], 1, 2, 3),
+        )
+    ):
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(batch))
         try:
             recording = written(tmp_path / str(number), events, files)

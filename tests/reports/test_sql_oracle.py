@@ -30,10 +30,18 @@ WAYS_OUT = 2
 """In so many histories of those with doubtful settlements the judge sees a way out that the query knows nothing of: the
 delivery came between recover-ok and the next answer, or the tag was settled so long ago that the judge forgot it."""
 WRONG = (
-    "tags.counter-per-consumer", "tags.frames-overtake", "tags.get-counts-alone", "tags.gap-after-auto-ack",
-    "confirms.single-after-multiple", "confirms.ack-after-nack", "confirms.one-ahead",
-    "confirms.second-select-restarts", "errors.double-ack-accepted", "errors.only-double-ack-noticed",
-    "mode.ack-undone-at-end", "settle.single-takes-oldest",
+    "tags.counter-per-consumer",
+    "tags.frames-overtake",
+    "tags.get-counts-alone",
+    "tags.gap-after-auto-ack",
+    "confirms.single-after-multiple",
+    "confirms.ack-after-nack",
+    "confirms.one-ahead",
+    "confirms.second-select-restarts",
+    "errors.double-ack-accepted",
+    "errors.only-double-ack-noticed",
+    "mode.ack-undone-at-end",
+    "settle.single-takes-oldest",
 )
 LIVES = """
     SELECT *, count_if(direction = '>' AND method = 'channel.open') OVER life_until AS sent_life,
@@ -110,8 +118,17 @@ UNKNOWN = """
 """Settlements that name a tag of which no delivery had come or would come, or that was settled before."""
 CLOSES = "channel.close", "connection.close"
 VIEWS: Mapping[str, str] = {
-    "lives": LIVES, "whole": WHOLE, "tags": TAGS, "publishes": PUBLISHES, "confirms": CONFIRMS, "resolved": RESOLVED,
-    "handed": HANDED, "open": OPEN, "delivered": DELIVERED, "settled": SETTLED, "unknown": UNKNOWN,
+    "lives": LIVES,
+    "whole": WHOLE,
+    "tags": TAGS,
+    "publishes": PUBLISHES,
+    "confirms": CONFIRMS,
+    "resolved": RESOLVED,
+    "handed": HANDED,
+    "open": OPEN,
+    "delivered": DELIVERED,
+    "settled": SETTLED,
+    "unknown": UNKNOWN,
 }
 
 

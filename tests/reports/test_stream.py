@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-HEADER = {"run": "r1", "profile": "documented", "broker": "Birch 2.9", "queue_types": ["classic", "quorum"],
-          "capabilities": ["basic.nack"]}
+HEADER = {
+    "run": "r1",
+    "profile": "documented",
+    "broker": "Birch 2.9",
+    "queue_types": ["classic", "quorum"],
+    "capabilities": ["basic.nack"],
+}
 ROOT = Path(__file__).parents[2]
 TOLD = (check.FINDING, check.EXERCISED, check.REPORT, check.DOUBT)
 
@@ -60,7 +65,7 @@ def appear(inbox: Path, number: int, events: Sequence[Event]) -> None:
 def slices(events: Sequence[Event], number: int) -> list[Sequence[Event]]:
     """So many slices that cut all histories, in an order that is not theirs."""
     size = len(events) // number + 1
-    made = [events[at:at + size] for at in range(0, len(events), size)]
+    made = [events[at : at + size] for at in range(0, len(events), size)]
     random.Random(5).shuffle(made)
     return made
 
@@ -81,8 +86,9 @@ def folded(events: Iterable[Event]) -> Counter[str]:
     for event in sorted(events, key=lambda event: event.seq):
         histories.setdefault(event.history, []).append(event)
     held_to = profiles.load("documented")
-    return added((row for name, own in histories.items() for row in check.rows_of("r1", name, judge(own, held_to))),
-                 *TOLD)
+    return added(
+        (row for name, own in histories.items() for row in check.rows_of("r1", name, judge(own, held_to))), *TOLD
+    )
 
 
 def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
@@ -91,7 +97,10 @@ def collected(spark: SparkSession, watched: Stream) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 def test_killed_and_begun_again_with_shuffled_late_and_unreadable_files(
-    spark: SparkSession, tmp_path: Path, mixed: list[Event], s3: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    mixed: list[Event],
+    s3: str,
 ) -> None:
     """Killed after its first micro-batch at the earliest, while a part is still missing that then comes late. Its
     judgements are in an object store."""
@@ -149,7 +158,10 @@ def watching(watched: Stream) -> subprocess.Popen[bytes]:
     with (watched.inbox.parent / "watcher.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-c", WATCHER, *map(str, (watched.inbox, watched.out, watched.checkpoint))],
-            stdout=log, stderr=log, start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
 

@@ -70,9 +70,15 @@ def test_hostile_strings_stay_text(results: dict[str, Any]) -> None:
     assert "\u202e" not in said
 
 
-@pytest.mark.parametrize(("plain", "safe"), [
-    ("a*b_c", "a\\*b\\_c"), ("a\n\n# b", "a \\# b"), ("<b>&", "&lt;b\\>&amp;"), ("a|b", "a\\|b"),
-])
+@pytest.mark.parametrize(
+    ("plain", "safe"),
+    [
+        ("a*b_c", "a\\*b\\_c"),
+        ("a\n\n# b", "a \\# b"),
+        ("<b>&", "&lt;b\\>&amp;"),
+        ("a|b", "a\\|b"),
+    ],
+)
 def test_what_means_something_is_escaped(plain: str, safe: str) -> None:
     assert text(plain) == safe
 
@@ -83,12 +89,24 @@ def test_a_fence_is_longer_than_what_it_holds() -> None:
 
 def test_an_exchange_ends_with_its_contradiction_and_tells_what_the_client_said_last() -> None:
     def step(n: int, direction: str, method: str, connection: str = "c1", interest: bool = True) -> dict[str, Any]:
-        return {"n": n, "seq": n, "direction": direction, "connection": connection, "channel": 1, "method": method,
-                "text": f"{method} m{n}", "interest": interest, "raw": ""}
+        return {
+            "n": n,
+            "seq": n,
+            "direction": direction,
+            "connection": connection,
+            "channel": 1,
+            "method": method,
+            "text": f"{method} m{n}",
+            "interest": interest,
+            "raw": "",
+        }
 
     many = [step(n, "<" if n % 2 else ">", "basic.get-ok" if n % 2 else "basic.get") for n in range(1, 60)]
-    last = [step(60, ">", "basic.cancel-ok", interest=False), step(61, ">", "queue.delete", "c2", interest=False),
-            step(62, "<", "connection.close")]
+    last = [
+        step(60, ">", "basic.cancel-ok", interest=False),
+        step(61, ">", "queue.delete", "c2", interest=False),
+        step(62, "<", "connection.close"),
+    ]
     lines = exchange({"at": 62, "steps": [*many, *last]})
     assert lines[-2].split() == ["60", ">", "c1.1", "basic.cancel-ok", "m60"]
     assert lines[-1].startswith("✕  62")

@@ -136,5 +136,6 @@ def test_the_word_is_put_in_place_of_the_doubt_once(wire: Any) -> None:
     said = [one for event in unmarked(wire, published) for one in world.said(event)]
     observed = [json.loads(event.arguments) for event in said if event.kind == ev.OBSERVED]
     assert observed == [
-        {"by": "capture", "others": False, "ordered": True}, {"by": "user", "others": True, "ordered": True},
+        {"by": "capture", "others": False, "ordered": True},
+        {"by": "user", "others": True, "ordered": True},
     ]

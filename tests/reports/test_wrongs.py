@@ -25,8 +25,15 @@ def test_broken_rules_come_before_known_deviations(results: dict[str, Any]) -> N
 
 
 def test_rules_that_break_together_are_one_fault(results: dict[str, Any]) -> None:
-    results["faults"] = [{"rule": "ACK-004", "rules": ["ACK-004", "ACK-010"], "case": "ACK-004-1",
-                          "like": ["an ack settles everything", "acks are ignored"], "mutants": []}]
+    results["faults"] = [
+        {
+            "rule": "ACK-004",
+            "rules": ["ACK-004", "ACK-010"],
+            "case": "ACK-004-1",
+            "like": ["an ack settles everything", "acks are ignored"],
+            "mutants": [],
+        }
+    ]
     first, *rest = wrongs(results)
     assert first.rules == ["ACK-004", "ACK-010"]
     assert first.text == "As if an ack settles everything, or as if acks are ignored"
@@ -38,7 +45,8 @@ def test_known_deviations_of_which_the_same_is_written_are_one_fault(results: di
         if rule["id"] in ("RQ-003", "MODE-001", "TAG-001"):
             rule.update(verdict="deviates", deviation={"note": NOTE if rule["id"] != "TAG-001" else "Otherwise."})
     assert [(one.text, one.rules) for one in wrongs(results)[2:]] == [
-        ("Otherwise.", ["TAG-001"]), ("A queue forgets: of 100 messages 67 come back.", ["MODE-001", "RQ-003"]),
+        ("Otherwise.", ["TAG-001"]),
+        ("A queue forgets: of 100 messages 67 come back.", ["MODE-001", "RQ-003"]),
     ]
 
 
@@ -99,6 +107,8 @@ def test_what_the_model_writes_beside_a_step_can_be_drawn(wire: Any) -> None:
 def test_states_that_are_otherwise_stay_words() -> None:
     assert groups(NOTHING) == []
     assert groups("m1, m2, +3 in q1; c1.1 unacked 1 m3") == [
-        Group("waiting", "q1", ["m1", "m2", "+3"]), Group("unacked", "c1.1", ["1 m3"])]
+        Group("waiting", "q1", ["m1", "m2", "+3"]),
+        Group("unacked", "c1.1", ["1 m3"]),
+    ]
     assert groups("3 in q1") == [Group("waiting", "q1", ["×3"])]
     assert groups("something else; 3 in q1") is None

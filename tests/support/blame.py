@@ -7,7 +7,9 @@ STOCK = """
     @stock q m1 m2 m3 m4
 """
 UNKNOWN = "PRECONDITION_FAILED - unknown delivery tag"
-WINDOW = STOCK + """
+WINDOW = (
+    STOCK
+    + """
     @open 1
     1 > qos 2
     1 < qos-ok
@@ -15,7 +17,10 @@ WINDOW = STOCK + """
     1 < deliver c1 1 m1 q
     1 < deliver c1 2 m2 q
 """
-SETTLED = STOCK + """
+)
+SETTLED = (
+    STOCK
+    + """
     @hold 1 q m1 m2 m3
     1 > ack 2 multiple
     @close 1
@@ -23,6 +28,7 @@ SETTLED = STOCK + """
     2 > get q
     2 < get-ok 1 m1 q redelivered
 """
+)
 
 
 def doubted(book) -> set[str]:

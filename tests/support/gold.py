@@ -19,8 +19,18 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 def gist(rows: Iterable[dict[str, Any]]) -> Counter[str]:
     """Rows of `check` as a multiset that can be compared."""
     return Counter(
-        repr((row["history"], row["what"], row["rule"], row["times"], row.get("at"), row.get("observed"),
-              row.get("certain"), row.get("witness")))
+        repr(
+            (
+                row["history"],
+                row["what"],
+                row["rule"],
+                row["times"],
+                row.get("at"),
+                row.get("observed"),
+                row.get("certain"),
+                row.get("witness"),
+            )
+        )
         for row in rows
     )
 
@@ -31,6 +41,4 @@ def folded(events: Iterable[Event]) -> Counter[str]:
     by_history: dict[str, list[Event]] = {}
     for event in in_order(events):
         by_history.setdefault(event.history, []).append(event)
-    return gist(
-        row for name, own in by_history.items() for row in check.rows_of("r1", name, judge(own, profile))
-    )
+    return gist(row for name, own in by_history.items() for row in check.rows_of("r1", name, judge(own, profile)))

@@ -69,8 +69,11 @@ def crowded(history: History, chance: Random) -> list[Event]:
 
 def unordered(history: History, chance: Random) -> list[Event]:
     """Each connection was seen by another clock."""
-    lanes = {name: [one for one in history if one.connection == name]
-             for name in dict.fromkeys(event.connection for event in history) if name}
+    lanes = {
+        name: [one for one in history if one.connection == name]
+        for name in dict.fromkeys(event.connection for event in history)
+        if name
+    }
     turns = [name for name, lane in lanes.items() for _ in lane]
     chance.shuffle(turns)
     lane_of = {name: iter(lane) for name, lane in lanes.items()}
@@ -115,7 +118,7 @@ def _gap(history: list[Event], chance: Random) -> list[Event]:
     first = chance.choice(frames)
     lane = history[first].connection, history[first].direction
     same = [at for at in frames if at >= first and (history[at].connection, history[at].direction) == lane]
-    lost = same[:chance.choice((1, 1, 2, 3, 8, 40))]
+    lost = same[: chance.choice((1, 1, 2, 3, 8, 40))]
     mark = _mark(history, ev.GAP, lane[0], direction=lane[1], octets=None, reason="lost")
     return [mark if at == first else event for at, event in enumerate(history) if at == first or at not in set(lost)]
 
@@ -136,7 +139,25 @@ def _mark(history: History, kind: str, connection: str, **arguments: object) -> 
     like = history[0]
     text = json.dumps(arguments, sort_keys=True)
     return like._replace(
-        connection=connection, channel=0, seq=0, time_ns=0, direction=ev.LOCAL, kind=kind, class_id=0, method_id=0,
-        method="", delivery_tag=None, multiple=None, consumer_tag=None, queue=None, exchange=None, routing_key=None,
-        message_id=None, flags="", arguments=text, body_size=None, body_hash=None, raw=b"",
+        connection=connection,
+        channel=0,
+        seq=0,
+        time_ns=0,
+        direction=ev.LOCAL,
+        kind=kind,
+        class_id=0,
+        method_id=0,
+        method="",
+        delivery_tag=None,
+        multiple=None,
+        consumer_tag=None,
+        queue=None,
+        exchange=None,
+        routing_key=None,
+        message_id=None,
+        flags="",
+        arguments=text,
+        body_size=None,
+        body_hash=None,
+        raw=b"",
     )

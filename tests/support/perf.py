@@ -88,7 +88,8 @@ class Side:
     def __init__(self, parameters: pika.ConnectionParameters, queue: str, pattern: Pattern) -> None:
         self.queue, self.pattern = queue, pattern
         self.connection = pika.SelectConnection(
-            parameters, on_open_callback=lambda connection: connection.channel(on_open_callback=self.begin),
+            parameters,
+            on_open_callback=lambda connection: connection.channel(on_open_callback=self.begin),
             on_close_callback=lambda connection, _: connection.ioloop.stop(),
         )
 

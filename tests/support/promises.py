@@ -45,9 +45,14 @@ class World:
         self.awaited: list[tuple[str, object]] = []
         self.numbers = 0
         self.send(
-            codec.ProtocolHeader(), m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
-            m.ConnectionTuneOk(0, 0, 0, 0), m.ConnectionOpen(0, "/"), m.ChannelOpen(CONFIRMS), m.ChannelOpen(TX),
-            m.ConfirmSelect(CONFIRMS), m.TxSelect(TX),
+            codec.ProtocolHeader(),
+            m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US"),
+            m.ConnectionTuneOk(0, 0, 0, 0),
+            m.ConnectionOpen(0, "/"),
+            m.ChannelOpen(CONFIRMS),
+            m.ChannelOpen(TX),
+            m.ConfirmSelect(CONFIRMS),
+            m.TxSelect(TX),
         )
         for queue, arguments in QUEUES.items():
             self.awaited.append(("declared", queue))

@@ -23,15 +23,21 @@ BUCKET = "bucket"
 @contextmanager
 def serving() -> Iterator[dict[str, str]]:
     """What the environment must say of the server, which has an empty BUCKET."""
-    with subprocess.Popen([sys.executable, "-m", "tests.support.s3"], cwd=ROOT, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.support.s3"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         url = f"http://127.0.0.1:{int(process.stdout.readline())}"
         urlopen(Request(f"{url}/{BUCKET}", method="PUT"), timeout=60).close()
         try:
-            yield {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
-                   "AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "secret"}
+            yield {
+                "AWS_ENDPOINT_URL": url,
+                "AWS_ALLOW_HTTP": "true",
+                "AWS_REGION": "us-east-1",
+                "AWS_ACCESS_KEY_ID": "somebody",
+                "AWS_SECRET_ACCESS_KEY": "secret",
+            }
         finally:
             process.stdin.close()
 

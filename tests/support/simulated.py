@@ -31,8 +31,12 @@ class Wire:
 
     def carries(self, direction: str, method: codec.Method, message: str) -> None:
         body = message.encode()
-        self.says(direction, method, codec.header(method.channel, len(body), message_id=message),
-                  codec.Body(method.channel, body))
+        self.says(
+            direction,
+            method,
+            codec.header(method.channel, len(body), message_id=message),
+            codec.Body(method.channel, body),
+        )
 
     def begins(self) -> None:
         """Opens channel 1 and declares the queue q."""

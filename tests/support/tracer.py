@@ -19,7 +19,9 @@ class Tracer:
         self.out = out
         self.process = subprocess.Popen(
             [sys.executable, "-m", "conformance.cli", "trace", "record", "--listen", "0", "--out", str(out), url],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stderr is not None
         said = self.process.stderr.readline()

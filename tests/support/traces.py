@@ -30,8 +30,20 @@ from reference_broker.mutants import MUTANTS
 
 MACHINES: Sequence[Machine] = (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS)
 PROFILE = "documented"
-FAMILIES = ("tags", "mode", "settle", "errors", "requeue", "prefetch", "slots", "cancel", "ends", "confirms", "routes",
-            "returning")
+FAMILIES = (
+    "tags",
+    "mode",
+    "settle",
+    "errors",
+    "requeue",
+    "prefetch",
+    "slots",
+    "cancel",
+    "ends",
+    "confirms",
+    "routes",
+    "returning",
+)
 """Mutants that the machines may meet."""
 STEPS = 20
 
@@ -77,7 +89,10 @@ def chaotic(examples: int, seed: int = 0) -> Iterator[Trace]:
 
 
 def wrong(
-    mutants: Iterable[str], examples: int, seed: int = 0, machines: Sequence[Machine] = MACHINES,
+    mutants: Iterable[str],
+    examples: int,
+    seed: int = 0,
+    machines: Sequence[Machine] = MACHINES,
     schedulers: Sequence[Scheduler] = SCHEDULERS,
 ) -> Iterator[Trace]:
     """So many examples of each of these machines on each of these mutants, by turns of these schedulers. What is found
@@ -95,8 +110,14 @@ def mutants(share: int = 1) -> list[str]:
 
 
 def play(
-    broker: ReferenceBroker, machine: Machine, queue_type: str, scheduler: Scheduler, examples: int, seed: int,
-    name: str = "right", deadline: float = 10.0,
+    broker: ReferenceBroker,
+    machine: Machine,
+    queue_type: str,
+    scheduler: Scheduler,
+    examples: int,
+    seed: int,
+    name: str = "right",
+    deadline: float = 10.0,
 ) -> list[Trace]:
     """One campaign. `deadline` in seconds: a right broker misses none, unless the machine is too slow for it."""
     traces: list[Trace] = []
@@ -106,8 +127,18 @@ def play(
         traces.append(Trace([event._replace(run="r", history=label) for event in history], _labelled(judgement, label)))
 
     search.run(
-        machine, Target.parse(broker.url), profiles.load(PROFILE), lambda: Recorder("r", "reference"), queue_type,
-        scheduler, examples, STEPS, seed, keep, deadline=deadline, known=lambda finding: True,
+        machine,
+        Target.parse(broker.url),
+        profiles.load(PROFILE),
+        lambda: Recorder("r", "reference"),
+        queue_type,
+        scheduler,
+        examples,
+        STEPS,
+        seed,
+        keep,
+        deadline=deadline,
+        known=lambda finding: True,
     )
     return traces
 

@@ -55,11 +55,15 @@ def test_every_input_is_described_and_used() -> None:
     assert [name for name, about in document["inputs"].items() if about.get("required")] == ["url"]
 
 
-@pytest.mark.parametrize("step", [
-    {"id": "x", "uses": "actions/checkout@v4"}, {"id": "x", "shell": "pwsh", "run": ""},
-    {"id": "x", "shell": "bash", "run": "", "if": "failure()"}, {"id": "x", "shell": "bash", "run": "",
-                                                                "env": {"A": "${{ github.token }}"}},
-])
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"id": "x", "uses": "actions/checkout@v4"},
+        {"id": "x", "shell": "pwsh", "run": ""},
+        {"id": "x", "shell": "bash", "run": "", "if": "failure()"},
+        {"id": "x", "shell": "bash", "run": "", "env": {"A": "${{ github.token }}"}},
+    ],
+)
 def test_what_the_player_does_not_know_it_refuses(step: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not known here"):
         Job(tmp_path / "job", {}).play({"inputs": {}, "outputs": {}, "runs": {"steps": [step]}})

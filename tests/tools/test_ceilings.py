@@ -58,8 +58,10 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_runs_and_what_was_counted_otherwise_are_summed_up_and_written(own: Path) -> None:
     judged = [rule("ACK-002", "deviates", case("ACK-002", "it stays", deviation=0, times=2)), rule("ACK-004")]
-    runs = [results("B 1", judged, met={"classic": {"closes-cross": 40}, "quorum": {"closes-cross": 9}}),
-            results("B 1", [rule("ACK-002")], met={"classic": {"closes-cross": 8}})]
+    runs = [
+        results("B 1", judged, met={"classic": {"closes-cross": 40}, "quorum": {"closes-cross": 9}}),
+        results("B 1", [rule("ACK-002")], met={"classic": {"closes-cross": 8}}),
+    ]
     found = ceilings.tally(runs)
     assert found == {"own": {0: (2, 48)}}
     ceilings.added(found, ["own:ACK-002=1/52"])

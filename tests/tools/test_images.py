@@ -13,8 +13,11 @@ from reference_broker.__main__ import arguments
 from tools.release import images
 from tools.release.built import ROOT, SHIPPED
 
-STEPS = [shlex.split(line) for line in (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
-         if line and not line.startswith("#")]
+STEPS = [
+    shlex.split(line)
+    for line in (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    if line and not line.startswith("#")
+]
 
 
 def copied() -> set[str]:
@@ -49,7 +52,8 @@ def test_the_entry_points_are_programs_with_options_that_they_know() -> None:
 
 
 def test_a_machine_without_a_builder_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(images, "builder", lambda: None)
     assert images.main() == 0

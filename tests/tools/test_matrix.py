@@ -106,8 +106,12 @@ def test_a_node_is_named_with_all_there_is_to_know() -> None:
 def test_what_a_run_is_told_of_its_node(tmp_path: Path) -> None:
     node = Node("short", "amqp://host", "http://host:1", 5000, "TMO-*")
     words = MatrixSettings(tmp_path, workers=2).command(node)
-    for option, value in (("--broker-admin", "http://host:1"), ("--consumer-timeout", "5000"), ("--rules", "TMO-*"),
-                          ("-n", "2")):
+    for option, value in (
+        ("--broker-admin", "http://host:1"),
+        ("--consumer-timeout", "5000"),
+        ("--rules", "TMO-*"),
+        ("-n", "2"),
+    ):
         assert words[words.index(option) + 1] == value
     assert MatrixSettings(tmp_path).command(Node("embedded", ""))[4:6] == ["--format", "json"]
     assert MatrixSettings(tmp_path, rules="ACK-*").of(node) == "ACK-*"

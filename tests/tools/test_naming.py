@@ -48,9 +48,14 @@ def test_two_that_are_taken_for_each_other_are_alike() -> None:
     assert compared.sentences([taken, alone])[ONE.name] == "another"
 
 
-@pytest.mark.parametrize(("finished", "mutant", "outcome"), [
-    (False, ONE, "unfinished"), (True, ONE, "unseen"), (True, MUTANTS["prefetch.size-accepted"], "otherwise"),
-])
+@pytest.mark.parametrize(
+    ("finished", "mutant", "outcome"),
+    [
+        (False, ONE, "unfinished"),
+        (True, ONE, "unseen"),
+        (True, MUTANTS["prefetch.size-accepted"], "otherwise"),
+    ],
+)
 def test_where_nothing_is_named_it_is_told_why(finished: bool, mutant: object, outcome: str) -> None:
     assert compared.named(mutant, finished, []).outcome == outcome  # type: ignore[arg-type]
 
@@ -65,7 +70,9 @@ def test_scripts_are_played_on_the_mutant_and_on_the_honest_broker() -> None:
     found = build(ledger(entry("a", witnesses=witnesses, profile="documented")), FRAME)
     seen = {one.case: (one.on_mutant, one.on_honest, one.why) for one in scripts.played(CROSSES, found)}
     assert seen == {
-        "ACK-001-1": (0, 0, ""), "ACK-002-1": (None, None, "it takes too long"), "ACK-004-1": (1, 0, ""),
+        "ACK-001-1": (0, 0, ""),
+        "ACK-002-1": (None, None, "it takes too long"),
+        "ACK-004-1": (1, 0, ""),
     }
     figures = scripts.tally([(CROSSES, scripts.played(CROSSES, found))])
     assert (figures["findings"], figures["scripts"], figures["sound"]) == (3, 2, 1)
@@ -73,7 +80,9 @@ def test_scripts_are_played_on_the_mutant_and_on_the_honest_broker() -> None:
 
 
 def test_what_is_kept_is_judged_once_and_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     played = json.loads(to_json(results(ACK_004=CROSSED)))
     monkeypatch.setattr(runs, "_run", lambda arguments: (1, json.dumps(played)))
@@ -92,8 +101,14 @@ def test_what_is_kept_is_judged_once_and_told(
 def test_the_page_tells_what_is_wrong_and_what_was_not_reached() -> None:
     named = [Named("a", "unseen"), Named("b", "judged", ("ACK-001",), ("ACK-001",), (), ("ACK-001",))]
     played = [scripts.Played("ACK-001-1", "it", 1, 2), scripts.Played("ACK-001-2", "it", why="no time. Ask for: it")]
-    document = {"depth": "ci", "seed": 3, "mutants": 2, "of": 2, "naming": compared.tally(named),
-                "scripts": scripts.tally([("b", played)])}
+    document = {
+        "depth": "ci",
+        "seed": 3,
+        "mutants": 2,
+        "of": 2,
+        "naming": compared.tally(named),
+        "scripts": scripts.tally([("b", played)]),
+    }
     page = naming_page.section(document)
     assert "| b | ACK-001 | ACK-001 | none |" in page
     assert "| b | ACK-001-1 | it | still broken | inconclusive |" in page

@@ -45,8 +45,12 @@ def test_the_version_stands_in_one_place(dist: Dist) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert "version" not in project
     assert "version" in project["dynamic"]
-    stated = [path for room in built.SHIPPED for path in sorted((ROOT / room).rglob("*.py"))
-              if re.search(rf"[\"']{re.escape(__version__)}[\"']", path.read_text("utf-8"))]
+    stated = [
+        path
+        for room in built.SHIPPED
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if re.search(rf"[\"']{re.escape(__version__)}[\"']", path.read_text("utf-8"))
+    ]
     assert stated == [ROOT / "conformance" / "__init__.py"]
     with zipfile.ZipFile(dist.wheel) as archive:
         said = Parser().parsestr(archive.read(f"amqp_conformance-{__version__}.dist-info/METADATA").decode())

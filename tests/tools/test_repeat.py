@@ -74,7 +74,9 @@ def test_a_page_names_what_was_unsteady() -> None:
 
 
 def test_an_interrupt_loses_the_round_that_it_meets_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     played: list[Path] = []
 

@@ -27,7 +27,7 @@ def delivery(tag: int, channel: int = 1, body: bytes = BODY) -> bytes:
 
 def passed(stream: Stream, data: bytes, size: int) -> bytes:
     """What leaves when these octets come in pieces of this size."""
-    return b"".join(stream.pass_on(data[at:at + size]) for at in range(0, len(data), size))
+    return b"".join(stream.pass_on(data[at : at + size]) for at in range(0, len(data), size))
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
@@ -61,7 +61,7 @@ def rewritten(name: str, direction: str, *traffic: bytes) -> list[codec.Frame]:
     rewrite: Wrong = MUTANTS[name].rewrite
     hello = HELLO if direction == TO_BROKER else b""
     left = Stream(direction, rewrite, Memory()).pass_on(hello + b"".join(traffic))
-    return codec.FrameReader(0).feed(left[len(hello):])
+    return codec.FrameReader(0).feed(left[len(hello) :])
 
 
 def test_a_delivery_is_doubled_with_its_content() -> None:

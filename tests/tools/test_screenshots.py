@@ -30,7 +30,11 @@ def test_every_picture_is_taken(tmp_path: Path) -> None:
     assert screenshots.main([str(page), "--out", str(tmp_path / "out")]) == 0
     sizes = {path.stem: size(path) for path in (tmp_path / "out").glob("*.png")}
     assert sizes == {
-        "light": (2880, 3000), "dark": (2880, 3000), "case": (2880, 2000), "phone": (780, 1688), "print": (1588, 2246),
+        "light": (2880, 3000),
+        "dark": (2880, 3000),
+        "case": (2880, 2000),
+        "phone": (780, 1688),
+        "print": (1588, 2246),
     }
     assert (tmp_path / "out" / "print.pdf").read_bytes().startswith(b"%PDF")
 
@@ -46,8 +50,11 @@ def test_small_pictures_go_into_the_documentation(tmp_path: Path) -> None:
     assert all(data[8:12] == b"WEBP" for data in made.values())
 
 
-@pytest.mark.parametrize("path", [path for kind in ("png", "webp") for path in (ROOT / "docs").rglob(f"*.{kind}")],
-                         ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [path for kind in ("png", "webp") for path in (ROOT / "docs").rglob(f"*.{kind}")],
+    ids=lambda path: path.name,
+)
 def test_pictures_of_the_documentation_are_small(path: Path) -> None:
     assert path.stat().st_size < SMALL
 

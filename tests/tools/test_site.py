@@ -33,7 +33,7 @@ def test_the_site_loads_nothing_from_elsewhere(built: Path) -> None:
 
 def test_every_page_is_reached_from_every_other(built: Path) -> None:
     for path in (built / "docs").glob("*.html"):
-        for href in re.findall(r'<nav.*?</nav>', path.read_text(encoding="utf-8"), re.DOTALL)[0].split('href="')[1:]:
+        for href in re.findall(r"<nav.*?</nav>", path.read_text(encoding="utf-8"), re.DOTALL)[0].split('href="')[1:]:
             assert (path.parent / href.partition('"')[0]).is_file()
 
 
@@ -50,14 +50,17 @@ def repository(root: Path, **pages: str) -> Path:
     return root
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("[x](nowhere.md)", "docs/index.md:3: nowhere.md: there is no docs/nowhere.md"),
-    ("[x](other.md#gone)", "docs/other.md has no heading with the anchor gone"),
-    ("[x](#gone)", "docs/index.md has no heading with the anchor gone"),
-    ("[x](../../secret)", "there is no ../secret"),
-    ("![x](missing.png)", "there is no docs/missing.png"),
-    ("![](other.md)", "docs/index.md:3: a picture has no words"),
-])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[x](nowhere.md)", "docs/index.md:3: nowhere.md: there is no docs/nowhere.md"),
+        ("[x](other.md#gone)", "docs/other.md has no heading with the anchor gone"),
+        ("[x](#gone)", "docs/index.md has no heading with the anchor gone"),
+        ("[x](../../secret)", "there is no ../secret"),
+        ("![x](missing.png)", "there is no docs/missing.png"),
+        ("![](other.md)", "docs/index.md:3: a picture has no words"),
+    ],
+)
 def test_what_is_broken_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     root = repository(tmp_path, index=f"# Home\n\n{text}\n", other="# Other\n")
     (problem,) = site.build(tmp_path / "out", root)
@@ -102,7 +105,9 @@ def test_every_pattern_stands_on_a_finding() -> None:
 
 
 def test_the_command_fails_on_a_broken_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(site, "build", lambda out, matrix: ["docs/x.md:1: gone"])
     assert site.main(["--out", str(tmp_path)]) == 1

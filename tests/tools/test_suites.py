@@ -72,8 +72,12 @@ def test_outcomes_are_read_by_id_and_a_failure_stays_one(tmp_path: Path) -> None
       <testcase classname="t.test_x" file="t/test_x.py" name="test_e"/>
       <testcase classname="t.test_x" file="t/test_x.py" name="test_e"><error/></testcase>
     </testsuite></testsuites>""")
-    assert outcomes_of(report) == {"t/test_x.py::test_a[1]": "passed", "t/test_x.py::test_b": "failed",
-                                   "t/test_x.py::TestC::test_d": "skipped", "t/test_x.py::test_e": "failed"}
+    assert outcomes_of(report) == {
+        "t/test_x.py::test_a[1]": "passed",
+        "t/test_x.py::test_b": "failed",
+        "t/test_x.py::TestC::test_d": "skipped",
+        "t/test_x.py::test_e": "failed",
+    }
 
 
 def test_every_process_of_a_suite_is_led(tmp_path: Path) -> None:

@@ -30,8 +30,10 @@ def test_what_is_broken_may_be_accused_or_not_seen_and_not_cleared() -> None:
 
 def test_what_is_kept_may_not_be_accused_hidden_or_not() -> None:
     seen = compare(run(QOS_001="broken", TMO_001="deviates", QOS_002="held", TMO_002="held"), TRUTH)
-    assert seen.wrong == (Wrong("one", "QOS-001", "accused", "saw QOS_001"),
-                          Wrong("one", "TMO-001", "accused", "saw TMO_001"))
+    assert seen.wrong == (
+        Wrong("one", "QOS-001", "accused", "saw QOS_001"),
+        Wrong("one", "TMO-001", "accused", "saw TMO_001"),
+    )
     assert seen.judged == 4
 
 
@@ -51,8 +53,16 @@ def test_the_words_of_a_results_document_are_those_of_the_first_case() -> None:
 def test_the_tally_adds_up() -> None:
     runs = [run(ACK_001="held", QOS_001="broken"), run("hung", 180.04), run("aborted", 2, ACK_001="broken")]
     figures = tally(runs, [compare(one, TRUTH) for one in runs])
-    counted = {"personalities": 3, "rules_judged": 3, "wrongly_accused": 1, "wrongly_held": 1, "found": 1, "hung": 1,
-               "aborted": 1, "worst_seconds": 180.0}
+    counted = {
+        "personalities": 3,
+        "rules_judged": 3,
+        "wrongly_accused": 1,
+        "wrongly_held": 1,
+        "found": 1,
+        "hung": 1,
+        "aborted": 1,
+        "worst_seconds": 180.0,
+    }
     assert {name: figures[name] for name in counted} == counted
     assert [one["how"] for one in figures["without_results"]] == ["hung", "aborted"]
     assert [one["rule"] for one in figures["wrong"]] == ["ACK-001", "QOS-001"]
@@ -63,8 +73,14 @@ def test_a_campaign_that_was_interrupted_carries_on(tmp_path: Path, monkeypatch:
 
     def play(stranger: Any, wanted: Any) -> Run:
         played.append(stranger.name)
-        return Run(stranger.name, tuple(one.name for one in stranger.traits), "judged", 0, 1.0,
-                   {"ACK-001": Said("held", "fine")})
+        return Run(
+            stranger.name,
+            tuple(one.name for one in stranger.traits),
+            "judged",
+            0,
+            1.0,
+            {"ACK-001": Said("held", "fine")},
+        )
 
     monkeypatch.setattr(personalities, "play", play)
     wanted, stranger = personalities.CampaignOptions(kept=tmp_path), PERSONALITIES["sieve"]
@@ -76,8 +92,14 @@ def test_a_campaign_that_was_interrupted_carries_on(tmp_path: Path, monkeypatch:
 
 
 def figures(**more: Any) -> dict[str, Any]:
-    return {"depth": "smoke", "bound": 180.0, "named": 1, "drawn": 0, **tally([run(QOS_001="broken")], [
-        compare(run(QOS_001="broken"), TRUTH)]), **more}
+    return {
+        "depth": "smoke",
+        "bound": 180.0,
+        "named": 1,
+        "drawn": 0,
+        **tally([run(QOS_001="broken")], [compare(run(QOS_001="broken"), TRUTH)]),
+        **more,
+    }
 
 
 def test_the_page_tells_the_figures_and_what_was_wrong() -> None:

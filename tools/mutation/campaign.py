@@ -51,7 +51,12 @@ class Campaign:
     """Of one seed, at one depth."""
 
     def __init__(
-        self, settings: ExamSettings, base: str, journal: Journal, workers: int, bound: float | None = None,
+        self,
+        settings: ExamSettings,
+        base: str,
+        journal: Journal,
+        workers: int,
+        bound: float | None = None,
     ) -> None:
         """`base`: the depth at which a mutation has to show."""
         self.settings, self.journal, self.workers = settings, journal, workers
@@ -76,8 +81,7 @@ class Campaign:
 
     def surveyed(self, settings: ExamSettings) -> dict[At, Reach]:
         """What is reached at this depth; what the survey was alarmed by is kept in `alarms`."""
-        kept = self._kept(f"survey {settings} {settings.seed}", survey, settings,
-                          3 * self._bound(settings))
+        kept = self._kept(f"survey {settings} {settings.seed}", survey, settings, 3 * self._bound(settings))
         if kept is None or TROUBLE in kept:
             raise Failed(f"the survey of the honest broker did not end: {kept}")
         self.alarms += [told for told in kept["alarms"] if told not in self.alarms]
@@ -101,7 +105,11 @@ class Campaign:
         raise Failed(f"no mutation shows that a trigger of the kind {kind} fits")
 
     def examined(
-        self, mutation: Mutation, trigger: Trigger, settings: ExamSettings, reach: dict[At, Reach],
+        self,
+        mutation: Mutation,
+        trigger: Trigger,
+        settings: ExamSettings,
+        reach: dict[At, Reach],
     ) -> tuple[Seen, bool]:
         """As kept, or now; and whether it had to be ended. A broker that cannot even be started shows nothing."""
         plays = tuple(reach[mutation.at].plays) if mutation.at in reach else ()
@@ -131,7 +139,16 @@ class Campaign:
 def plain(one: Sampled) -> dict[str, Any]:
     """For the figures."""
     return {
-        "number": one.number, "mutation": one.mutation.key, "says": one.mutation.says, "flaw": one.mutation.kind,
-        "trigger": one.trigger.key, **asdict(one.trigger), "base": one.base, "passed_over": one.passed_over,
-        "module": one.mutation.module, "function": one.mutation.function, "hung": one.hung, **asdict(one.seen),
+        "number": one.number,
+        "mutation": one.mutation.key,
+        "says": one.mutation.says,
+        "flaw": one.mutation.kind,
+        "trigger": one.trigger.key,
+        **asdict(one.trigger),
+        "base": one.base,
+        "passed_over": one.passed_over,
+        "module": one.mutation.module,
+        "function": one.mutation.function,
+        "hung": one.hung,
+        **asdict(one.seen),
     }

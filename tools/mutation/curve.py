@@ -27,12 +27,20 @@ def figures(sampled: Sequence[Sampled], campaign: Campaign, places: int) -> Figu
     rows = [plain(one) for one in sampled]
     near, far = [one for one in rows if one["k"] <= NEAR], [one for one in rows if one["k"] > NEAR]
     return {
-        "of": str(settings), "depth": settings.depth, "seed": settings.seed, "sample": len(rows), "places": places,
+        "of": str(settings),
+        "depth": settings.depth,
+        "seed": settings.seed,
+        "sample": len(rows),
+        "places": places,
         "base": str(campaign.base),
-        "passed_over": sum(one["passed_over"] for one in rows), "near": counted(near), "far": counted(far),
+        "passed_over": sum(one["passed_over"] for one in rows),
+        "near": counted(near),
+        "far": counted(far),
         "kinds": {kind: counted(those) for kind, those in _by(rows, "kind").items()},
-        "powers": {kind: {k: counted(each) for k, each in sorted(_by(those, "k").items())}
-                   for kind, those in _by([one for one in rows if one["k"]], "kind").items()},
+        "powers": {
+            kind: {k: counted(each) for k, each in sorted(_by(those, "k").items())}
+            for kind, those in _by([one for one in rows if one["k"]], "kind").items()
+        },
         "flaws": {flaw: counted(those) for flaw, those in _by(rows, "flaw").items()},
         "quiet": counted(one for one in rows if one["base"] != CRASH),
         "alarms": [*campaign.alarms, *(told for one in rows for told in one["alarms"])],
@@ -70,24 +78,33 @@ def line(number: int, total: int, one: Sampled) -> str:
     """The progress of a campaign, one broker a line."""
     seen = one.seen
     words = {
-        "found": f"found by {seen.rule}", "unseen": f"NOT SEEN, fired {seen.fired} times",
-        "silent": f"NEVER FIRED on {seen.occasions} occasions", "unfinished": "NOT DONE IN TIME",
+        "found": f"found by {seen.rule}",
+        "unseen": f"NOT SEEN, fired {seen.fired} times",
+        "silent": f"NEVER FIRED on {seen.occasions} occasions",
+        "unfinished": "NOT DONE IN TIME",
     }
-    return (f"{number}/{total} {one.mutation.key}, {one.trigger.key}: {words[seen.outcome]}, {seen.seconds:.0f} s "
-            f"(always: {one.base})")
+    return (
+        f"{number}/{total} {one.mutation.key}, {one.trigger.key}: {words[seen.outcome]}, {seen.seconds:.0f} s "
+        f"(always: {one.base})"
+    )
 
 
 def words(document: Figures) -> list[str]:
     """The figures for a person."""
     return [
-        "", f"depth {document['of']}, seed {document['seed']}: {document['sample']} brokers out of "
+        "",
+        f"depth {document['of']}, seed {document['seed']}: {document['sample']} brokers out of "
         f"{document['places']} places; {document['passed_over']} mutations passed over that do not show at depth "
         f"{document['base']}",
         _row("trigger", "found", "fired, not seen", "never fired", "not done", "share"),
         *(_counts(kind, counts) for kind, counts in document["kinds"].items()),
-        *(_counts(f"{kind} {'at' if kind == 'size' else 'k ='} {k}", counts)
-          for kind, powers in document["powers"].items() for k, counts in powers.items()),
-        _counts(f"up to k = {NEAR}", document["near"]), _counts("beyond", document["far"]),
+        *(
+            _counts(f"{kind} {'at' if kind == 'size' else 'k ='} {k}", counts)
+            for kind, powers in document["powers"].items()
+            for k, counts in powers.items()
+        ),
+        _counts(f"up to k = {NEAR}", document["near"]),
+        _counts("beyond", document["far"]),
         _counts("but crashes", document["quiet"]),
         *(f"alarm: {told}" for told in document["alarms"]),
         f"{document['seconds']} s of playing",

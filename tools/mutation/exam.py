@@ -117,7 +117,8 @@ class Examiner:
     def _watch(self, play: Play, judgement: Judgement, history: Sequence[Event]) -> None:
         self.seen.histories += 1
         found = [
-            (one.rule, one.observed) for one in self.bench.damning(judgement, play.queue_type)
+            (one.rule, one.observed)
+            for one in self.bench.damning(judgement, play.queue_type)
             if rules.get(one.rule).level in CLOSING
         ]
         found += [(BROKE_DOWN, str(event.args.get("what"))) for event in history if event.kind == BREAKDOWN]

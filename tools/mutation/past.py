@@ -19,8 +19,13 @@ from reference_broker.intake import Inbound, Intake
 from reference_broker.queue import Queue
 
 FEATURES: dict[type[Method], str] = {
-    m.BasicQos: "qos", m.ConfirmSelect: "confirm", m.TxSelect: "tx", m.BasicGet: "get", m.BasicCancel: "cancel",
-    m.BasicRecover: "recover", m.BasicRecoverAsync: "recover",
+    m.BasicQos: "qos",
+    m.ConfirmSelect: "confirm",
+    m.TxSelect: "tx",
+    m.BasicGet: "get",
+    m.BasicCancel: "cancel",
+    m.BasicRecover: "recover",
+    m.BasicRecoverAsync: "recover",
 }
 NOWAIT, REOPEN, DEAD_LETTER, LIMIT = "nowait", "reopen", "dead-letter exchange", "limit"
 

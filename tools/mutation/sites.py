@@ -25,18 +25,55 @@ MUTANT = "_mutant_"
 """What the global is called that rewritten code asks."""
 
 OTHER: dict[type[ast.cmpop], tuple[type[ast.cmpop], str]] = {
-    ast.Eq: (ast.NotEq, "!="), ast.NotEq: (ast.Eq, "=="), ast.Is: (ast.IsNot, "is not"), ast.IsNot: (ast.Is, "is"),
-    ast.In: (ast.NotIn, "not in"), ast.NotIn: (ast.In, "in"), ast.Lt: (ast.LtE, "<="), ast.LtE: (ast.Lt, "<"),
-    ast.Gt: (ast.GtE, ">="), ast.GtE: (ast.Gt, ">"),
+    ast.Eq: (ast.NotEq, "!="),
+    ast.NotEq: (ast.Eq, "=="),
+    ast.Is: (ast.IsNot, "is not"),
+    ast.IsNot: (ast.Is, "is"),
+    ast.In: (ast.NotIn, "not in"),
+    ast.NotIn: (ast.In, "in"),
+    ast.Lt: (ast.LtE, "<="),
+    ast.LtE: (ast.Lt, "<"),
+    ast.Gt: (ast.GtE, ">="),
+    ast.GtE: (ast.Gt, ">"),
 }
 BOUNDARIES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 OPPOSITE = {"min": "max", "max": "min"}
-PURE = frozenset({
-    "all", "announces_cancel", "any", "bool", "exchange", "find", "fits", "full", "get", "goes_in_circles", "ignored",
-    "impersonates", "index", "is_bound", "isinstance", "items", "known", "len", "lookup", "max", "min", "out",
-    "over_limit", "_returned_first", "startswith", "str", "type", "values", "watches", "whole",
-})
+PURE = frozenset(
+    {
+        "all",
+        "announces_cancel",
+        "any",
+        "bool",
+        "exchange",
+        "find",
+        "fits",
+        "full",
+        "get",
+        "goes_in_circles",
+        "ignored",
+        "impersonates",
+        "index",
+        "is_bound",
+        "isinstance",
+        "items",
+        "known",
+        "len",
+        "lookup",
+        "max",
+        "min",
+        "out",
+        "over_limit",
+        "_returned_first",
+        "startswith",
+        "str",
+        "type",
+        "values",
+        "watches",
+        "whole",
+    }
+)
 """Functions and methods of the core that change nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
@@ -284,8 +321,10 @@ _NOTHING = ast.arguments([], [], None, [], [], None, [])
 def pure(node: ast.expr) -> bool:
     """Does it change nothing, so that it may be evaluated twice?"""
     calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
-    names = {each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
-             for each in calls}
+    names = {
+        each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
+        for each in calls
+    }
     return names <= PURE and not any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
 
 

@@ -11,9 +11,34 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 
 CORE = (
-    "arguments", "basic", "broker", "channel", "clock", "confirms", "connection", "content", "deadletter",
-    "deliveries", "intake", "lifecycle", "limits", "message", "outbox", "pipeline", "policies", "prefetch", "queue",
-    "quorum", "ready", "replies", "routing", "timeouts", "topology", "transaction", "unacked", "vhost",
+    "arguments",
+    "basic",
+    "broker",
+    "channel",
+    "clock",
+    "confirms",
+    "connection",
+    "content",
+    "deadletter",
+    "deliveries",
+    "intake",
+    "lifecycle",
+    "limits",
+    "message",
+    "outbox",
+    "pipeline",
+    "policies",
+    "prefetch",
+    "queue",
+    "quorum",
+    "ready",
+    "replies",
+    "routing",
+    "timeouts",
+    "topology",
+    "transaction",
+    "unacked",
+    "vhost",
 )
 """Modules of the reference broker: the pure core, without the shell around it, its store and who may log in."""
 

@@ -50,13 +50,23 @@ class Subjects:
 
 
 _KINDS: dict[str, type] = {
-    "delivery": Delivery, "consumer": Consumer, "channel": Channel, "entry": Entry, "queue": Queue, "message": Message,
-    "content": Content, "method": Method, "connection": Intake,
+    "delivery": Delivery,
+    "consumer": Consumer,
+    "channel": Channel,
+    "entry": Entry,
+    "queue": Queue,
+    "message": Message,
+    "content": Content,
+    "method": Method,
+    "connection": Intake,
 }
 """In one frame what leads to more comes first."""
 _LEADS = {
-    "delivery": ("consumer", "queue", "entry"), "consumer": ("channel", "queue"), "channel": ("connection",),
-    "entry": ("message",), "content": ("method",),
+    "delivery": ("consumer", "queue", "entry"),
+    "consumer": ("channel", "queue"),
+    "channel": ("connection",),
+    "entry": ("message",),
+    "content": ("method",),
 }
 _ORDER = tuple(_KINDS.values())
 

@@ -92,8 +92,11 @@ _NEEDS = {"always": "", "from": "", "every": ""}
 ALWAYS = Trigger("always")
 POWERS = [2**exponent for exponent in range(1, 11)]
 SIZES = {
-    "ready": ("queue", POWERS), "unacked": ("channel", POWERS), "window": ("channel", POWERS),
-    "tag": ("channel", POWERS), "octets": ("message", [2**exponent for exponent in range(1, 18)]),
+    "ready": ("queue", POWERS),
+    "unacked": ("channel", POWERS),
+    "window": ("channel", POWERS),
+    "tag": ("channel", POWERS),
+    "octets": ("message", [2**exponent for exponent in range(1, 18)]),
     "name": ("queue", POWERS[:7]),
 }
 ON_ALL = (*dict.fromkeys(FEATURES.values()), NOWAIT, REOPEN, DEAD_LETTER, LIMIT)
@@ -104,11 +107,14 @@ TRIGGERS: dict[str, list[Trigger]] = {
     "every": [Trigger("every", k=k) for k in POWERS],
     "second": [
         *(Trigger("second", what, what) for what in ("channel", "queue", "consumer")),
-        Trigger("second", "tag", "consumer"), Trigger("second", "number", "channel"),
+        Trigger("second", "tag", "consumer"),
+        Trigger("second", "number", "channel"),
     ],
     "size": [
         Trigger("size", measure, scope, k, beside)
-        for measure, (scope, powers) in SIZES.items() for k in powers for beside in (-1, 0, 1)
+        for measure, (scope, powers) in SIZES.items()
+        for k in powers
+        for beside in (-1, 0, 1)
     ],
     "feature": [Trigger("feature", what, scope) for scope, features in USED.items() for what in features],
     "connection": [Trigger("connection")],

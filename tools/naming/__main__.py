@@ -115,8 +115,11 @@ def judged(run: runs.Kept, options: argparse.Namespace) -> Judged:
         return _judged(run, [], [])
     results = from_json(json.dumps(run.results))
     groups, played = faults(results), scripts.played(run.mutant, results)
-    kept = {"key": key, "faults": [{name: getattr(one, name) for name in one.__slots__} for one in groups],
-            "scripts": [scripts.plain(one) for one in played]}
+    kept = {
+        "key": key,
+        "faults": [{name: getattr(one, name) for name in one.__slots__} for one in groups],
+        "scripts": [scripts.plain(one) for one in played],
+    }
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return _judged(run, groups, played)
 
@@ -127,7 +130,10 @@ def _judged(run: runs.Kept, groups: Sequence[Fault], played: Any) -> Judged:
 
 def figures(done: Sequence[Judged], options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "depth": options.depth, "seed": options.seed, "mutants": len(done), "of": len(MUTANTS),
+        "depth": options.depth,
+        "seed": options.seed,
+        "mutants": len(done),
+        "of": len(MUTANTS),
         "naming": compared.tally([one.named for one in done]),
         "scripts": scripts.tally((one.named.mutant, one.scripts) for one in done),
     }
@@ -137,9 +143,12 @@ def line(number: int, total: int, one: Judged) -> str:
     """The progress of a campaign, one mutant a line."""
     named, wrong = one.named, [played for played in one.scripts if not played.why and not played.sound]
     parts = [
-        f"{number}/{total} {named.mutant}: {named.outcome}", f"groups {' '.join(named.groups) or '-'}",
-        *(f"{rule} falsely" for rule in named.false), f"as {' '.join(named.said) or '-'}",
-        f"{len(one.scripts)} findings", *(f"{bad.case} says {bad.on_mutant}, {bad.on_honest}" for bad in wrong),
+        f"{number}/{total} {named.mutant}: {named.outcome}",
+        f"groups {' '.join(named.groups) or '-'}",
+        *(f"{rule} falsely" for rule in named.false),
+        f"as {' '.join(named.said) or '-'}",
+        f"{len(one.scripts)} findings",
+        *(f"{bad.case} says {bad.on_mutant}, {bad.on_honest}" for bad in wrong),
         *(f"{bad.case} has no script: {bad.why}" for bad in one.scripts if bad.why),
     ]
     return ", ".join(parts)

@@ -74,14 +74,28 @@ def tally(all_named: Sequence[Named]) -> dict[str, Any]:
     judged = [one for one in all_named if one.outcome == "judged"]
     counts = Counter(said.values())
     return {
-        "mutants": len(all_named), "judged": len(judged), "unseen": outcomes["unseen"],
-        "otherwise": outcomes["otherwise"], "unfinished": outcomes["unfinished"],
-        "one_group": sum(len(one.groups) == 1 for one in judged), "first_right": sum(one.right for one in judged),
-        "without_false": sum(not one.false for one in judged), "false_groups": sum(len(one.false) for one in judged),
-        "own": counts["own"], "like": counts["like"], "another": counts["another"], "none": counts["none"],
+        "mutants": len(all_named),
+        "judged": len(judged),
+        "unseen": outcomes["unseen"],
+        "otherwise": outcomes["otherwise"],
+        "unfinished": outcomes["unfinished"],
+        "one_group": sum(len(one.groups) == 1 for one in judged),
+        "first_right": sum(one.right for one in judged),
+        "without_false": sum(not one.false for one in judged),
+        "false_groups": sum(len(one.false) for one in judged),
+        "own": counts["own"],
+        "like": counts["like"],
+        "another": counts["another"],
+        "none": counts["none"],
         "wrong": [
-            {"mutant": one.mutant, "groups": list(one.groups), "false": list(one.false), "sentence": said[one.mutant],
-             "said": list(one.said)}
-            for one in judged if one.false or said[one.mutant] == "another" or len(one.groups) > 1
+            {
+                "mutant": one.mutant,
+                "groups": list(one.groups),
+                "false": list(one.false),
+                "sentence": said[one.mutant],
+                "said": list(one.said),
+            }
+            for one in judged
+            if one.false or said[one.mutant] == "another" or len(one.groups) > 1
         ],
     }

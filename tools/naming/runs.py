@@ -65,7 +65,11 @@ def _run(arguments: list[str]) -> tuple[int | None, str]:
     """Exit code (None: it was killed) and what it printed."""
     command = [sys.executable, "-m", "conformance.cli", "run", "--format", "json", "--time-limit", "4", "--mutant"]
     process = subprocess.Popen(
-        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
         start_new_session=True,
     )
     try:

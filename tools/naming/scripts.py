@@ -77,13 +77,22 @@ def tally(runs: Iterable[tuple[str, list[Played]]]) -> dict[str, Any]:
     every = [(mutant, one) for mutant, played in runs for one in played]
     tried = [(mutant, one) for mutant, one in every if not one.why]
     return {
-        "findings": len(every), "scripts": len(tried), "sound": sum(one.sound for _, one in tried),
+        "findings": len(every),
+        "scripts": len(tried),
+        "sound": sum(one.sound for _, one in tried),
         "shown_on_mutant": sum(one.on_mutant == SHOWN for _, one in tried),
         "otherwise_on_honest": sum(one.on_honest == OTHERWISE for _, one in tried),
         "without": dict(Counter(_cause(one.why) for _, one in every if one.why).most_common()),
         "unsound": [
-            {"mutant": mutant, "case": one.case, "observed": one.observed, "on_mutant": one.on_mutant,
-             "on_honest": one.on_honest} for mutant, one in tried if not one.sound
+            {
+                "mutant": mutant,
+                "case": one.case,
+                "observed": one.observed,
+                "on_mutant": one.on_mutant,
+                "on_honest": one.on_honest,
+            }
+            for mutant, one in tried
+            if not one.sound
         ],
         "mutants": len({mutant for mutant, _ in every}),
         "mutants_with_script": len({mutant for mutant, one in tried if one.sound}),

@@ -33,22 +33,39 @@ in `conformance/catalogue/`; change those, not this page. A gate goes by the sam
 version breaks and that is not listed here, and by a deviation that is listed and not there any more. To examine a
 broker of your own, see [the README](../README.md); for two versions side by side, run `amqp-conformance diff`.
 """
-_TRIED = (Verdict.HELD, Verdict.DEVIATES, Verdict.UNSEEN, Verdict.BROKEN, Verdict.INCONCLUSIVE, Verdict.UNDER_TESTED,
-          Verdict.NOT_OFFERED)
+_TRIED = (
+    Verdict.HELD,
+    Verdict.DEVIATES,
+    Verdict.UNSEEN,
+    Verdict.BROKEN,
+    Verdict.INCONCLUSIVE,
+    Verdict.UNDER_TESTED,
+    Verdict.NOT_OFFERED,
+)
 
 
 def digest(folder: Path) -> list[dict[str, Any]]:
     """What the runs of a matrix say of real brokers, as far as they were asked for all rules and came to their end."""
-    runs = [from_json(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))
-            if path.stem not in ("compare", "gates") and not path.stem.startswith("reference-")]
+    runs = [
+        from_json(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.json"))
+        if path.stem not in ("compare", "gates") and not path.stem.startswith("reference-")
+    ]
     whole = [run for run in runs if run.complete and run.selection.rules == "*"]
     return [_digested(run) for run in sorted(whole, key=lambda run: [*map(_number, run.broker.version.split("."))])]
 
 
 def _digested(run: Results) -> dict[str, Any]:
     verdicts = {str(verdict): [rule.id for rule in run.rules if rule.verdict == verdict] for verdict in _TRIED}
-    return {"broker": run.broker.name, "run": run.run, "started": run.started, "suite": run.suite, "depth": run.depth,
-            "seed": run.seed, "verdicts": {verdict: names for verdict, names in verdicts.items() if names}}
+    return {
+        "broker": run.broker.name,
+        "run": run.run,
+        "started": run.started,
+        "suite": run.suite,
+        "depth": run.depth,
+        "seed": run.seed,
+        "verdicts": {verdict: names for verdict, names in verdicts.items() if names},
+    }
 
 
 def page() -> str:
@@ -57,10 +74,17 @@ def page() -> str:
     every = sorted(known, key=lambda profile: (profile.product, [*map(_number, profile.versions[0].split("."))]))
     ordered = [profile for profile in every if profile.measured]
     named = {profile.name: _deviations(profile) for profile in ordered}
-    return "\n".join([
-        HEAD, _seen(json.loads(SEEN.read_text(encoding="utf-8")) if SEEN.exists() else []), _broken(ordered, named),
-        _told(ordered, named), _not_asked(ordered), _readings(ordered), _not_run(every),
-    ])
+    return "\n".join(
+        [
+            HEAD,
+            _seen(json.loads(SEEN.read_text(encoding="utf-8")) if SEEN.exists() else []),
+            _broken(ordered, named),
+            _told(ordered, named),
+            _not_asked(ordered),
+            _readings(ordered),
+            _not_run(every),
+        ]
+    )
 
 
 def _seen(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -68,22 +92,36 @@ def _seen(runs: Sequence[Mapping[str, Any]]) -> str:
     if not runs:
         return "## What runs found\n\nNo results of `make matrix` are at hand; all that follows is what is known.\n"
     names = [str(run["broker"]) for run in runs]
-    counts = [[verdict.replace("-", " "), *(str(len(run["verdicts"].get(verdict, ()))) for run in runs)]
-              for verdict in map(str, _TRIED) if any(verdict in run["verdicts"] for run in runs)]
+    counts = [
+        [verdict.replace("-", " "), *(str(len(run["verdicts"].get(verdict, ()))) for run in runs)]
+        for verdict in map(str, _TRIED)
+        if any(verdict in run["verdicts"] for run in runs)
+    ]
     of = [{rule: verdict for verdict, found in run["verdicts"].items() for rule in found} for run in runs]
-    rows = [[link(rule), rule.title, rule.level, *(_told_as(one.get(rule.id, "")) for one in of)]
-            for rule in rules.CATALOGUE.values() if {one.get(rule.id) for one in of} - {"held", None}]
-    return "\n".join([
-        "## What runs found\n", *map(_run, runs), "", table(["", *names], counts),
-        "The rules that not all of them hold, or are held to; *deviates* is broken in a known way, told below; "
-        "*✓, a race* is known to break now and then, and was not seen to:",
-        "", table(["rule", "", "level", *names], rows),
-    ])
+    rows = [
+        [link(rule), rule.title, rule.level, *(_told_as(one.get(rule.id, "")) for one in of)]
+        for rule in rules.CATALOGUE.values()
+        if {one.get(rule.id) for one in of} - {"held", None}
+    ]
+    return "\n".join(
+        [
+            "## What runs found\n",
+            *map(_run, runs),
+            "",
+            table(["", *names], counts),
+            "The rules that not all of them hold, or are held to; *deviates* is broken in a known way, told below; "
+            "*✓, a race* is known to break now and then, and was not seen to:",
+            "",
+            table(["rule", "", "level", *names], rows),
+        ]
+    )
 
 
 def _run(run: Mapping[str, Any]) -> str:
-    return (f"- {run['broker']}: run {run['run']} of {run['started'][:10]}, depth {run['depth']}, seed {run['seed']}, "
-            f"version {run['suite']} of the suite")
+    return (
+        f"- {run['broker']}: run {run['run']} of {run['started'][:10]}, depth {run['depth']}, seed {run['seed']}, "
+        f"version {run['suite']} of the suite"
+    )
 
 
 def _told_as(verdict: str) -> str:
@@ -105,14 +143,17 @@ def _broken(ordered: Sequence[Profile], named: dict[str, Sequence[Deviation]]) -
         if any(cells := [_cell(named[profile.name], rule) for profile in ordered])
     ]
     told = table(["rule", "", "level", *(profile.title for profile in ordered)], rows)
-    return (f"## Rules that a version is known to break\n\nOn which queues; *a race* where a run may miss it. An empty "
-            f"cell: no deviation is known.\n\n{told}")
+    return (
+        f"## Rules that a version is known to break\n\nOn which queues; *a race* where a run may miss it. An empty "
+        f"cell: no deviation is known.\n\n{told}"
+    )
 
 
 def _cell(entries: Iterable[Deviation], rule: Rule) -> str:
     words = dict.fromkeys(
         f"{' and '.join(entry.queue_types)}{', *a race*' if entry.intermittent else ''}"
-        for entry in entries if entry.rule == rule.id
+        for entry in entries
+        if entry.rule == rule.id
     )
     return "; ".join(words)
 
@@ -138,15 +179,22 @@ def _not_asked(ordered: Sequence[Profile]) -> str:
         reasons = [rule.ruled_out(profile.choices) for profile in ordered]
         if any(reasons):
             rows.append([link(rule), rule.title, *("does not apply" if reason else "" for reason in reasons)])
-    return ("## Rules that a version is not held to\n\nBecause of how it reads a doubt; which, the next table says.\n\n"
-            f"{table(['rule', '', *(profile.title for profile in ordered)], rows)}")
+    return (
+        "## Rules that a version is not held to\n\nBecause of how it reads a doubt; which, the next table says.\n\n"
+        f"{table(['rule', '', *(profile.title for profile in ordered)], rows)}"
+    )
 
 
 def _readings(ordered: Sequence[Profile]) -> str:
-    rows = [[choice.question, *_values(choice.name, ordered)]
-            for choice in profiles.CHOICES.values() if not choice.per_queue]
-    return ("## How a version reads what the texts leave open\n\n"
-            f"{table(['', *(profile.title for profile in ordered)], rows)}")
+    rows = [
+        [choice.question, *_values(choice.name, ordered)]
+        for choice in profiles.CHOICES.values()
+        if not choice.per_queue
+    ]
+    return (
+        "## How a version reads what the texts leave open\n\n"
+        f"{table(['', *(profile.title for profile in ordered)], rows)}"
+    )
 
 
 def _not_run(every: Iterable[Profile]) -> str:
@@ -156,14 +204,17 @@ def _not_run(every: Iterable[Profile]) -> str:
         if not profile.measured:
             base = profiles.load(profile.interpolated_from)
             left_out = {entry.rule for entry in _deviations(base)} - {entry.rule for entry in _deviations(profile)}
-            readings = [f"`{choice} = {value}`" for choice, value in profile.choices.items()
-                        if value != base.choices[choice]]
+            readings = [
+                f"`{choice} = {value}`" for choice, value in profile.choices.items() if value != base.choices[choice]
+            ]
             differs = "; ".join([*readings, *(f"not {rule}" for rule in sorted(left_out))])
             rows.append([profile.title, base.title, differs, profile.basis])
-    return ("## Versions that nobody ran\n\nThey have the readings and the deviations of a version that was measured, "
-            "except for what the sources say otherwise. A deviation that does not happen there closes no gate. A "
-            "version without a profile is examined by the nearest.\n\n"
-            f"{table(['', 'taken from', 'except', 'basis'], rows)}")
+    return (
+        "## Versions that nobody ran\n\nThey have the readings and the deviations of a version that was measured, "
+        "except for what the sources say otherwise. A deviation that does not happen there closes no gate. A "
+        "version without a profile is examined by the nearest.\n\n"
+        f"{table(['', 'taken from', 'except', 'basis'], rows)}"
+    )
 
 
 def _values(choice: str, ordered: Sequence[Profile]) -> Iterator[str]:

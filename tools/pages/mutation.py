@@ -24,10 +24,13 @@ finds while it always shows; so what is missed is missed because of the trigger.
 breaks, or the broker breaks down, after the trigger held, in a check that the honest broker passes. Else the trigger
 held and nothing was *seen*, or it *never held*. `make mutation SAMPLE=400 SEED=n` repeats the measurement."""
 _TRIGGERS = {
-    "from": "from the k-th occasion on", "every": "on every k-th occasion",
+    "from": "from the k-th occasion on",
+    "every": "on every k-th occasion",
     "second": "only the second time on a channel, queue, consumer, tag or channel number",
-    "size": "only from a size on", "feature": "only if another feature was used before",
-    "connection": "only on another connection than the first", "write": "only if two methods came in one write",
+    "size": "only from a size on",
+    "feature": "only if another feature was used before",
+    "connection": "only on another connection than the first",
+    "write": "only if two methods came in one write",
 }
 
 
@@ -44,8 +47,10 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
-    yield (f"Seed {figures['seed']}, {figures['sample']} brokers out of {figures['places']} places; "
-           f"{figures['passed_over']} changes were passed over: they do not show at depth {figures['base']}.\n")
+    yield (
+        f"Seed {figures['seed']}, {figures['sample']} brokers out of {figures['places']} places; "
+        f"{figures['passed_over']} changes were passed over: they do not show at depth {figures['base']}.\n"
+    )
     yield "| the change shows | found | not seen | never held | not done in time | share found |"
     yield "|---|--:|--:|--:|--:|--:|"
     for kind, counts in figures["kinds"].items():
@@ -60,8 +65,10 @@ def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
     if figures["survivors"]:
         yield "\n| not found | changed | trigger | | held | occasions |\n|---|---|---|---|--:|--:|"
         for one in figures["survivors"]:
-            yield (f"| {one['module']}.{one['function']} | {cell(one['says'])} | {one['trigger']} | "
-                   f"{_TOLD[one['outcome']]} | {one['fired']} | {one['occasions']} |")
+            yield (
+                f"| {one['module']}.{one['function']} | {cell(one['says'])} | {one['trigger']} | "
+                f"{_TOLD[one['outcome']]} | {one['fired']} | {one['occasions']} |"
+            )
 
 
 _TOLD = {"unseen": "not seen", "silent": "never held", "unfinished": "not done in time"}

@@ -38,11 +38,15 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     judged = naming["judged"]
     yield _SAYS
     yield "\n| measured | |\n|---|--:|"
-    yield f"| mutants examined, of all; depth, seed | {document['mutants']}, {document['of']}; {document['depth']}, " \
-          f"{document['seed']} |"
+    yield (
+        f"| mutants examined, of all; depth, seed | {document['mutants']}, {document['of']}; {document['depth']}, "
+        f"{document['seed']} |"
+    )
     yield f"| a MUST or SHOULD is broken | {judged} |"
-    yield f"| nothing is broken at this depth; its rules close no gate; the run did not end | {naming['unseen']}, " \
-          f"{naming['otherwise']}, {naming['unfinished']} |"
+    yield (
+        f"| nothing is broken at this depth; its rules close no gate; the run did not end | {naming['unseen']}, "
+        f"{naming['otherwise']}, {naming['unfinished']} |"
+    )
     yield f"| one group | {_share(naming['one_group'], judged)} |"
     yield f"| named first by a rule of its own | {_share(naming['first_right'], judged)} |"
     yield f"| without a false group | {_share(naming['without_false'], judged)} |"
@@ -50,10 +54,14 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"| the sentence is another's, there is none | {naming['another']}, {naming['none']} |"
     yield f"| certain findings, with a script | {scripts['findings']}, {scripts['scripts']} |"
     yield f"| scripts that say STILL BROKEN on the mutant | {_share(scripts['shown_on_mutant'], scripts['scripts'])} |"
-    yield f"| scripts that say NOT SEEN AGAIN on the honest broker | " \
-          f"{_share(scripts['otherwise_on_honest'], scripts['scripts'])} |"
-    yield f"| mutants with findings, with a script that says both | {scripts['mutants']}, " \
-          f"{scripts['mutants_with_script']} |"
+    yield (
+        f"| scripts that say NOT SEEN AGAIN on the honest broker | "
+        f"{_share(scripts['otherwise_on_honest'], scripts['scripts'])} |"
+    )
+    yield (
+        f"| mutants with findings, with a script that says both | {scripts['mutants']}, "
+        f"{scripts['mutants_with_script']} |"
+    )
     yield from _without(scripts["without"])
     yield from _wrong(naming["wrong"])
     yield from _unsound(scripts["unsound"])
@@ -71,8 +79,10 @@ def _wrong(rows: list[Mapping[str, Any]]) -> Iterator[str]:
         yield f"\nMore than one group, a false first rule, or another's sentence{_first(rows)}:\n"
         yield "| mutant | groups begin with | of those false | the sentence is of |\n|---|---|---|---|"
         for one in rows[:LISTED]:
-            yield (f"| {one['mutant']} | {', '.join(one['groups'])} | {', '.join(one['false']) or 'none'} | "
-                   f"{', '.join(one['said']) or 'none'} |")
+            yield (
+                f"| {one['mutant']} | {', '.join(one['groups'])} | {', '.join(one['false']) or 'none'} | "
+                f"{', '.join(one['said']) or 'none'} |"
+            )
 
 
 def _unsound(rows: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -80,8 +90,10 @@ def _unsound(rows: list[Mapping[str, Any]]) -> Iterator[str]:
         yield f"\nScripts that say otherwise{_first(rows)}:\n"
         yield "| mutant | case | observed | on the mutant | on the honest broker |\n|---|---|---|---|---|"
         for one in rows[:LISTED]:
-            yield (f"| {one['mutant']} | {one['case']} | {cell(one['observed'])} | {_ON[one['on_mutant']]} | "
-                   f"{_ON[one['on_honest']]} |")
+            yield (
+                f"| {one['mutant']} | {one['case']} | {cell(one['observed'])} | {_ON[one['on_mutant']]} | "
+                f"{_ON[one['on_honest']]} |"
+            )
 
 
 def _first(rows: list[Mapping[str, Any]]) -> str:

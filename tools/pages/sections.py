@@ -26,7 +26,7 @@ def placed(page: str, title: str, text: str) -> str:
     start = page.find(f"{title}\n")
     if start >= 0:
         end = page.find("\n## ", start)
-        page = page[:start] + (page[end + 1:] if end >= 0 else "")
+        page = page[:start] + (page[end + 1 :] if end >= 0 else "")
     at = page.find(BEFORE)
     if not text:
         return page

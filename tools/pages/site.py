@@ -57,8 +57,11 @@ def pages(root: Path = ROOT) -> dict[str, Page]:
     """All pages by path: the home first, then what it leads to in its order, then the others by name."""
     paths = [*sorted(str(path.relative_to(root)) for path in (root / "docs").rglob("*.md")), *BESIDE]
     found = {path: read(path, (root / path).read_text(encoding="utf-8")) for path in paths if (root / path).exists()}
-    led = [place for _, token, name in (found[HOME].links if HOME in found else ())
-           if (place := _place(HOME, str(token.attrs[name])).partition("#")[0]) in found]
+    led = [
+        place
+        for _, token, name in (found[HOME].links if HOME in found else ())
+        if (place := _place(HOME, str(token.attrs[name])).partition("#")[0]) in found
+    ]
     order = dict.fromkeys([HOME, *led, *paths])
     return {path: found[path] for path in order if path in found}
 
@@ -133,7 +136,10 @@ def build(out: Path = OUT, root: Path = ROOT, matrix: Path | None = None) -> lis
         return broken
     shutil.rmtree(out, ignore_errors=True)
     template = Environment(
-        loader=PackageLoader("tools.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("tools.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
     ).get_template("site.html.j2")
     titles = Counter(page.title for page in found.values())
@@ -153,7 +159,8 @@ def build(out: Path = OUT, root: Path = ROOT, matrix: Path | None = None) -> lis
     home = html.escape(found[HOME].address)
     (out / "index.html").write_text(
         f'<!doctype html><meta charset="utf-8"><title>amqp-conformance</title>'
-        f'<meta http-equiv="refresh" content="0; url={home}"><a href="{home}">amqp-conformance</a>\n', encoding="utf-8",
+        f'<meta http-equiv="refresh" content="0; url={home}"><a href="{home}">amqp-conformance</a>\n',
+        encoding="utf-8",
     )
     return []
 

@@ -49,8 +49,11 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         for one in wrong[:LISTED]:
             yield f"| {one['personality']} | {one['rule']} | {one['what']} | {cell(one['observed'])} |"
     if document["without_results"]:
-        yield "\nRuns that did not end as they should: " + ", ".join(
-            f"{one['personality']} ({one['how']})" for one in document["without_results"][:LISTED]) + "."
+        yield (
+            "\nRuns that did not end as they should: "
+            + ", ".join(f"{one['personality']} ({one['how']})" for one in document["without_results"][:LISTED])
+            + "."
+        )
 
 
 def _share(part: int, whole: int) -> str:

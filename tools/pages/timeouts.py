@@ -45,8 +45,9 @@ is some hundredths of a second after it was sent.
 
 def measured(broker: BrokerUnderTest, around: Around) -> Measured:
     """Milliseconds from each row's delivery to its notification."""
-    stage = Stage(broker.target, broker.profile, Recorder("timeouts", broker.name), "timeouts", (), "quorum",
-                  broker.deadline)
+    stage = Stage(
+        broker.target, broker.profile, Recorder("timeouts", broker.name), "timeouts", (), "quorum", broker.deadline
+    )
     around.enter(stage)
     try:
         rows = stage_rows(stage, possible(around))

@@ -41,12 +41,27 @@ of them; `amqp-conformance mutants hunt` repeats the measurement.
 
 def page(document: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
     """The whole page."""
-    return "\n".join([
-        _HEAD, *_figures(document, figures), "", "## Mutants of the reference broker", "", *_mutants(document), "",
-        "## Wrong on the wire", "",
-        f"Behaviours of a proxy that rewrites frames, in front of {document['wire']['broker']}.", "",
-        *_wire(document), "", "## Bugs of real brokers", "", *_field(document), "",
-    ])
+    return "\n".join(
+        [
+            _HEAD,
+            *_figures(document, figures),
+            "",
+            "## Mutants of the reference broker",
+            "",
+            *_mutants(document),
+            "",
+            "## Wrong on the wire",
+            "",
+            f"Behaviours of a proxy that rewrites frames, in front of {document['wire']['broker']}.",
+            "",
+            *_wire(document),
+            "",
+            "## Bugs of real brokers",
+            "",
+            *_field(document),
+            "",
+        ]
+    )
 
 
 def _figures(document: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[str]:

@@ -34,8 +34,13 @@ def tried(minor: str, wheel: Path) -> dict[str, Any]:
         steps = list(smoke(python, wheel, folder))
     except Unfit as unfit:
         return {"python": minor, "where": str(python), "passed": False, "why": str(unfit)}
-    return {"python": minor, "where": str(python), "passed": True, "steps": len(steps),
-            "seconds": round(time.monotonic() - start, 1)}
+    return {
+        "python": minor,
+        "where": str(python),
+        "passed": True,
+        "steps": len(steps),
+        "seconds": round(time.monotonic() - start, 1),
+    }
 
 
 def line(row: dict[str, Any]) -> str:

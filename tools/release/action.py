@@ -100,12 +100,20 @@ class Job:
             file.write_text("")
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "PYTHON"))},
-            "PATH": os.pathsep.join([*reversed(self._path), os.environ["PATH"]]), "RUNNER_TEMP": str(self.folder),
-            "GITHUB_ACTION_PATH": str(ROOT), **{name: str(file) for name, file in files.items()},
+            "PATH": os.pathsep.join([*reversed(self._path), os.environ["PATH"]]),
+            "RUNNER_TEMP": str(self.folder),
+            "GITHUB_ACTION_PATH": str(ROOT),
+            **{name: str(file) for name, file in files.items()},
             **{name: self._filled(str(text)) for name, text in step.get("env", {}).items()},
         }
-        done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]], text=True,
-                              capture_output=True, check=False, cwd=self.workspace, env=environment)
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            text=True,
+            capture_output=True,
+            check=False,
+            cwd=self.workspace,
+            env=environment,
+        )
         self.failed |= done.returncode != 0
         self.said[step["id"]] = done.stdout + done.stderr + files["GITHUB_STEP_SUMMARY"].read_text()
         self._path += files["GITHUB_PATH"].read_text().split()
@@ -118,8 +126,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ReferenceBroker() as broker:
         job = Job(Path(name) / "job", {"url": broker.url, "depth": "smoke", "options": "--rules TAG-00[12]"})
         job.play(action())
-        good = not job.failed and job.outputs == {"gate": "open"} and (
-            job.folder / "artifacts" / "conformance" / "index.html").exists()
+        good = (
+            not job.failed
+            and job.outputs == {"gate": "open"}
+            and (job.folder / "artifacts" / "conformance" / "index.html").exists()
+        )
     print("action.yml: all steps executed, gate open" if good else f"action.yml failed: {job.said}")
     return int(not good)
 

@@ -34,8 +34,9 @@ class Dist:
 
 def uv(*words: str | Path) -> None:
     """The environment's own uv, quiet unless it fails."""
-    done = subprocess.run([sys.executable, "-m", "uv", *map(str, words)], cwd=ROOT, capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "uv", *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise Unfit(f"uv {' '.join(map(str, words))} failed:\n{done.stderr.strip()}")
 
@@ -57,8 +58,13 @@ def carried(names: Iterable[str]) -> set[str]:
 
 def tracked() -> set[str]:
     """The files of our packages in the repository, those not yet committed included."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", *SHIPPED], cwd=ROOT,
-                            capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *SHIPPED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
 
 
@@ -84,8 +90,17 @@ def twine(dist: Dist, folder: Path) -> None:
     """`twine check --strict`, by a twine in an environment of its own."""
     environment = folder / "twine"
     uv("venv", "--quiet", "--clear", "--python", sys.executable, environment)
-    uv("pip", "install", "--quiet", "--python", environment, "--constraints", CONSTRAINTS, "--group",
-       f"{ROOT / 'pyproject.toml'}:release")
+    uv(
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        environment,
+        "--constraints",
+        CONSTRAINTS,
+        "--group",
+        f"{ROOT / 'pyproject.toml'}:release",
+    )
     words = [environment / "bin" / "twine", "check", "--strict", dist.sdist, dist.wheel]
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
     if done.returncode:

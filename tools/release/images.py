@@ -51,16 +51,39 @@ class Builder:
 
 def plain(name: str) -> Builder:
     """Docker, or podman, which takes the same words."""
-    return Builder((name,), (name, "build"), lambda image, words, folder: [
-        name, "run", "--rm", "--network", "host", "-v", f"{folder}:/report", image, *words])
+    return Builder(
+        (name,),
+        (name, "build"),
+        lambda image, words, folder: [
+            name,
+            "run",
+            "--rm",
+            "--network",
+            "host",
+            "-v",
+            f"{folder}:/report",
+            image,
+            *words,
+        ],
+    )
 
 
 def by_buildah(image: str, words: Sequence[str], folder: Path) -> list[str]:
     """A container of the image, and its entry point in it."""
     container = ran(*OURS, "from", image).strip().splitlines()[-1]
     said = json.loads(ran(*OURS, "inspect", "--type", "image", image))["OCIv1"]["config"]
-    return [*OURS, "run", "--isolation", "chroot", "-v", f"{folder}:/report", container, "--",
-            *said["Entrypoint"], *(words or said.get("Cmd", ()))]
+    return [
+        *OURS,
+        "run",
+        "--isolation",
+        "chroot",
+        "-v",
+        f"{folder}:/report",
+        container,
+        "--",
+        *said["Entrypoint"],
+        *(words or said.get("Cmd", ())),
+    ]
 
 
 STORE = ROOT / "build" / "images"

@@ -67,16 +67,21 @@ def candidates(minor: str) -> Iterator[str]:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     yield from sorted(map(str, pyenv.glob(f"versions/{minor}.*/bin/python")), reverse=True)
     for words in (["find"], ["install"], ["find"]):
-        done = subprocess.run([sys.executable, "-m", "uv", "python", *words, minor], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "uv", "python", *words, minor], capture_output=True, text=True, check=False
+        )
         if words == ["find"] and done.returncode == 0:
             yield done.stdout.strip()
 
 
 def runs(path: str, minor: str) -> bool:
     """A shim may be there for a version that is not."""
-    said = subprocess.run([path, "-c", "import sys, ssl, venv; print('%d.%d' % sys.version_info[:2])"],
-                          capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [path, "-c", "import sys, ssl, venv; print('%d.%d' % sys.version_info[:2])"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return said.returncode == 0 and said.stdout.strip() == minor
 
 
@@ -85,8 +90,11 @@ def in_chroot(minor: str) -> Python | None:
     if minor not in SUITES:
         return None
     root = CHROOTS / SUITES[minor]
-    made = subprocess.run([sys.executable, ROOT / ".ci" / "debian.py", SUITES[minor], root, CHROOT_PACKAGES],
-                          stdout=sys.stderr, check=False)
+    made = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "debian.py", SUITES[minor], root, CHROOT_PACKAGES],
+        stdout=sys.stderr,
+        check=False,
+    )
     if made.returncode:
         return None
     furnish(root)

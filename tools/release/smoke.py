@@ -42,11 +42,27 @@ class Step:
 STEPS = (
     Step(("amqp-conformance", "--version"), says=f"amqp-conformance {__version__}\n"),
     Step(("reference-broker", "--version"), says=f"{__version__}\n"),
-    Step(("amqp-conformance", "run", "--rules", "TAG-00[12]", "--depth", "smoke", "--report", "out",
-          "--recording", "rows"), says="GATE OPEN"),
+    Step(
+        (
+            "amqp-conformance",
+            "run",
+            "--rules",
+            "TAG-00[12]",
+            "--depth",
+            "smoke",
+            "--report",
+            "out",
+            "--recording",
+            "rows",
+        ),
+        says="GATE OPEN",
+    ),
     Step(("amqp-conformance", "trace", "check", "rows"), says="GATE OPEN"),
-    Step(("amqp-conformance", "run", "--mutant", "tags.start-at-zero", "--rules", "TAG-001", "--depth", "smoke"),
-         code=1, says="TAG-001"),
+    Step(
+        ("amqp-conformance", "run", "--mutant", "tags.start-at-zero", "--rules", "TAG-001", "--depth", "smoke"),
+        code=1,
+        says="TAG-001",
+    ),
     Step(("python", "-m", "pytest", "-q", "test_mine.py"), says="1 passed"),
 )
 LEFT = ("out/index.html", "out/results.json", "out/junit.xml", "out/ctrf.json")
@@ -64,8 +80,17 @@ def smoke(python: Python, wheel: Path, folder: Path) -> Iterator[str]:
     uv = ["uv"] if python.prefix else [str(Path(sys.executable).with_name("uv"))]
     for words in (
         [*uv, "venv", "--quiet", "--python", python.path, str(inside / "env")],
-        [*uv, "pip", "install", "--quiet", "--python", str(programs / "python"), "--constraints",
-         str(inside / CONSTRAINTS.name), str(inside / wheel.name)],
+        [
+            *uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            str(programs / "python"),
+            "--constraints",
+            str(inside / CONSTRAINTS.name),
+            str(inside / wheel.name),
+        ],
     ):
         played(python, Step(tuple(words)), inside)
     for step in STEPS:
@@ -79,9 +104,12 @@ def smoke(python: Python, wheel: Path, folder: Path) -> Iterator[str]:
 def played(python: Python, step: Step, where: Path) -> None:
     """One step, in an environment that knows nothing of ours."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run([*python.prefix, "env", "-C", str(where), *step.words], capture_output=True, text=True,
-                          check=False, env=known)
+    done = subprocess.run(
+        [*python.prefix, "env", "-C", str(where), *step.words], capture_output=True, text=True, check=False, env=known
+    )
     said = done.stdout + done.stderr
     if done.returncode != step.code or step.says not in said:
-        raise Unfit(f"{python}: `{' '.join(step.words)}` ended with {done.returncode} where {step.code} was due, "
-                    f"or did not say {step.says!r}:\n{said[-3000:]}")
+        raise Unfit(
+            f"{python}: `{' '.join(step.words)}` ended with {done.returncode} where {step.code} was due, "
+            f"or did not say {step.says!r}:\n{said[-3000:]}"
+        )

@@ -46,8 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)} (default: all)")
     parser.add_argument("--rabbitmq", metavar="URL", help="the RabbitMQ to compare with")
     parser.add_argument("--admin", metavar="URL", help="and its management API")
-    parser.add_argument("--source", action="append", type=source, default=[], metavar="NAME=FOLDER",
-                        help="a checkout, where the sdist holds no tests")
+    parser.add_argument(
+        "--source",
+        action="append",
+        type=source,
+        default=[],
+        metavar="NAME=FOLDER",
+        help="a checkout, where the sdist holds no tests",
+    )
     options = parser.parse_args(arguments)
     options.source = dict(options.source)
     wrong = [name for name in options.names if name not in known]

@@ -35,8 +35,18 @@ def reference(certificates: Sequence[Path]) -> Iterator[Played]:
     words = [sys.executable, "-m", "reference_broker", "--port", "0", "--http", "0"]
     if certificates:
         server, key, authority = map(str, certificates)
-        words += ["--tls-cert", server, "--tls-key", key, "--tls-ca", authority, "--tls-verify", "optional",
-                  "--tls-port", "0"]
+        words += [
+            "--tls-cert",
+            server,
+            "--tls-key",
+            key,
+            "--tls-ca",
+            authority,
+            "--tls-verify",
+            "optional",
+            "--tls-port",
+            "0",
+        ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout
@@ -61,8 +71,9 @@ def rabbitmq(url: str, admin: str | None) -> Iterator[Played]:
         ports[15672] = urlsplit(admin).port or 15672
         login = urlsplit(url)
         word = b64encode(f"{login.username or 'guest'}:{login.password or 'guest'}".encode()).decode()
-        ask = urllib.request.Request(f"http://127.0.0.1:{ports[15672]}/api/overview",
-                                     headers={"Authorization": f"Basic {word}"})
+        ask = urllib.request.Request(
+            f"http://127.0.0.1:{ports[15672]}/api/overview", headers={"Authorization": f"Basic {word}"}
+        )
         with urllib.request.urlopen(ask, timeout=10) as answer:
             name = f"RabbitMQ {json.load(answer)['rabbitmq_version']}"
     yield Played(name, ports)

@@ -51,11 +51,17 @@ class Compared:
 
 
 def compared(ours: Tally, theirs: Tally) -> Compared:
-    outcomes = {test: (ours.outcomes.get(test), theirs.outcomes.get(test))
-                for test in sorted(ours.outcomes.keys() | theirs.outcomes.keys())}
+    outcomes = {
+        test: (ours.outcomes.get(test), theirs.outcomes.get(test))
+        for test in sorted(ours.outcomes.keys() | theirs.outcomes.keys())
+    }
     return Compared(
-        ours.name, ours.version, [ours.broker, theirs.broker], [ours.day, theirs.day],
-        counted(ours), counted(theirs),
+        ours.name,
+        ours.version,
+        [ours.broker, theirs.broker],
+        [ours.day, theirs.day],
+        counted(ours),
+        counted(theirs),
         [test for test, (here, there) in outcomes.items() if there == "passed" != here],
         [test for test, (here, there) in outcomes.items() if (here, there) == ("passed", "failed")],
         [test for test, (here, there) in outcomes.items() if (here, there) == ("failed", "failed")],
@@ -78,8 +84,7 @@ def found() -> list[Compared]:
     kept = [Compared(**row) for row in json.loads(KEPT.read_text("utf-8"))] if KEPT.exists() else []
     rows = []
     for library in libraries().values():
-        rows += [row for row in (latest(library) or kept)
-                 if (row.name, row.version) == (library.name, library.version)]
+        rows += [row for row in (latest(library) or kept) if (row.name, row.version) == (library.name, library.version)]
     return rows
 
 
@@ -106,13 +111,17 @@ def applies(entry: dict[str, str], library: str, test: str) -> bool:
 
 def problems(rows: Sequence[Compared]) -> list[str]:
     """Each difference without a reason, and each reason without a difference."""
-    told = [f"{row.name}: {test}: RabbitMQ passes it and we do not, for no reason that is written down"
-            for row in rows for test in row.worse if reason(row, test) is None]
+    told = [
+        f"{row.name}: {test}: RabbitMQ passes it and we do not, for no reason that is written down"
+        for row in rows
+        for test in row.worse
+        if reason(row, test) is None
+    ]
     played = {row.name for row in rows}
     return told + [
-        f"{entry['library']}: {entry['test']}: a reason for what does not differ" for entry in reasons()
-        if entry["library"] in played
-        and not any(applies(entry, row.name, test) for row in rows for test in row.worse)
+        f"{entry['library']}: {entry['test']}: a reason for what does not differ"
+        for entry in reasons()
+        if entry["library"] in played and not any(applies(entry, row.name, test) for row in rows for test in row.worse)
     ]
 
 
@@ -120,22 +129,42 @@ def text(rows: Sequence[Compared]) -> str:
     """The page."""
     brokers = sorted({broker for row in rows for broker in row.brokers}, key=str.lower, reverse=True)
     days = sorted({day for row in rows for day in row.days})
-    heads = ["library", brokers[0] if len(brokers) == 2 else "reference broker",
-             brokers[-1] if len(brokers) == 2 else "RabbitMQ", "only RabbitMQ passes", "only we pass"]
-    lines = [[f"{row.name} {row.version}", row.ours, row.theirs, str(len(row.worse)), str(len(row.better))]
-             for row in rows]
+    heads = [
+        "library",
+        brokers[0] if len(brokers) == 2 else "reference broker",
+        brokers[-1] if len(brokers) == 2 else "RabbitMQ",
+        "only RabbitMQ passes",
+        "only we pass",
+    ]
+    lines = [
+        [f"{row.name} {row.version}", row.ours, row.theirs, str(len(row.worse)), str(len(row.better))] for row in rows
+    ]
     unplayed = [library for name, library in libraries().items() if name not in {row.name for row in rows}]
-    return "\n".join([
-        HEAD, f"Played on {' to '.join(dict.fromkeys((days[0], days[-1])))}.\n", table(heads, lines), LEFT_OUT,
-        *(f"{library.name} {library.version} was not played: {library.source or 'no figures are at hand'}.\n"
-          for library in unplayed),
-        *section("Only RabbitMQ passes", ["library", "test", "why"],
-                 [[row.name, f"`{test}`", reason(row, test) or "none"] for row in rows for test in row.worse]),
-        *section("Only the reference broker passes", ["library", "test"],
-                 [[row.name, f"`{test}`"] for row in rows for test in row.better]),
-        *section("Neither passes", ["library", "test"],
-                 [[row.name, f"`{test}`"] for row in rows for test in row.neither]),
-    ])
+    return "\n".join(
+        [
+            HEAD,
+            f"Played on {' to '.join(dict.fromkeys((days[0], days[-1])))}.\n",
+            table(heads, lines),
+            LEFT_OUT,
+            *(
+                f"{library.name} {library.version} was not played: {library.source or 'no figures are at hand'}.\n"
+                for library in unplayed
+            ),
+            *section(
+                "Only RabbitMQ passes",
+                ["library", "test", "why"],
+                [[row.name, f"`{test}`", reason(row, test) or "none"] for row in rows for test in row.worse],
+            ),
+            *section(
+                "Only the reference broker passes",
+                ["library", "test"],
+                [[row.name, f"`{test}`"] for row in rows for test in row.better],
+            ),
+            *section(
+                "Neither passes", ["library", "test"], [[row.name, f"`{test}`"] for row in rows for test in row.neither]
+            ),
+        ]
+    )
 
 
 def section(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -108,8 +108,19 @@ def prepare(library: Library, checkout: Path | None) -> None:
 
 def unpack(library: Library) -> None:
     """The sdist of the package index."""
-    words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", library.name,
-             "--dest", str(library.folder), f"{library.name}=={library.version}"]
+    words = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--no-binary",
+        library.name,
+        "--dest",
+        str(library.folder),
+        f"{library.name}=={library.version}",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoSuite(f"{library.name}: no sdist can be had: {done.stderr.strip()[-500:]}")
@@ -135,8 +146,15 @@ def play(library: Library, broker: Played) -> Tally:
         mended = [test for test in failed if later.get(test) == "passed"]
         again += mended
         outcomes |= dict.fromkeys(mended, "passed")
-    return Tally(library.name, library.version, broker.name, time.strftime("%Y-%m-%d"),
-                 round(time.monotonic() - start), dict(sorted(outcomes.items())), sorted(again))
+    return Tally(
+        library.name,
+        library.version,
+        broker.name,
+        time.strftime("%Y-%m-%d"),
+        round(time.monotonic() - start),
+        dict(sorted(outcomes.items())),
+        sorted(again),
+    )
 
 
 def log(library: Library, broker: Played) -> Path:
@@ -147,8 +165,23 @@ def once(library: Library, broker: Played, *more: str) -> dict[str, str]:
     """One run of pytest in the sources' folder: the outcome of each test by its id."""
     report = library.folder / "junit.xml"
     report.unlink(missing_ok=True)
-    words = [library.python, "-m", "pytest", "-q", "-p", "lead", "-o", "log_cli=false", "-o", "junit_family=xunit1",
-             f"--junitxml={report}", f"--timeout={library.wait}", "--timeout-method=signal", *more, *library.tests]
+    words = [
+        library.python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "lead",
+        "-o",
+        "log_cli=false",
+        "-o",
+        "junit_family=xunit1",
+        f"--junitxml={report}",
+        f"--timeout={library.wait}",
+        "--timeout-method=signal",
+        *more,
+        *library.tests,
+    ]
     if not configured(library.sources):
         words += ["-c", os.devnull, f"--rootdir={library.sources}"]
     left_out = [library.without, library.secure if 5671 not in broker.ports else ""]
@@ -156,8 +189,16 @@ def once(library: Library, broker: Played, *more: str) -> dict[str, str]:
         words += ["-k", " and ".join(f"not {word}" for word in left_out if word)]
     with log(library, broker).open("a") as out:
         try:
-            subprocess.run([*map(str, words)], cwd=library.sources, env=environment(library, broker), stdout=out,
-                           stderr=out, stdin=subprocess.DEVNULL, check=False, timeout=SUITE_WITHIN)
+            subprocess.run(
+                [*map(str, words)],
+                cwd=library.sources,
+                env=environment(library, broker),
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                check=False,
+                timeout=SUITE_WITHIN,
+            )
         except subprocess.TimeoutExpired:
             raise NoSuite(f"{library.name} on {broker.name}: not done within {SUITE_WITHIN} s") from None
     return outcomes_of(report) if report.exists() else {}
@@ -165,8 +206,12 @@ def once(library: Library, broker: Played, *more: str) -> dict[str, str]:
 
 def configured(sources: Path) -> bool:
     """Has the suite settings of its own? Else pytest would take those of the folder above, which are ours."""
-    marks = {"pytest.ini": "[pytest]", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]",
-             "pyproject.toml": "[tool.pytest"}
+    marks = {
+        "pytest.ini": "[pytest]",
+        "tox.ini": "[pytest]",
+        "setup.cfg": "[tool:pytest]",
+        "pyproject.toml": "[tool.pytest",
+    }
     return any(mark in (sources / name).read_text() for name, mark in marks.items() if (sources / name).exists())
 
 
@@ -174,9 +219,15 @@ def environment(library: Library, broker: Played) -> dict[str, str]:
     """What the suites read: where the broker is, and who may log in."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "VIRTUAL_ENV"))}
     return known | {
-        "PYTHONPATH": f"{HERE / 'lead'}{os.pathsep}{library.sources}", "LEAD": broker.lead, "AMQP_HOST": "127.0.0.1",
-        "AMQP_USERNAME": "guest", "AMQP_PASSWORD": "guest", "AMQP_URI": "amqp://guest:guest@127.0.0.1:5672/%2F",
-        "AMQP_HTTP_URL": "http://127.0.0.1:15672", "AMQP_SSL_HOST": "127.0.0.1", "RABBITMQ_HOST": "127.0.0.1",
+        "PYTHONPATH": f"{HERE / 'lead'}{os.pathsep}{library.sources}",
+        "LEAD": broker.lead,
+        "AMQP_HOST": "127.0.0.1",
+        "AMQP_USERNAME": "guest",
+        "AMQP_PASSWORD": "guest",
+        "AMQP_URI": "amqp://guest:guest@127.0.0.1:5672/%2F",
+        "AMQP_HTTP_URL": "http://127.0.0.1:15672",
+        "AMQP_SSL_HOST": "127.0.0.1",
+        "RABBITMQ_HOST": "127.0.0.1",
         "AMQP_SSL_URI": "amqps://guest:guest@127.0.0.1:5671/%2F",
     }
 

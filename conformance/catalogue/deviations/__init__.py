@@ -138,15 +138,24 @@ def _deviation(fields: Fields) -> Deviation:
     if rule not in CATALOGUE:
         raise fields.fail(f"there is no rule {rule!r}{near(rule, CATALOGUE)}; amqp-conformance list names them all")
     deviation = Deviation(
-        rule=rule, reason=_pattern(fields), note=fields.text("note"), evidence=fields.text("evidence"),
-        owner=fields.text("owner"), expires=_date(fields),
-        queue_types=_queue_types(fields, CATALOGUE[rule].queue_types), intermittent=fields.flag("intermittent", False),
-        measured=fields.flag("measured", True), where=_where(fields), at_most=_share(fields),
+        rule=rule,
+        reason=_pattern(fields),
+        note=fields.text("note"),
+        evidence=fields.text("evidence"),
+        owner=fields.text("owner"),
+        expires=_date(fields),
+        queue_types=_queue_types(fields, CATALOGUE[rule].queue_types),
+        intermittent=fields.flag("intermittent", False),
+        measured=fields.flag("measured", True),
+        where=_where(fields),
+        at_most=_share(fields),
     )
     fields.done()
     if deviation.at_most is not None and not (deviation.intermittent and deviation.where):
-        raise fields.fail("'at_most' is the share of the times that the circumstances 'where' arise in which an "
-                          "intermittent deviation shows: name these, and set 'intermittent'")
+        raise fields.fail(
+            "'at_most' is the share of the times that the circumstances 'where' arise in which an "
+            "intermittent deviation shows: name these, and set 'intermittent'"
+        )
     return deviation
 
 
@@ -164,8 +173,10 @@ def _pattern(fields: Fields) -> str:
 def _where(fields: Fields) -> str:
     name = fields.text("where", "")
     if name and name not in circumstances.NAMES:
-        raise fields.fail(f"'where' names no circumstances: {name!r}{near(name, circumstances.NAMES)}; there are "
-                          f"{', '.join(circumstances.NAMES)}")
+        raise fields.fail(
+            f"'where' names no circumstances: {name!r}{near(name, circumstances.NAMES)}; there are "
+            f"{', '.join(circumstances.NAMES)}"
+        )
     return name
 
 

@@ -29,8 +29,21 @@ from conformance.catalogue.profiles.loading import (
 from conformance.catalogue.rules.fields import near
 
 __all__ = [
-    "AS_DELIVERED", "CHOICES", "EXACT", "NAMES", "NEAREST", "TEXTS", "BadProfile", "Choice", "Match", "Profile",
-    "QueueSemantics", "detect", "load", "match", "spec",
+    "AS_DELIVERED",
+    "CHOICES",
+    "EXACT",
+    "NAMES",
+    "NEAREST",
+    "TEXTS",
+    "BadProfile",
+    "Choice",
+    "Match",
+    "Profile",
+    "QueueSemantics",
+    "detect",
+    "load",
+    "match",
+    "spec",
 ]
 
 OURS = "amqp-conformance reference"
@@ -147,7 +160,7 @@ def _by_texts(product: str, version: str, known: bool, done: str = "is not known
 def _within(version: tuple[int, ...], series: str) -> bool:
     """Is it 4.3.6 of the series 4.3?"""
     numbers = _numbers(series)
-    return version[:len(numbers)] == numbers
+    return version[: len(numbers)] == numbers
 
 
 def _nearest(version: tuple[int, ...], known: Sequence[Profile]) -> Profile:
@@ -163,7 +176,7 @@ def _distance(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """"3.10.8-rc.1" -> (3, 10, 8): what comes before the first part that is no number."""
+    """ "3.10.8-rc.1" -> (3, 10, 8): what comes before the first part that is no number."""
     numbers: list[int] = []
     for part in version.split("+")[0].split("-")[0].split("."):
         if not part.isdecimal():

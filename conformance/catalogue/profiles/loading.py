@@ -109,8 +109,15 @@ class Profile:
 
 
 WEAKEST = QueueSemantics(
-    cancel_any_time=True, cancelok_ends=False, closeok_ends=False, closeok_sync="never", same_channel_order=False,
-    unconfirmed_may_vanish=True, requeue_order="tail", requeue_order_limited="tail", requeue_order_unlimited="tail",
+    cancel_any_time=True,
+    cancelok_ends=False,
+    closeok_ends=False,
+    closeok_sync="never",
+    same_channel_order=False,
+    unconfirmed_may_vanish=True,
+    requeue_order="tail",
+    requeue_order_limited="tail",
+    requeue_order_unlimited="tail",
     gets_return=BY_TEXT,
 )
 
@@ -125,12 +132,17 @@ def read(path: Path, library: Path) -> Profile:
         name: _semantics(Fields(queues.raw(name), f"{path.name}, [queue.{name}]", BadProfile)) for name in queues
     }
     profile = Profile(
-        name=path.stem, title=fields.text("title"), product=fields.text("product", ""),
-        versions=fields.texts("versions"), queue_types=fields.choices("queue_types", QUEUE_TYPES),
+        name=path.stem,
+        title=fields.text("title"),
+        product=fields.text("product", ""),
+        versions=fields.texts("versions"),
+        queue_types=fields.choices("queue_types", QUEUE_TYPES),
         queues=semantics,
         choices=_choices(Fields(fields.raw("choices", {}), f"{path.name}, [choices]", BadProfile)),
-        timing_slack=fields.number("timing_slack", 1.0, 0.0), deviations=_beside(path, fields.text("deviations", "")),
-        interpolated_from=fields.text("interpolated_from", ""), basis=fields.text("basis", ""),
+        timing_slack=fields.number("timing_slack", 1.0, 0.0),
+        deviations=_beside(path, fields.text("deviations", "")),
+        interpolated_from=fields.text("interpolated_from", ""),
+        basis=fields.text("basis", ""),
     )
     fields.done()
     _with_a_basis(profile, fields, library)
@@ -185,10 +197,13 @@ def _merged(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str
 def _semantics(fields: Fields) -> QueueSemantics:
     order = fields.choice("requeue_order", ORDERS)
     semantics = QueueSemantics(
-        cancel_any_time=fields.flag("cancel_any_time"), cancelok_ends=fields.flag("cancelok_ends"),
+        cancel_any_time=fields.flag("cancel_any_time"),
+        cancelok_ends=fields.flag("cancelok_ends"),
         closeok_ends=fields.flag("closeok_ends"),
-        closeok_sync=fields.choice("closeok_sync", SYNCS), same_channel_order=fields.flag("same_channel_order"),
-        unconfirmed_may_vanish=fields.flag("unconfirmed_may_vanish"), requeue_order=order,
+        closeok_sync=fields.choice("closeok_sync", SYNCS),
+        same_channel_order=fields.flag("same_channel_order"),
+        unconfirmed_may_vanish=fields.flag("unconfirmed_may_vanish"),
+        requeue_order=order,
         requeue_order_limited=fields.choice("requeue_order_limited", ORDERS, order),
         requeue_order_unlimited=fields.choice("requeue_order_unlimited", ORDERS, order),
         gets_return=fields.choice("gets_return", (AS_DELIVERED, BY_TEXT)),
@@ -200,7 +215,8 @@ def _semantics(fields: Fields) -> QueueSemantics:
 def _choices(fields: Fields) -> dict[str, str]:
     chosen = {
         name: fields.choice(name, tuple(choice.alternatives))
-        for name, choice in CHOICES.items() if not choice.per_queue
+        for name, choice in CHOICES.items()
+        if not choice.per_queue
     }
     fields.done()
     return chosen
@@ -213,8 +229,11 @@ def _catalogue_of_choices(path: Path) -> dict[str, Choice]:
         fields = Fields(file.raw(name), f"{path.name}, [{name}]", BadProfile)
         meanings = Fields(fields.raw("alternatives"), f"{path.name}, [{name}.alternatives]", BadProfile)
         found[name] = Choice(
-            name, fields.text("question"), {value: meanings.text(value) for value in meanings},
-            fields.text("doubt"), fields.flag("per_queue"),
+            name,
+            fields.text("question"),
+            {value: meanings.text(value) for value in meanings},
+            fields.text("doubt"),
+            fields.flag("per_queue"),
         )
         fields.done()
     return found

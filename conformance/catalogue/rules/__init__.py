@@ -15,7 +15,16 @@ from conformance.catalogue.rules.fields import near
 from conformance.catalogue.rules.loading import LEVELS, QUEUE_TYPES, BadCatalogue, Family, Rule, family_of
 
 __all__ = [
-    "CATALOGUE", "FAMILIES", "LEVELS", "QUEUE_TYPES", "BadCatalogue", "Family", "Rule", "UnknownRule", "get", "select",
+    "CATALOGUE",
+    "FAMILIES",
+    "LEVELS",
+    "QUEUE_TYPES",
+    "BadCatalogue",
+    "Family",
+    "Rule",
+    "UnknownRule",
+    "get",
+    "select",
 ]
 
 ORDER = ("TAG", "MODE", "ACK", "ERR", "RQ", "AUTO", "QOS", "CNF", "TX", "CAN", "TMO")
@@ -72,4 +81,3 @@ def _named(name: str, patterns: list[str]) -> bool:
 
 def _reaches(level: str, least: str) -> bool:
     return least == "may" or LEVELS.index(level) <= LEVELS.index(least)
-

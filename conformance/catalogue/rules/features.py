@@ -11,27 +11,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-OPTIONAL: Mapping[str, str] = MappingProxyType({
-    "basic.nack": "refusing several deliveries at once",
-    "confirm.select": "publisher confirms",
-    "tx.select": "transactions",
-    "exchange.bind": "bindings from exchange to exchange",
-    "basic.qos global": "a limit for all consumers of a channel",
-    "x-max-length": "queues of limited length",
-    "x-overflow": "queues that turn publishes away",
-    "x-dead-letter-exchange": "dead letters",
-    "x-delivery-limit": "a limit of deliveries",
-    "x-consumer-timeout": "consumer timeouts by queue",
-    "kill command": "a broker that can be killed and started again",
-    "management API": "users whose rights are changed while they are connected",
-})
-MANDATORY: Mapping[str, str] = MappingProxyType({
-    "channel.flow": "stopping and starting a channel",
-    "basic.qos": "prefetch limits",
-    "basic.recover": "returning all deliveries of a channel",
-    "basic.cancel": "ending a consumer",
-    "queue.purge": "emptying a queue",
-})
+OPTIONAL: Mapping[str, str] = MappingProxyType(
+    {
+        "basic.nack": "refusing several deliveries at once",
+        "confirm.select": "publisher confirms",
+        "tx.select": "transactions",
+        "exchange.bind": "bindings from exchange to exchange",
+        "basic.qos global": "a limit for all consumers of a channel",
+        "x-max-length": "queues of limited length",
+        "x-overflow": "queues that turn publishes away",
+        "x-dead-letter-exchange": "dead letters",
+        "x-delivery-limit": "a limit of deliveries",
+        "x-consumer-timeout": "consumer timeouts by queue",
+        "kill command": "a broker that can be killed and started again",
+        "management API": "users whose rights are changed while they are connected",
+    }
+)
+MANDATORY: Mapping[str, str] = MappingProxyType(
+    {
+        "channel.flow": "stopping and starting a channel",
+        "basic.qos": "prefetch limits",
+        "basic.recover": "returning all deliveries of a channel",
+        "basic.cancel": "ending a consumer",
+        "queue.purge": "emptying a queue",
+    }
+)
 FEATURES: Mapping[str, str] = MappingProxyType({**MANDATORY, **OPTIONAL})
 
 

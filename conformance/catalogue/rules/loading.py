@@ -169,13 +169,25 @@ def _rule(fields: Fields, common: dict[str, object]) -> Rule:
         raise fields.fail(f"{name!r} is no rule id; ids look like ACK-010")
     fields = Fields(_inherited(fields, common), f"{fields.place.split(',')[0]}, {name}", BadCatalogue)
     rule = Rule(
-        id=fields.text("id"), family=name[:-4], title=fields.text("title"), level=fields.choice("level", LEVELS),
-        source=fields.text("source"), clause=fields.text("clause"), open=fields.text("open", ""),
-        applies=fields.texts("applies"), queue_types=fields.choices("queue_types", QUEUE_TYPES, QUEUE_TYPES),
-        capability=fields.text("capability", "") or None, scope=_scope(fields),
-        needed=int(fields.number("needed", 1, 1)), mutants=fields.texts("mutants"),
-        status=fields.choice("status", STATUSES), reason=fields.text("reason", ""), known=fields.texts("known"),
-        where=_where(fields), needs=_needs(fields), short_timeout=_where(fields, "short_timeout"),
+        id=fields.text("id"),
+        family=name[:-4],
+        title=fields.text("title"),
+        level=fields.choice("level", LEVELS),
+        source=fields.text("source"),
+        clause=fields.text("clause"),
+        open=fields.text("open", ""),
+        applies=fields.texts("applies"),
+        queue_types=fields.choices("queue_types", QUEUE_TYPES, QUEUE_TYPES),
+        capability=fields.text("capability", "") or None,
+        scope=_scope(fields),
+        needed=int(fields.number("needed", 1, 1)),
+        mutants=fields.texts("mutants"),
+        status=fields.choice("status", STATUSES),
+        reason=fields.text("reason", ""),
+        known=fields.texts("known"),
+        where=_where(fields),
+        needs=_needs(fields),
+        short_timeout=_where(fields, "short_timeout"),
     )
     fields.done()
     _check(rule, fields)

@@ -14,8 +14,14 @@ from conformance.session.exits import GATE_OPEN, WRONG_USE, Refused
 
 def arguments(added: argparse.ArgumentParser) -> None:
     completed(added.add_argument("rule", help="a rule id, e.g. ACK-010"))
-    added.add_argument("results", nargs="?", type=Path, metavar="RESULTS", help="draw how it was broken in this run: "
-                       "results.json, or its directory (default: how a broker that is wrong on purpose breaks it)")
+    added.add_argument(
+        "results",
+        nargs="?",
+        type=Path,
+        metavar="RESULTS",
+        help="draw how it was broken in this run: "
+        "results.json, or its directory (default: how a broker that is wrong on purpose breaks it)",
+    )
     added.add_argument("--no-exchange", action="store_true", help="draw no exchange, which takes a moment to be played")
     printed(added, "text, or one JSON object")
 

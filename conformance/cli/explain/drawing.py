@@ -85,5 +85,6 @@ def _state(state: str, room: int) -> str:
 def _group(group: Group, several: bool) -> str:
     where = f"{group.where}:" if several else ""
     mark = "?" if group.kind == "unconfirmed" else ""
-    return " ".join(f"[{item}{mark}]" if place or not where else f"{where}[{item}{mark}]"
-                    for place, item in enumerate(group.items))
+    return " ".join(
+        f"[{item}{mark}]" if place or not where else f"{where}[{item}{mark}]" for place, item in enumerate(group.items)
+    )

@@ -83,6 +83,7 @@ def _play(rule: str, mutant: Mutant) -> None:
     """Raises _Found where it breaks."""
     with embedded(held_to((rule,)), 0, "smoke", (mutant.name,)) as bench:
         for play in _scenes(rule, bench):
+
             def watch(judgement: Judgement, history: Sequence[Event], play: Play = play) -> None:
                 for finding in bench.damning(judgement, play.queue_type):
                     if finding.rule == rule:
@@ -97,7 +98,13 @@ def _scenes(rule: str, bench: Bench) -> Iterator[Play]:
 
 def _example(mutant: Mutant, finding: Finding, history: Sequence[Event], bench: Bench) -> Example:
     steps = [asdict(step) for step in checks.exchange(history, finding, bench.profile)]
-    return Example(f"a broker in which {mutant.says}", {
-        "rule": finding.rule, "at": finding.at, "allowed": finding.allowed, "observed": finding.observed,
-        "steps": steps,
-    })
+    return Example(
+        f"a broker in which {mutant.says}",
+        {
+            "rule": finding.rule,
+            "at": finding.at,
+            "allowed": finding.allowed,
+            "observed": finding.observed,
+            "steps": steps,
+        },
+    )

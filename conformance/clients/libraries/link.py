@@ -28,8 +28,15 @@ PATIENCE = 15.0
 class LibraryLink:
     """One connection of the library."""
 
-    def __init__(self, name: str, target: Target, library: Library, tap: Wiretap, turn: Callable[[float], object],
-                 history: list[Event]) -> None:
+    def __init__(
+        self,
+        name: str,
+        target: Target,
+        library: Library,
+        tap: Wiretap,
+        turn: Callable[[float], object],
+        history: list[Event],
+    ) -> None:
         self.name, self.target = name, target
         self.tuned = Tuned()
         self.server_properties: Mapping[str, Any] = {}
@@ -46,7 +53,10 @@ class LibraryLink:
         url = f"amqp://{user}:{password}@127.0.0.1:{self._tap.port}/{vhost}"
         self._tap.expect(self.name)
         error = self._do(
-            "connect", url=url, heartbeat=heartbeat, properties=dict(properties),
+            "connect",
+            url=url,
+            heartbeat=heartbeat,
+            properties=dict(properties),
             capabilities=None if capabilities is None else dict(capabilities),
         )
         if error is not None:
@@ -123,8 +133,9 @@ class LibraryLink:
             pair.part("abort", how)
 
     def _do(self, method: str, **fields: Any) -> str | None:
-        return self._client.do(self._turn, PATIENCE, do=method, **{"on": self.name} if method != "wait" else {},
-                                **fields)
+        return self._client.do(
+            self._turn, PATIENCE, do=method, **{"on": self.name} if method != "wait" else {}, **fields
+        )
 
 
 def _asked(item: Item) -> tuple[codec.Method, dict[str, Any]]:
@@ -138,4 +149,3 @@ def _asked(item: Item) -> tuple[codec.Method, dict[str, Any]]:
     if isinstance(item, tuple):
         fields |= {"body": base64.b64encode(body).decode(), "properties": dict(properties)}
     return method, fields
-

@@ -129,12 +129,20 @@ class Blocking(PikaAdapter):
             self._publish(on, number, channel, fields)
         elif method == "basic.get":
             got, properties, body = channel.basic_get(fields["queue"], fields.get("no_ack", False))
-            self.show(on, number, name_of(got) if got else "basic.get-empty",
-                      {**fields_of(got), **content(properties, body)} if got else {})
+            self.show(
+                on,
+                number,
+                name_of(got) if got else "basic.get-empty",
+                {**fields_of(got), **content(properties, body)} if got else {},
+            )
         elif method == "basic.consume":
             tag = channel.basic_consume(
-                fields["queue"], self._message(on, number), fields.get("no_ack", False), fields.get("exclusive", False),
-                fields["consumer_tag"] or None, fields.get("arguments"),
+                fields["queue"],
+                self._message(on, number),
+                fields.get("no_ack", False),
+                fields.get("exclusive", False),
+                fields["consumer_tag"] or None,
+                fields.get("arguments"),
             )
             self.show(on, number, "basic.consume-ok", {"consumer_tag": tag})
         elif method == "basic.cancel":

@@ -13,23 +13,32 @@ from pika import exceptions
 from conformance.clients.libraries.adapter import Adapter, Cannot, Fields, body_of, packed
 
 CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "exchange.declare": ("exchange_declare", {
-        "exchange": "exchange", "type": "exchange_type", "durable": "durable", "passive": "passive"}),
+    "exchange.declare": (
+        "exchange_declare",
+        {"exchange": "exchange", "type": "exchange_type", "durable": "durable", "passive": "passive"},
+    ),
     "exchange.delete": ("exchange_delete", {"exchange": "exchange"}),
-    "queue.declare": ("queue_declare", {name: name for name in (
-        "queue", "passive", "durable", "exclusive", "auto_delete", "arguments")}),
+    "queue.declare": (
+        "queue_declare",
+        {name: name for name in ("queue", "passive", "durable", "exclusive", "auto_delete", "arguments")},
+    ),
     "queue.bind": ("queue_bind", {name: name for name in ("queue", "exchange", "routing_key", "arguments")}),
     "queue.purge": ("queue_purge", {"queue": "queue"}),
     "queue.delete": ("queue_delete", {"queue": "queue"}),
-    "basic.qos": ("basic_qos", {
-        "prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "global_qos"}),
+    "basic.qos": (
+        "basic_qos",
+        {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "global_qos"},
+    ),
     "basic.recover": ("basic_recover", {"requeue": "requeue"}),
     "channel.flow": ("flow", {"active": "active"}),
-    "tx.select": ("tx_select", {}), "tx.commit": ("tx_commit", {}), "tx.rollback": ("tx_rollback", {}),
+    "tx.select": ("tx_select", {}),
+    "tx.commit": ("tx_commit", {}),
+    "tx.rollback": ("tx_rollback", {}),
 }
 """Methods with an answer: the call, and what its arguments are called."""
 SILENT: Mapping[str, tuple[str, ...]] = {
-    "basic.ack": ("delivery_tag", "multiple"), "basic.nack": ("delivery_tag", "multiple", "requeue"),
+    "basic.ack": ("delivery_tag", "multiple"),
+    "basic.nack": ("delivery_tag", "multiple", "requeue"),
     "basic.reject": ("delivery_tag", "requeue"),
 }
 """Methods without one."""
@@ -52,7 +61,10 @@ class PikaAdapter(Adapter):
     def _message(self, on: str, number: int) -> Callable[..., None]:
         """A callback that is given a method with its content."""
         return lambda channel, method, properties, body: self.show(
-            on, number, name_of(method), {**fields_of(method), **content(properties, body)},
+            on,
+            number,
+            name_of(method),
+            {**fields_of(method), **content(properties, body)},
         )
 
 
@@ -61,8 +73,11 @@ def publish(channel: Any, fields: Fields) -> None:
     if fields.get("immediate"):
         raise Cannot("has no immediate flag")
     channel.basic_publish(
-        fields["exchange"], fields["routing_key"], body_of(fields),
-        pika.BasicProperties(**fields.get("properties", {})), fields.get("mandatory", False),
+        fields["exchange"],
+        fields["routing_key"],
+        body_of(fields),
+        pika.BasicProperties(**fields.get("properties", {})),
+        fields.get("mandatory", False),
     )
 
 

@@ -40,9 +40,11 @@ class Select(PikaAdapter):
     def connect(self, on: str, url: str, heartbeat: int, capabilities: Fields | None, properties: Fields) -> None:
         opened: list[Any] = []
         self._connections[on] = pika.SelectConnection(
-            parameters(url, heartbeat, capabilities, properties), on_open_callback=self._done(opened),
+            parameters(url, heartbeat, capabilities, properties),
+            on_open_callback=self._done(opened),
             on_open_error_callback=lambda connection, error: self._done(opened)(error),
-            on_close_callback=lambda connection, reason: self._ended(on, reason), custom_ioloop=self._loop,
+            on_close_callback=lambda connection, reason: self._ended(on, reason),
+            custom_ioloop=self._loop,
         )
         until = time.monotonic() + PATIENCE
         while not opened and time.monotonic() < until:
@@ -93,7 +95,8 @@ class Select(PikaAdapter):
 
     def _open(self, on: str, number: int) -> None:
         channel = self._connections[on].channel(
-            channel_number=number, on_open_callback=lambda channel: self.show(on, number, "channel.open-ok"),
+            channel_number=number,
+            on_open_callback=lambda channel: self.show(on, number, "channel.open-ok"),
         )
         self._channels[on, number] = channel
         self._confirms[on, number] = self._told(on, number)
@@ -124,8 +127,13 @@ class Select(PikaAdapter):
             if told is None:
                 raise Cannot("has no consume without an answer")
             channel.basic_consume(
-                fields["queue"], self._message(on, number), fields.get("no_ack", False), fields.get("exclusive", False),
-                fields["consumer_tag"], fields.get("arguments"), told,
+                fields["queue"],
+                self._message(on, number),
+                fields.get("no_ack", False),
+                fields.get("exclusive", False),
+                fields["consumer_tag"],
+                fields.get("arguments"),
+                told,
             )
         elif method == "basic.cancel":
             channel.basic_cancel(fields["consumer_tag"], told)

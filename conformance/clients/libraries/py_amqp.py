@@ -19,25 +19,42 @@ from amqp import exceptions
 from conformance.clients.libraries.adapter import NO_CHANNEL, Adapter, Cannot, Fields, body_of, packed
 
 CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "exchange.declare": ("exchange_declare", {
-        "exchange": "exchange", "type": "type", "durable": "durable", "passive": "passive", "no_wait": "nowait"}),
+    "exchange.declare": (
+        "exchange_declare",
+        {"exchange": "exchange", "type": "type", "durable": "durable", "passive": "passive", "no_wait": "nowait"},
+    ),
     "exchange.delete": ("exchange_delete", {"exchange": "exchange", "no_wait": "nowait"}),
-    "queue.declare": ("queue_declare", {
-        "queue": "queue", "passive": "passive", "durable": "durable", "exclusive": "exclusive",
-        "auto_delete": "auto_delete", "no_wait": "nowait", "arguments": "arguments"}),
-    "queue.bind": ("queue_bind", {
-        "queue": "queue", "exchange": "exchange", "routing_key": "routing_key", "arguments": "arguments"}),
+    "queue.declare": (
+        "queue_declare",
+        {
+            "queue": "queue",
+            "passive": "passive",
+            "durable": "durable",
+            "exclusive": "exclusive",
+            "auto_delete": "auto_delete",
+            "no_wait": "nowait",
+            "arguments": "arguments",
+        },
+    ),
+    "queue.bind": (
+        "queue_bind",
+        {"queue": "queue", "exchange": "exchange", "routing_key": "routing_key", "arguments": "arguments"},
+    ),
     "queue.purge": ("queue_purge", {"queue": "queue"}),
     "queue.delete": ("queue_delete", {"queue": "queue", "no_wait": "nowait"}),
-    "basic.qos": ("basic_qos", {
-        "prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "a_global"}),
+    "basic.qos": (
+        "basic_qos",
+        {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "a_global"},
+    ),
     "basic.recover": ("basic_recover", {"requeue": "requeue"}),
     "basic.ack": ("basic_ack", {"delivery_tag": "delivery_tag", "multiple": "multiple"}),
     "basic.reject": ("basic_reject", {"delivery_tag": "delivery_tag", "requeue": "requeue"}),
     "basic.cancel": ("basic_cancel", {"consumer_tag": "consumer_tag", "no_wait": "nowait"}),
     "channel.flow": ("flow", {"active": "active"}),
     "confirm.select": ("confirm_select", {"no_wait": "nowait"}),
-    "tx.select": ("tx_select", {}), "tx.commit": ("tx_commit", {}), "tx.rollback": ("tx_rollback", {}),
+    "tx.select": ("tx_select", {}),
+    "tx.commit": ("tx_commit", {}),
+    "tx.rollback": ("tx_rollback", {}),
 }
 SILENT = ("basic.ack", "basic.reject", "basic.recover")
 HEADERS = {"headers": "application_headers"}
@@ -57,9 +74,13 @@ class PyAmqp(Adapter):
     def connect(self, on: str, url: str, heartbeat: int, capabilities: Fields | None, properties: Fields) -> None:
         parts = urlsplit(url)
         connection = amqp.Connection(
-            host=f"{parts.hostname}:{parts.port}", userid=unquote(parts.username or ""),
-            password=unquote(parts.password or ""), virtual_host=unquote(parts.path.removeprefix("/")),
-            connect_timeout=10, heartbeat=heartbeat, client_properties=properties,
+            host=f"{parts.hostname}:{parts.port}",
+            userid=unquote(parts.username or ""),
+            password=unquote(parts.password or ""),
+            virtual_host=unquote(parts.path.removeprefix("/")),
+            connect_timeout=10,
+            heartbeat=heartbeat,
+            client_properties=properties,
         )
         if capabilities is not None:
             connection.negotiate_capabilities = capabilities
@@ -111,8 +132,9 @@ class PyAmqp(Adapter):
         except exceptions.ChannelError as closed:
             if not closed.reply_code:
                 raise
-            self.show(on, number or None, "channel.close", {
-                "reply_code": closed.reply_code, "reply_text": closed.reply_text})
+            self.show(
+                on, number or None, "channel.close", {"reply_code": closed.reply_code, "reply_text": closed.reply_text}
+            )
         except exceptions.ConnectionError as closed:
             if not closed.reply_code:
                 raise
@@ -144,9 +166,18 @@ class PyAmqp(Adapter):
         return lambda tag, multiple: self.show(on, number, method, {"delivery_tag": tag, "multiple": multiple})
 
     def _returned(self, on: str, number: int) -> Callable[..., None]:
-        return lambda error, exchange, routing_key, message: self.show(on, number, "basic.return", {
-            "reply_code": error.reply_code, "reply_text": error.reply_text, "exchange": exchange,
-            "routing_key": routing_key, **_content(message)})
+        return lambda error, exchange, routing_key, message: self.show(
+            on,
+            number,
+            "basic.return",
+            {
+                "reply_code": error.reply_code,
+                "reply_text": error.reply_text,
+                "exchange": exchange,
+                "routing_key": routing_key,
+                **_content(message),
+            },
+        )
 
     def _delivered(self, on: str, number: int, method: str) -> Callable[[Any], None]:
         return lambda message: self.show(on, number, method, {**message.delivery_info, **_content(message)})
@@ -159,7 +190,10 @@ class PyAmqp(Adapter):
             properties = {HEADERS.get(name, name): value for name, value in fields.get("properties", {}).items()}
             message = amqp.Message(body_of(fields), **properties)
             channel.basic_publish(
-                message, fields["exchange"], fields["routing_key"], mandatory=fields.get("mandatory", False),
+                message,
+                fields["exchange"],
+                fields["routing_key"],
+                mandatory=fields.get("mandatory", False),
                 immediate=fields.get("immediate", False),
             )
         elif method == "basic.get":
@@ -170,9 +204,13 @@ class PyAmqp(Adapter):
                 self._delivered(on, number, "basic.get-ok")(message)
         elif method == "basic.consume":
             tag = channel.basic_consume(
-                fields["queue"], fields["consumer_tag"], no_ack=fields.get("no_ack", False),
-                exclusive=fields.get("exclusive", False), nowait=fields.get("no_wait", False),
-                arguments=fields.get("arguments"), callback=self._delivered(on, number, "basic.deliver"),
+                fields["queue"],
+                fields["consumer_tag"],
+                no_ack=fields.get("no_ack", False),
+                exclusive=fields.get("exclusive", False),
+                nowait=fields.get("no_wait", False),
+                arguments=fields.get("arguments"),
+                callback=self._delivered(on, number, "basic.deliver"),
                 on_cancel=lambda tag: self.show(on, number, "basic.cancel", {"consumer_tag": tag}),
             )
             if not fields.get("no_wait"):
@@ -197,6 +235,7 @@ class PyAmqp(Adapter):
 def _content(message: Any) -> Fields:
     given = {"headers" if name == HEADERS["headers"] else name: value for name, value in message.properties.items()}
     return {"properties": given, "body": packed(message.body)}
+
 
 if __name__ == "__main__":
     PyAmqp().serve()

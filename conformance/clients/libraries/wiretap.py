@@ -73,7 +73,10 @@ class Wiretap:
     """Listens for a library, and taps each of its connections. `builder` makes events under a connection's name."""
 
     def __init__(
-        self, target: Target, builder: Callable[[str], EventBuilder], emit: Callable[[Event], None],
+        self,
+        target: Target,
+        builder: Callable[[str], EventBuilder],
+        emit: Callable[[Event], None],
     ) -> None:
         self._target, self._builder, self._emit = target, builder, emit
         self._listener = socket.create_server(("127.0.0.1", 0))

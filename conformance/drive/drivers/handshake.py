@@ -52,35 +52,44 @@ def reach(target: Target) -> Wire:
     try:
         return Wire.connect(target)
     except ssl.SSLCertVerificationError as error:
-        raise Unreachable("tls", (
-            f"{target.address} shows a certificate that does not verify: {error.verify_message}. Name its authority "
-            "with ?cacertfile=FILE, or accept any with ?verify=verify_none."
-        )) from error
+        raise Unreachable(
+            "tls",
+            (
+                f"{target.address} shows a certificate that does not verify: {error.verify_message}. Name its "
+                "authority with ?cacertfile=FILE, or accept any with ?verify=verify_none."
+            ),
+        ) from error
     except ssl.SSLError as error:
         raise Unreachable("tls", _no_tls(target, error)) from error
     except socket.gaierror as error:
-        raise Unreachable("tcp", (
-            f"The name {target.host!r} does not resolve ({error.strerror}). Check the host in the URL."
-        )) from error
+        raise Unreachable(
+            "tcp", (f"The name {target.host!r} does not resolve ({error.strerror}). Check the host in the URL.")
+        ) from error
     except TimeoutError as error:
         if target.tls and what_listens(target) != "nothing":
             raise Unreachable("tls", _no_tls(target, error)) from error
-        raise Unreachable("tcp", (
-            f"{target.address} does not answer within {target.timeout:g} s. Check host and port, and whether a "
-            "firewall drops the packets."
-        )) from error
+        raise Unreachable(
+            "tcp",
+            (
+                f"{target.address} does not answer within {target.timeout:g} s. Check host and port, and whether a "
+                "firewall drops the packets."
+            ),
+        ) from error
     except ConnectionRefusedError as error:
-        raise Unreachable("tcp", (
-            f"{target.address} refuses the connection: nothing listens there. Start the broker, or check host and "
-            "port in the URL."
-        )) from error
+        raise Unreachable(
+            "tcp",
+            (
+                f"{target.address} refuses the connection: nothing listens there. Start the broker, or check host and "
+                "port in the URL."
+            ),
+        ) from error
     except FileNotFoundError as error:
         raise Unreachable("tls", f"A file named in the URL cannot be read: {error}. Check its path.") from error
     except OSError as error:
         layer = "tls" if target.tls and isinstance(error, ConnectionResetError) else "tcp"
-        raise Unreachable(layer, (
-            f"{target.address} cannot be reached: {error.strerror or error}. Check host, port and network."
-        )) from error
+        raise Unreachable(
+            layer, (f"{target.address} cannot be reached: {error.strerror or error}. Check host, port and network.")
+        ) from error
 
 
 def _no_tls(target: Target, error: Exception) -> str:
@@ -108,11 +117,14 @@ def _login(link: Link, properties: Mapping[str, object]) -> None:
     start = _expect(link, m.ConnectionStart, "header")
     link.server_properties = values.plain(start.server_properties)
     if target.mechanism.encode() not in start.mechanisms.split():
-        raise Unreachable("login", (
-            f"{target.address} offers the login mechanisms {start.mechanisms.decode('utf-8', 'replace')!r}; "
-            f"{target.mechanism} is not among them. Enable it in the broker's configuration, or choose another with "
-            "?auth_mechanism=plain or external, the two that are spoken here."
-        ))
+        raise Unreachable(
+            "login",
+            (
+                f"{target.address} offers the login mechanisms {start.mechanisms.decode('utf-8', 'replace')!r}; "
+                f"{target.mechanism} is not among them. Enable it in the broker's configuration, or choose another "
+                "with ?auth_mechanism=plain or external, the two that are spoken here."
+            ),
+        )
     about = values.table({"product": "amqp-conformance", "platform": "Python", **properties})
     response = f"\0{target.user}\0{target.password}".encode() if target.mechanism == "PLAIN" else b""
     link.send(m.ConnectionStartOk(0, about, target.mechanism, response, "en_US"))
@@ -141,22 +153,31 @@ def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
             if event.method == "connection.close":
                 raise _refused(target, event, layer)
             if event.kind == events.PROTOCOL and event.raw == codec.ProtocolHeader().encode():
-                raise Unreachable("header", (
-                    f"{target.address} sends back what it is sent, so it is no broker. Check the port; a broker's own "
-                    "port is usually 5672."
-                ))
+                raise Unreachable(
+                    "header",
+                    (
+                        f"{target.address} sends back what it is sent, so it is no broker. Check the port; a broker's "
+                        "own port is usually 5672."
+                    ),
+                )
             if event.kind == events.PROTOCOL:
-                raise Unreachable("header", (
-                    f"{target.address} answers the header of AMQP 0-9-1 with {event.raw!r}: it speaks another version "
-                    "of the protocol. Enable AMQP 0-9-1 on the broker, or use the port where it is spoken."
-                ))
+                raise Unreachable(
+                    "header",
+                    (
+                        f"{target.address} answers the header of AMQP 0-9-1 with {event.raw!r}: it speaks another "
+                        "version of the protocol. Enable AMQP 0-9-1 on the broker, or use the port where it is spoken."
+                    ),
+                )
             if event.kind == events.MALFORMED:
                 raise Unreachable("header", _stranger(target, event.raw))
             if event.kind == events.METHOD:
-                raise Unreachable(layer, (
-                    f"{target.address} sends {event.method} where {wanted.NAME} must come. It is no AMQP 0-9-1 broker "
-                    "that a client could use."
-                ))
+                raise Unreachable(
+                    layer,
+                    (
+                        f"{target.address} sends {event.method} where {wanted.NAME} must come. It is no AMQP 0-9-1 "
+                        "broker that a client could use."
+                    ),
+                )
     if link.alive:
         raise _silent(target, wanted.NAME, layer)
     if link.wire.alert:
@@ -168,40 +189,58 @@ def _refused(target: Target, event: events.Event, layer: str) -> Unreachable:
     code, text = event.args.get("reply_code"), event.args.get("reply_text", "")
     said = f"{target.address} says {code} {text!r}"
     if layer == "login":
-        return Unreachable("login", (
-            f"{said}: the login as {target.user!r} is refused. Check user and password in the URL; RabbitMQ lets the "
-            "user guest in from localhost only."
-        ))
+        return Unreachable(
+            "login",
+            (
+                f"{said}: the login as {target.user!r} is refused. Check user and password in the URL; RabbitMQ lets "
+                "the user guest in from localhost only."
+            ),
+        )
     if layer == "vhost" and ("access" in text or code == 403):
-        return Unreachable("rights", (
-            f"{said}: the user {target.user!r} may not enter the vhost {target.vhost!r}. Grant it permissions there, "
-            "or name another vhost in the URL."
-        ))
+        return Unreachable(
+            "rights",
+            (
+                f"{said}: the user {target.user!r} may not enter the vhost {target.vhost!r}. Grant it permissions "
+                "there, or name another vhost in the URL."
+            ),
+        )
     if layer == "vhost":
-        return Unreachable("vhost", (
-            f"{said}: the vhost {target.vhost!r} does not open. Create it, or name another one as the path of the "
-            "URL; the default vhost / is written %2F."
-        ))
+        return Unreachable(
+            "vhost",
+            (
+                f"{said}: the vhost {target.vhost!r} does not open. Create it, or name another one as the path of the "
+                "URL; the default vhost / is written %2F."
+            ),
+        )
     return Unreachable(layer, f"{said} before the login. Look into the broker's log for the reason.")
 
 
 def _hung_up(target: Target, layer: str) -> Unreachable:
     if layer == "login":
-        return Unreachable("login", (
-            f"{target.address} closes the connection after the login as {target.user!r} without a word, which is how "
-            "many brokers refuse a login. Check user and password in the URL."
-        ))
+        return Unreachable(
+            "login",
+            (
+                f"{target.address} closes the connection after the login as {target.user!r} without a word, which is "
+                "how many brokers refuse a login. Check user and password in the URL."
+            ),
+        )
     if layer == "vhost":
-        return Unreachable("vhost", (
-            f"{target.address} closes the connection when the vhost {target.vhost!r} is to be opened. Check that it "
-            "exists and that the user may enter it."
-        ))
+        return Unreachable(
+            "vhost",
+            (
+                f"{target.address} closes the connection when the vhost {target.vhost!r} is to be opened. Check that "
+                "it exists and that the user may enter it."
+            ),
+        )
     if target.tls and "certfile" not in target.options:
-        return Unreachable("tls", (
-            f"{target.address} closes the connection right after the TLS handshake without a word. A broker that wants "
-            "a client certificate does that; name one with ?certfile=FILE&keyfile=FILE. If it wants none, this is "
-            "hardly an AMQP broker: check the port."
-        ))
+        return Unreachable(
+            "tls",
+            (
+                f"{target.address} closes the connection right after the TLS handshake without a word. A broker that "
+                "wants a client certificate does that; name one with ?certfile=FILE&keyfile=FILE. If it wants none, "
+                "this is hardly an AMQP broker: check the port."
+            ),
+        )
     return Unreachable("header", _by_sniffing(target, "closes the connection at once"))
 
 
@@ -209,10 +248,13 @@ def _silent(target: Target, wanted: str, layer: str) -> Unreachable:
     if layer == "header":
         seen = f"accepts the connection but says nothing for {target.timeout:g} s"
         return Unreachable("header", _by_sniffing(target, seen))
-    return Unreachable(layer, (
-        f"{target.address} does not send {wanted} within {target.timeout:g} s. Look whether the broker is overloaded "
-        "or still starting."
-    ))
+    return Unreachable(
+        layer,
+        (
+            f"{target.address} does not send {wanted} within {target.timeout:g} s. Look whether the broker is "
+            "overloaded or still starting."
+        ),
+    )
 
 
 def _by_sniffing(target: Target, seen: str) -> str:
@@ -231,8 +273,7 @@ def _by_sniffing(target: Target, seen: str) -> str:
 def _stranger(target: Target, raw: bytes) -> str:
     if raw.startswith(b"HTTP/"):
         return (
-            f"{target.address} speaks HTTP, so it may be the broker's management port. Use the AMQP port, usually "
-            "5672."
+            f"{target.address} speaks HTTP, so it may be the broker's management port. Use the AMQP port, usually 5672."
         )
     if raw[:1] == b"\x15" and raw[1:2] == b"\x03":
         return f"{target.address} speaks TLS. Use amqps:// instead of amqp://."

@@ -200,10 +200,14 @@ class Link:
                 yield event
         if problem is None and direction == TO_BROKER and reader.pending:
             found = f"{reader.pending} octets"
-            problem = codec.MalformedFrame(reader.pending, "a whole frame", found, data[-reader.pending:])
+            problem = codec.MalformedFrame(reader.pending, "a whole frame", found, data[-reader.pending :])
         if problem is not None:
             yield self._builder.note(
-                direction, events.MALFORMED, problem.raw or data, offset=problem.offset, expected=problem.expected,
+                direction,
+                events.MALFORMED,
+                problem.raw or data,
+                offset=problem.offset,
+                expected=problem.expected,
                 found=problem.found,
             )
 

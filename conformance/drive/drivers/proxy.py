@@ -34,7 +34,11 @@ class Proxy:
     """Listens, and connects each client to the target. `complain` is told, in words, of a broker out of reach."""
 
     def __init__(
-        self, target: Target, tell: Tell, complain: Callable[[str], None], change: Change | None = None,
+        self,
+        target: Target,
+        tell: Tell,
+        complain: Callable[[str], None],
+        change: Change | None = None,
     ) -> None:
         self.target, self.tell, self.complain, self.change = target, tell, complain, change
         self.opened = 0
@@ -56,9 +60,16 @@ class Proxy:
         pair = _Pair(self, self.opened)
         name = self.target.options.get("server_name_indication", self.target.host) if self._tls else None
         try:
-            _, broker = await asyncio.wait_for(asyncio.get_running_loop().create_connection(
-                lambda: _Side(self, pair), self.target.host, self.target.port, ssl=self._tls, server_hostname=name,
-            ), self.target.timeout)
+            _, broker = await asyncio.wait_for(
+                asyncio.get_running_loop().create_connection(
+                    lambda: _Side(self, pair),
+                    self.target.host,
+                    self.target.port,
+                    ssl=self._tls,
+                    server_hostname=name,
+                ),
+                self.target.timeout,
+            )
         except (OSError, ssl.SSLError, TimeoutError) as problem:
             self.complain(f"{self.target.address} is not reached for a client: {str(problem) or 'no answer in time'}.")
             client.abort()
@@ -174,6 +185,8 @@ class _Side(asyncio.Protocol):
         if self.transport is not None:
             with contextlib.suppress(OSError):
                 self.transport.get_extra_info("socket").setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0),
+                    socket.SOL_SOCKET,
+                    socket.SO_LINGER,
+                    struct.pack("ii", 1, 0),
                 )
             self.transport.abort()

@@ -11,7 +11,15 @@ from conformance.drive.drivers.target import BadUrl, Target
 from conformance.history.recorder import Recorder
 
 __all__ = [
-    "CAPABILITIES", "BadUrl", "ConnectionLost", "Content", "Item", "RawConnection", "Target", "Tuned", "Unreachable",
+    "CAPABILITIES",
+    "BadUrl",
+    "ConnectionLost",
+    "Content",
+    "Item",
+    "RawConnection",
+    "Target",
+    "Tuned",
+    "Unreachable",
 ]
 
 
@@ -20,8 +28,14 @@ class RawConnection(Link):
 
     @classmethod
     def open(
-        cls, target: Target, recorder: Recorder, name: str, *, capabilities: Mapping[str, object] | None = None,
-        heartbeat: int = 0, properties: Mapping[str, object] | None = None,
+        cls,
+        target: Target,
+        recorder: Recorder,
+        name: str,
+        *,
+        capabilities: Mapping[str, object] | None = None,
+        heartbeat: int = 0,
+        properties: Mapping[str, object] | None = None,
     ) -> RawConnection:
         """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
 

@@ -53,7 +53,7 @@ class Tap:
     def _beginning(self, stream: _Stream, direction: str, data: bytes) -> bytes:
         """What follows the protocol header; nothing while there is not enough to tell it from a frame."""
         held = (stream.early or b"") + data
-        if held[:4] == MAGIC[:len(held)] and len(held) < 8:
+        if held[:4] == MAGIC[: len(held)] and len(held) < 8:
             stream.early = held
             return b""
         stream.early = None
@@ -77,10 +77,16 @@ class Tap:
             self._frame(direction, frame, raw)
         if problem is not None:
             stream.readable = False
-            self._emit(self._builder.note(
-                direction, events.MALFORMED, problem.raw or data, offset=problem.offset, expected=problem.expected,
-                found=problem.found,
-            ))
+            self._emit(
+                self._builder.note(
+                    direction,
+                    events.MALFORMED,
+                    problem.raw or data,
+                    offset=problem.offset,
+                    expected=problem.expected,
+                    found=problem.found,
+                )
+            )
 
     def _frame(self, direction: str, frame: codec.Frame, raw: bytes) -> None:
         if isinstance(frame, codec.methods.ConnectionTuneOk):

@@ -14,7 +14,13 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 PORTS = {"amqp": 5672, "amqps": 5671}
 EXAMPLE = "amqp://guest:guest@localhost:5672/%2F"
 OPTIONS = (
-    "cacertfile", "certfile", "keyfile", "verify", "server_name_indication", "connection_timeout", "auth_mechanism",
+    "cacertfile",
+    "certfile",
+    "keyfile",
+    "verify",
+    "server_name_indication",
+    "connection_timeout",
+    "auth_mechanism",
 )
 MECHANISMS = ("plain", "external")
 
@@ -48,10 +54,13 @@ class Target:
         if not parts.hostname:
             raise BadUrl(f"{_hidden(url)!r} names no host")
         return cls(
-            host=unquote(parts.hostname), port=_port(url) or PORTS[parts.scheme],
+            host=unquote(parts.hostname),
+            port=_port(url) or PORTS[parts.scheme],
             user=unquote(parts.username) if parts.username is not None else "guest",
             password=unquote(parts.password) if parts.password is not None else "guest",
-            vhost=_vhost(url, parts.path), tls=parts.scheme == "amqps", options=_options(parts.query),
+            vhost=_vhost(url, parts.path),
+            tls=parts.scheme == "amqps",
+            options=_options(parts.query),
         )
 
     @property

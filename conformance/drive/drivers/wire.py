@@ -40,7 +40,8 @@ class Wire:
         if target.tls:
             try:
                 sock = tls_context(target.options).wrap_socket(
-                    sock, server_hostname=target.options.get("server_name_indication", target.host),
+                    sock,
+                    server_hostname=target.options.get("server_name_indication", target.host),
                 )
             except BaseException:
                 sock.close()
@@ -70,7 +71,7 @@ class Wire:
         rest, last = memoryview(data), time.monotonic()
         while rest and not self.ended:
             try:
-                rest = rest[self._sock.send(rest):]
+                rest = rest[self._sock.send(rest) :]
                 last = time.monotonic()
             except _RETRY:
                 self._make_room(timeout)

@@ -73,8 +73,15 @@ def _confirm(stage: Stage, channel: Channel, queue: str) -> None:
 
 
 PAST: Mapping[str, Callable[[Stage, Channel, str], None]] = {
-    "confirm": _confirm, "tx": _transact, "reopen": _reopen, "qos": _limit, "window": _window, "get": _get,
-    "cancel": _cancel, "nowait": _nowait, "recover": _recover,
+    "confirm": _confirm,
+    "tx": _transact,
+    "reopen": _reopen,
+    "qos": _limit,
+    "window": _window,
+    "get": _get,
+    "cancel": _cancel,
+    "nowait": _nowait,
+    "recover": _recover,
 }
 """Of a channel; those that open it again come first."""
 BOUNDED, BEQUEATHING = "limit", "dead-letter exchange"

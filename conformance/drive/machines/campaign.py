@@ -135,7 +135,7 @@ class Example:
 
     def check(self, ends: Ends) -> None:
         findings = self.stage.judgement.findings
-        new, self._seen = findings[self._seen:], len(findings)
+        new, self._seen = findings[self._seen :], len(findings)
         for finding in new:
             if ends(finding):
                 self.finding, self.over = finding, True
@@ -160,9 +160,19 @@ class Campaign:
     """All examples of one run of the machine."""
 
     def __init__(
-        self, target: Target, profile: Profile, recorder: Recorder, queue_type: str, scheduler: Scheduler,
-        on_judgement: OnJudgement | None, deadline: float, machine: str, world: type[World] = World,
-        known: Ends = lambda finding: False, budget: TimeBudget | None = None, guard: Guard | None = None,
+        self,
+        target: Target,
+        profile: Profile,
+        recorder: Recorder,
+        queue_type: str,
+        scheduler: Scheduler,
+        on_judgement: OnJudgement | None,
+        deadline: float,
+        machine: str,
+        world: type[World] = World,
+        known: Ends = lambda finding: False,
+        budget: TimeBudget | None = None,
+        guard: Guard | None = None,
         between: Between | None = None,
     ) -> None:
         self.target, self.profile, self.recorder = target, profile, recorder
@@ -225,7 +235,11 @@ class Campaign:
             self._count(shortest, reproduced)
         self._count(first, reproduced)
         self.outcome.broken[rule] = Broken(
-            shortest.finding or first.finding, shortest.stage.events, first.finding, first.stage.events, reproduced,
+            shortest.finding or first.finding,
+            shortest.stage.events,
+            first.finding,
+            first.stage.events,
+            reproduced,
         )
         self.muted |= {rule}
         self.first = self.shortest = None
@@ -241,7 +255,12 @@ class Campaign:
 
     def _stage(self, recorder: Recorder, deadline: float) -> Stage:
         stage = Stage(
-            self.target, self.profile, recorder, self.name, queue_type=self.queue_type, deadline=deadline,
+            self.target,
+            self.profile,
+            recorder,
+            self.name,
+            queue_type=self.queue_type,
+            deadline=deadline,
             guard=self._guard,
         )
         self.around.enter(stage)
@@ -315,7 +334,10 @@ class Campaign:
         return best
 
     def _replay(
-        self, example: Example, deadline: float, batches: Sequence[tuple[Command, ...]] | None = None,
+        self,
+        example: Example,
+        deadline: float,
+        batches: Sequence[tuple[Command, ...]] | None = None,
     ) -> Example:
         """The same commands, or these, in a history of their own."""
         replay = Example(self._stage(self._silent, deadline), example.shape, self.world)

@@ -78,8 +78,11 @@ class Wards(World):
             self.settle_publishes()
             self._gone[name] = True
             self._bereft |= {
-                (_life(one), tag) for one in self.channels if one.view
-                for tag, consumer in one.view.consumers.items() if consumer.queue == name
+                (_life(one), tag)
+                for one in self.channels
+                if one.view
+                for tag, consumer in one.view.consumers.items()
+                if consumer.queue == name
             }
             channel.delete(name)
 

@@ -18,7 +18,11 @@ class Chance(HypothesisProvider):
     """Every number of a range is as likely as any other."""
 
     def draw_integer(
-        self, min_value: int | None = None, max_value: int | None = None, *, weights: dict[int, float] | None = None,
+        self,
+        min_value: int | None = None,
+        max_value: int | None = None,
+        *,
+        weights: dict[int, float] | None = None,
         shrink_towards: int = 0,
     ) -> int:
         if min_value is None or max_value is None or weights is not None:

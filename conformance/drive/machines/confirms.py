@@ -46,7 +46,12 @@ class Send:
         body = {"small": None, "empty": b"", "large": bytes(LARGE)}[self.body]
         count = 1 if self.body == "large" else world.many(self.count)
         world.channel(self.channel).publish(
-            key, count, self.mandatory, self.persistent, exchange=exchange, body=body,
+            key,
+            count,
+            self.mandatory,
+            self.persistent,
+            exchange=exchange,
+            body=body,
         )
 
 
@@ -176,9 +181,23 @@ _channel = st.integers(0, 2)
 _queue = st.integers(0, 1)
 _rarely = st.sampled_from((False, False, False, False, True))
 _how = st.sampled_from(("ack", "nack", "reject"))
-_address = st.sampled_from((
-    "queue", "queue", "queue", "queue", "all", "all", "all", "mixed", "full", "full", "nowhere", "nowhere", "other key",
-))
+_address = st.sampled_from(
+    (
+        "queue",
+        "queue",
+        "queue",
+        "queue",
+        "all",
+        "all",
+        "all",
+        "mixed",
+        "full",
+        "full",
+        "nowhere",
+        "nowhere",
+        "other key",
+    )
+)
 _body = st.sampled_from(("small",) * 8 + ("empty", "empty", "large"))
 _count = st.integers(1, 4)
 

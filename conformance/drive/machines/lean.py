@@ -43,9 +43,7 @@ class Lean:
 
     def weighed(self, alphabet: Alphabet, factors: Sequence[int]) -> list[int]:
         """These factors, and those commands more often than anything else."""
-        return [
-            BOOST if choice.name in self.more else factor for choice, factor in zip(alphabet, factors, strict=True)
-        ]
+        return [BOOST if choice.name in self.more else factor for choice, factor in zip(alphabet, factors, strict=True)]
 
     def without(self, *names: str) -> Lean:
         return replace(self, fixed=tuple(one for one in self.fixed if one[0] not in names))

@@ -39,7 +39,10 @@ class Circumstances:
     def drawn(cls, *seed: object) -> Circumstances:
         chance = random.Random(" ".join(map(str, seed)))
         return cls(
-            chance.choice(PASTS), chance.choice(NAMES), chance.choice(BODIES), chance.random() < 0.5,
+            chance.choice(PASTS),
+            chance.choice(NAMES),
+            chance.choice(BODIES),
+            chance.random() < 0.5,
             chance.choice(STOCKS),
         )
 
@@ -76,7 +79,11 @@ class Veteran(Stage):
         return [self._lived(channel) for channel in super().channels(count, connection)]
 
     def queue(
-        self, arguments: Mapping[str, Any] | None = None, durable: bool | None = None, *, name: str | None = None,
+        self,
+        arguments: Mapping[str, Any] | None = None,
+        durable: bool | None = None,
+        *,
+        name: str | None = None,
         **declare: Any,
     ) -> str:
         """With a past, unless the scene has wishes of its own."""

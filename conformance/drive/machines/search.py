@@ -121,11 +121,24 @@ class Play(RuleBasedStateMachine):
 
 
 def run(
-    machine: Machine, target: Target, profile: Profile, recorder_factory: Callable[[], Recorder], queue_type: str,
-    scheduler: Scheduler, examples: int, steps: int, seed: int = 0,
-    on_judgement: OnJudgement | None = None, deadline: float = 5.0, around: Around | None = None,
-    known: Ends = lambda finding: False, budget: TimeBudget | None = None, guard: Guard | None = None,
-    between: Between | None = None, lean: Lean = PLAIN, name: str = "",
+    machine: Machine,
+    target: Target,
+    profile: Profile,
+    recorder_factory: Callable[[], Recorder],
+    queue_type: str,
+    scheduler: Scheduler,
+    examples: int,
+    steps: int,
+    seed: int = 0,
+    on_judgement: OnJudgement | None = None,
+    deadline: float = 5.0,
+    around: Around | None = None,
+    known: Ends = lambda finding: False,
+    budget: TimeBudget | None = None,
+    guard: Guard | None = None,
+    between: Between | None = None,
+    lean: Lean = PLAIN,
+    name: str = "",
 ) -> MachineOutcome:
     """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
 
@@ -133,8 +146,19 @@ def run(
     histories may `lean` to something, and have a `name` of their own.
     """
     campaign = Campaign(
-        target, profile, recorder_factory(), queue_type, scheduler, on_judgement, deadline, machine.name,
-        machine.world, known, budget, guard, between,
+        target,
+        profile,
+        recorder_factory(),
+        queue_type,
+        scheduler,
+        on_judgement,
+        deadline,
+        machine.name,
+        machine.world,
+        known,
+        budget,
+        guard,
+        between,
     )
     campaign.name = name or campaign.name
     campaign.around = around or campaign.around
@@ -166,7 +190,11 @@ def _played(machine: Machine, campaign: Campaign, lean: Lean) -> type[Play]:
             self.perform(data.draw(st.lists(self.commands, min_size=1, max_size=most)))
 
     members = {
-        "campaign": campaign, "shapes": shapes, "alphabet": alphabet, "lean": lean, "simplest": True,
+        "campaign": campaign,
+        "shapes": shapes,
+        "alphabet": alphabet,
+        "lean": lean,
+        "simplest": True,
         "step": rule(data=st.data())(step),
     }
     return type(machine.name.title(), (Play,), members)
@@ -179,9 +207,16 @@ def _search(campaign: Campaign, played: type[Play], examples: int, steps: int, s
     """
     length = steps if campaign.lockstep else max(2 * steps // BATCH, 1)
     config = settings(
-        max_examples=examples + 1, backend=BACKEND, stateful_step_count=length, deadline=None, database=None,
-        report_multiple_bugs=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
-        print_blob=False, phases=(Phase.generate, Phase.shrink),
+        max_examples=examples + 1,
+        backend=BACKEND,
+        stateful_step_count=length,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        phases=(Phase.generate, Phase.shrink),
     )
     try:
         seeded(seed)(get_state_machine_test(played, settings=config))()

@@ -56,20 +56,41 @@ class Shape:
 
 
 def shapes(
-    queues: tuple[int, ...], wide: tuple[int, ...], apart: tuple[bool, ...], *, small: bool, only: bool,
+    queues: tuple[int, ...],
+    wide: tuple[int, ...],
+    apart: tuple[bool, ...],
+    *,
+    small: bool,
+    only: bool,
 ) -> st.SearchStrategy[Shape]:
     """`small`: nothing is done by the dozen. `only`: there is no other connection."""
     sizes = st.tuples(st.sampled_from(OCTETS), st.sampled_from(BESIDE))
     return st.builds(
-        _shape, *map(st.sampled_from, (queues, wide, apart)), st.just(False) if only else st.booleans(),
-        st.just(1) if small else st.sampled_from(OFTEN), st.sampled_from(WINDOW), sizes, st.sampled_from(LENGTHS),
-        st.just(0) if small else st.sampled_from(STOCK), st.sampled_from((False, False, True)), st.sampled_from(USED),
+        _shape,
+        *map(st.sampled_from, (queues, wide, apart)),
+        st.just(False) if only else st.booleans(),
+        st.just(1) if small else st.sampled_from(OFTEN),
+        st.sampled_from(WINDOW),
+        sizes,
+        st.sampled_from(LENGTHS),
+        st.just(0) if small else st.sampled_from(STOCK),
+        st.sampled_from((False, False, True)),
+        st.sampled_from(USED),
     )
 
 
 def _shape(
-    queues: int, wide: int, apart: bool, behind: bool, often: int, window: int,
-    size: tuple[tuple[int, int], int], length: int, stock: int, quiet: bool, used: frozenset[str],
+    queues: int,
+    wide: int,
+    apart: bool,
+    behind: bool,
+    often: int,
+    window: int,
+    size: tuple[tuple[int, int], int],
+    length: int,
+    stock: int,
+    quiet: bool,
+    used: frozenset[str],
 ) -> Shape:
     """By the dozen or wide, not both: either is as much as a history should take."""
     (frames, octets), beside = size
@@ -78,6 +99,16 @@ def _shape(
     if stock:
         wide = 1
     return Shape(
-        queues, wide, apart, behind and not apart, often, window, frames, octets + beside if frames or octets else 0,
-        length, stock, quiet, used,
+        queues,
+        wide,
+        apart,
+        behind and not apart,
+        often,
+        window,
+        frames,
+        octets + beside if frames or octets else 0,
+        length,
+        stock,
+        quiet,
+        used,
     )

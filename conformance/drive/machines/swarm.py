@@ -45,7 +45,10 @@ def mixed(alphabet: Alphabet, by: Sequence[int] = ()) -> st.SearchStrategy[Comma
     """Any of them, each so often; different objects, or Hypothesis takes those of one choice for one."""
     weights = [choice.weight * factor for choice, factor in zip(alphabet, by or [1] * len(alphabet), strict=True)]
     weights[0] = weights[0] or alphabet[0].weight
-    return st.one_of([
-        choice.made.map(lambda command: command)
-        for choice, weight in zip(alphabet, weights, strict=True) for _ in range(weight)
-    ])
+    return st.one_of(
+        [
+            choice.made.map(lambda command: command)
+            for choice, weight in zip(alphabet, weights, strict=True)
+            for _ in range(weight)
+        ]
+    )

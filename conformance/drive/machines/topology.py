@@ -18,7 +18,10 @@ from conformance.drive.machines.world import World
 
 TERMS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "classic": (
-        {}, {}, {"x-max-length": AMPLE}, {"x-dead-letter-exchange": ""},
+        {},
+        {},
+        {"x-max-length": AMPLE},
+        {"x-dead-letter-exchange": ""},
         {"x-max-length": AMPLE, "x-overflow": "reject-publish"},
     ),
     "quorum": ({}, {}, {"x-max-length": AMPLE}, {"x-dead-letter-exchange": ""}),

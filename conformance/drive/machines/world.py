@@ -37,6 +37,7 @@ FEW = 24
 SLOTS = 0xFFFF
 """More than that a limit cannot say."""
 
+
 class World:
     """One history of a machine."""
 

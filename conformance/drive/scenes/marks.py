@@ -16,7 +16,10 @@ EVERY: tuple[QueueType, ...] = ("classic", "quorum")
 
 
 def rule(
-    *ids: str, queue_types: tuple[QueueType, ...] = EVERY, depth: Depth = "smoke", families: tuple[str, ...] = (),
+    *ids: str,
+    queue_types: tuple[QueueType, ...] = EVERY,
+    depth: Depth = "smoke",
+    families: tuple[str, ...] = (),
     last: bool = False,
 ) -> pytest.MarkDecorator:
     """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked.

@@ -225,9 +225,7 @@ def test_what_was_not_read_comes_back(stage: Stage, end: str) -> None:
 def test_all_of_it_comes_back_and_once(stage: Stage) -> None:
     """Four connections share a queue; one closes, one is lost, one cancels and closes in one write, one lives."""
     queue = stocked(stage, 24)
-    channels = {
-        name: stage.channel(connection=stage.connect(name)) for name in ("closes", "lost", "cancels", "lives")
-    }
+    channels = {name: stage.channel(connection=stage.connect(name)) for name in ("closes", "lost", "cancels", "lives")}
     for channel in channels.values():
         channel.qos(4)
         channel.consume(queue, tag="c")

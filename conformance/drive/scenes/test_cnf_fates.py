@@ -145,7 +145,8 @@ def test_confirms_do_not_wait_for_consumers(stage: Stage) -> None:
 MISTAKES: dict[str, Callable[[Channel, str, str], object]] = {
     "an exchange that is gone": lambda channel, queue, gone: channel.publish(queue, exchange=gone),
     "an expiration that is no number": lambda channel, queue, gone: channel.publish(
-        queue, properties={"expiration": "soon"},
+        queue,
+        properties={"expiration": "soon"},
     ),
 }
 

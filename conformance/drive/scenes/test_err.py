@@ -167,10 +167,16 @@ def test_closes_that_cross(stage: Stage) -> None:
 
 
 @rule("ERR-009", last=True)
-@pytest.mark.parametrize("mistake", [
-    "consumer tag in use", "recover without requeue", "recover without requeue, consuming", "prefetch size",
-    "immediate",
-])
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        "consumer tag in use",
+        "recover without requeue",
+        "recover without requeue, consuming",
+        "prefetch size",
+        "immediate",
+    ],
+)
 def test_hard_errors(stage: Stage, mistake: str) -> None:
     """Mistakes that cost the connection, each on a connection of its own."""
     queue = stocked(stage, 1)
@@ -227,8 +233,11 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
     """Purging, getting, recovering, limiting and settling where there is nothing; each on a connection of its own."""
     queue = stage.queue()
     edges: tuple[Callable[[Channel], object], ...] = (
-        lambda channel: channel.purge(queue), lambda channel: channel.get(queue), lambda channel: channel.recover(),
-        lambda channel: channel.qos(0), lambda channel: channel.ack(0, multiple=True),
+        lambda channel: channel.purge(queue),
+        lambda channel: channel.get(queue),
+        lambda channel: channel.recover(),
+        lambda channel: channel.qos(0),
+        lambda channel: channel.ack(0, multiple=True),
         lambda channel: channel.publish(queue, body=b""),
     )
     for number, edge in enumerate(edges):
@@ -273,10 +282,15 @@ def test_questions_of_all_kinds(stage: Stage) -> None:
     channel = stage.channel(connection=connection)
     queue, doomed, exchange = stage.queue(), stage.queue(), stage.exchange()
     questions: tuple[Callable[[], object], ...] = (
-        lambda: channel.declare(queue, passive=True), lambda: channel.bind(queue, exchange, "key"),
-        lambda: channel.bind(queue, exchange, "key"), lambda: channel.purge(queue), channel.flow,
-        lambda: channel.qos(1), lambda: channel.get(queue),
-        lambda: channel.consume(doomed), lambda: stage.backstage(doomed).delete(doomed),
+        lambda: channel.declare(queue, passive=True),
+        lambda: channel.bind(queue, exchange, "key"),
+        lambda: channel.bind(queue, exchange, "key"),
+        lambda: channel.purge(queue),
+        channel.flow,
+        lambda: channel.qos(1),
+        lambda: channel.get(queue),
+        lambda: channel.consume(doomed),
+        lambda: stage.backstage(doomed).delete(doomed),
     )
     for question in questions:
         with contextlib.suppress(NotOffered):

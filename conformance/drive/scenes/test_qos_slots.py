@@ -22,7 +22,9 @@ def test_settling_any_delivery_frees_a_slot(stage: Stage) -> None:
     """A full window of 4; one by one the third, the second, the last and the oldest are settled, in every way."""
     channel = limited(stage, stocked(stage, 12), 4)
     ways: tuple[Callable[[], None], ...] = (
-        lambda: channel.ack(3), lambda: channel.nack(2, requeue=False), lambda: channel.reject(4, requeue=False),
+        lambda: channel.ack(3),
+        lambda: channel.nack(2, requeue=False),
+        lambda: channel.reject(4, requeue=False),
         lambda: channel.ack(1),
     )
     for settle in ways:
@@ -153,10 +155,14 @@ def test_slots_are_never_lost(stage: Stage) -> None:
     queue = stocked(stage, 40)
     channel = limited(stage, queue, 4)
     ways: tuple[Callable[[list[int]], None], ...] = (
-        lambda tags: channel.ack(tags[2]), lambda tags: channel.nack(tags[1], multiple=True, requeue=False),
-        lambda tags: channel.reject(tags[0]), lambda tags: channel.nack(tags[3], multiple=True),
-        lambda tags: channel.reject(tags[2], requeue=False), lambda tags: channel.ack(tags[3], multiple=True),
-        lambda tags: channel.nack(0, multiple=True, requeue=False), lambda tags: channel.ack(0, multiple=True),
+        lambda tags: channel.ack(tags[2]),
+        lambda tags: channel.nack(tags[1], multiple=True, requeue=False),
+        lambda tags: channel.reject(tags[0]),
+        lambda tags: channel.nack(tags[3], multiple=True),
+        lambda tags: channel.reject(tags[2], requeue=False),
+        lambda tags: channel.ack(tags[3], multiple=True),
+        lambda tags: channel.nack(0, multiple=True, requeue=False),
+        lambda tags: channel.ack(0, multiple=True),
     )
     for settle in ways:
         settle(outstanding(channel, 4))

@@ -222,9 +222,13 @@ def test_deliveries_are_counted(stage: Stage) -> None:
 def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
     """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept."""
     heir = stage.queue()
-    queue = stage.queue({
-        "x-delivery-limit": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir,
-    })
+    queue = stage.queue(
+        {
+            "x-delivery-limit": 3,
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": heir,
+        }
+    )
     restock(stage, queue, 1)
     channel = stage.channel()
     for _ in range(6):
@@ -281,8 +285,14 @@ def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
 
 
 ODD = {
-    "content_type": "application/octet-stream", "content_encoding": "gzip", "priority": 3, "correlation_id": "c-1",
-    "reply_to": "nowhere", "timestamp": 1_700_000_000, "type": "kind", "app_id": "amqp-conformance",
+    "content_type": "application/octet-stream",
+    "content_encoding": "gzip",
+    "priority": 3,
+    "correlation_id": "c-1",
+    "reply_to": "nowhere",
+    "timestamp": 1_700_000_000,
+    "type": "kind",
+    "app_id": "amqp-conformance",
     "headers": values.table({"word": "odd", "count": 3, "yes": True, "list": ["a", 1], "inner": {"key": "value"}}),
 }
 """Properties that a broker takes as they are."""

@@ -26,7 +26,12 @@ def plain(stage: Stage) -> RawConnection:
 
 
 def timed(
-    stage: Stage, queue: str, timeout: int = T, *, channel: Channel | None = None, prefetch: int = 1,
+    stage: Stage,
+    queue: str,
+    timeout: int = T,
+    *,
+    channel: Channel | None = None,
+    prefetch: int = 1,
     connection: RawConnection | None = None,
 ) -> tuple[Channel, str]:
     """A consumer with this timeout that has what it may have of the queue, and its channel."""

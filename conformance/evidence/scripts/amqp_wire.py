@@ -15,23 +15,39 @@ from amqp import exceptions
 METHODS = {
     "exchange.declare": ("exchange_declare", {"exchange": "exchange", "type": "type", "durable": "durable"}),
     "exchange.delete": ("exchange_delete", {"exchange": "exchange"}),
-    "queue.declare": ("queue_declare", {name: name for name in (
-        "queue", "passive", "durable", "exclusive", "auto_delete", "arguments")}),
+    "queue.declare": (
+        "queue_declare",
+        {name: name for name in ("queue", "passive", "durable", "exclusive", "auto_delete", "arguments")},
+    ),
     "queue.bind": ("queue_bind", {name: name for name in ("queue", "exchange", "routing_key", "arguments")}),
     "queue.purge": ("queue_purge", {"queue": "queue"}),
     "queue.delete": ("queue_delete", {"queue": "queue"}),
-    "basic.qos": ("basic_qos", {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count",
-                                "global_": "a_global"}),
+    "basic.qos": (
+        "basic_qos",
+        {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "a_global"},
+    ),
     "basic.recover": ("basic_recover", {"requeue": "requeue"}),
     "basic.ack": ("basic_ack", {"delivery_tag": "delivery_tag", "multiple": "multiple"}),
     "basic.reject": ("basic_reject", {"delivery_tag": "delivery_tag", "requeue": "requeue"}),
     "basic.cancel": ("basic_cancel", {"consumer_tag": "consumer_tag"}),
     "channel.flow": ("flow", {"active": "active"}),
-    "tx.select": ("tx_select", {}), "tx.commit": ("tx_commit", {}), "tx.rollback": ("tx_rollback", {}),
+    "tx.select": ("tx_select", {}),
+    "tx.commit": ("tx_commit", {}),
+    "tx.rollback": ("tx_rollback", {}),
 }
 SILENT = ("basic.ack", "basic.reject")
-DEFAULTS = {"queue": "", "requeue": False, "delivery_tag": 0, "active": False, "exchange": "", "auto_delete": False,
-            "prefetch_size": 0, "prefetch_count": 0, "a_global": False, "global_": False}
+DEFAULTS = {
+    "queue": "",
+    "requeue": False,
+    "delivery_tag": 0,
+    "active": False,
+    "exchange": "",
+    "auto_delete": False,
+    "prefetch_size": 0,
+    "prefetch_count": 0,
+    "a_global": False,
+    "global_": False,
+}
 
 
 class Wire:
@@ -76,9 +92,12 @@ class Wire:
     def _opened(self) -> Any:
         parts = urlsplit(self.url)
         connection = amqp.Connection(
-            host=f"{parts.hostname}:{parts.port or 5672}", userid=unquote(parts.username or "guest"),
-            password=unquote(parts.password or "guest"), virtual_host=unquote(parts.path.removeprefix("/")) or "/",
-            ssl=parts.scheme == "amqps", connect_timeout=10,
+            host=f"{parts.hostname}:{parts.port or 5672}",
+            userid=unquote(parts.username or "guest"),
+            password=unquote(parts.password or "guest"),
+            virtual_host=unquote(parts.path.removeprefix("/")) or "/",
+            ssl=parts.scheme == "amqps",
+            connect_timeout=10,
         )
         connection.connect()
         return connection
@@ -93,8 +112,13 @@ class Wire:
         except TimeoutError:
             pass
         except exceptions.ChannelError as closed:
-            self._note(name, self._closed(name, number), "channel.close", reply_code=closed.reply_code,
-                       reply_text=closed.reply_text)
+            self._note(
+                name,
+                self._closed(name, number),
+                "channel.close",
+                reply_code=closed.reply_code,
+                reply_text=closed.reply_text,
+            )
         except exceptions.ConnectionError as closed:
             self.gone.add(name)
             self._note(name, 0, "connection.close", reply_code=closed.reply_code, reply_text=closed.reply_text)
@@ -145,22 +169,37 @@ class Wire:
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)
         channel._do_revive = lambda: setattr(channel, "is_open", False)  # or it opens the channel again by itself
-        channel.events["basic_return"].add(lambda exc, exchange, key, message: self._note(
-            name, number, "basic.return", reply_code=exc.reply_code, exchange=exchange, routing_key=key,
-            message=_name(message)))
+        channel.events["basic_return"].add(
+            lambda exc, exchange, key, message: self._note(
+                name,
+                number,
+                "basic.return",
+                reply_code=exc.reply_code,
+                exchange=exchange,
+                routing_key=key,
+                message=_name(message),
+            )
+        )
         self._note(name, number, "channel.open-ok")
 
     def _call(self, name: str, number: int, row: dict[str, Any]) -> None:
         method, names = METHODS[row["method"]]
-        said = {theirs: row.get(ours, DEFAULTS.get(ours)) for ours, theirs in names.items()
-                if ours in row or ours in DEFAULTS}
+        said = {
+            theirs: row.get(ours, DEFAULTS.get(ours))
+            for ours, theirs in names.items()
+            if ours in row or ours in DEFAULTS
+        }
         answer = getattr(self.channels[name, number], method)(**said)
         kind = row["method"].partition(".")[0]
         if row["method"].endswith(".declare") and not row.get("passive"):
             self.declared.append((kind, answer.queue if kind == "queue" else row["exchange"]))
         if row["method"] not in SILENT:
-            known = {"queue": getattr(answer, "queue", None), "message_count": getattr(answer, "message_count", None),
-                     "consumer_tag": row.get("consumer_tag"), "active": row.get("active", False)}
+            known = {
+                "queue": getattr(answer, "queue", None),
+                "message_count": getattr(answer, "message_count", None),
+                "consumer_tag": row.get("consumer_tag"),
+                "active": row.get("active", False),
+            }
             self._note(name, number, f"{row['method']}-ok", **known)
 
     def _get(self, name: str, number: int, row: dict[str, Any]) -> None:
@@ -175,8 +214,13 @@ class Wire:
             self._note(name, number, "basic.deliver", message=_name(message), **_told(message))
 
         answer = self.channels[name, number].basic_consume(
-            row["queue"], row.get("consumer_tag", ""), no_ack=row.get("no_ack", False),
-            exclusive=row.get("exclusive", False), callback=delivered, arguments=row.get("arguments"))
+            row["queue"],
+            row.get("consumer_tag", ""),
+            no_ack=row.get("no_ack", False),
+            exclusive=row.get("exclusive", False),
+            callback=delivered,
+            arguments=row.get("arguments"),
+        )
         self._note(name, number, "basic.consume-ok", consumer_tag=answer)
 
 

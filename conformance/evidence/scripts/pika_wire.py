@@ -14,19 +14,25 @@ from pika import exceptions
 METHODS = {
     "exchange.declare": ("exchange_declare", {"exchange": "exchange", "type": "exchange_type", "durable": "durable"}),
     "exchange.delete": ("exchange_delete", {"exchange": "exchange"}),
-    "queue.declare": ("queue_declare", {name: name for name in (
-        "queue", "passive", "durable", "exclusive", "auto_delete", "arguments")}),
+    "queue.declare": (
+        "queue_declare",
+        {name: name for name in ("queue", "passive", "durable", "exclusive", "auto_delete", "arguments")},
+    ),
     "queue.bind": ("queue_bind", {name: name for name in ("queue", "exchange", "routing_key", "arguments")}),
     "queue.purge": ("queue_purge", {"queue": "queue"}),
     "queue.delete": ("queue_delete", {"queue": "queue"}),
-    "basic.qos": ("basic_qos", {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count",
-                                "global_": "global_qos"}),
+    "basic.qos": (
+        "basic_qos",
+        {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "global_qos"},
+    ),
     "basic.recover": ("basic_recover", {"requeue": "requeue"}),
     "basic.ack": ("basic_ack", {"delivery_tag": "delivery_tag", "multiple": "multiple"}),
     "basic.nack": ("basic_nack", {"delivery_tag": "delivery_tag", "multiple": "multiple", "requeue": "requeue"}),
     "basic.reject": ("basic_reject", {"delivery_tag": "delivery_tag", "requeue": "requeue"}),
     "channel.flow": ("flow", {"active": "active"}),
-    "tx.select": ("tx_select", {}), "tx.commit": ("tx_commit", {}), "tx.rollback": ("tx_rollback", {}),
+    "tx.select": ("tx_select", {}),
+    "tx.commit": ("tx_commit", {}),
+    "tx.rollback": ("tx_rollback", {}),
 }
 SILENT = ("basic.ack", "basic.nack", "basic.reject")
 DEFAULTS = {"queue": "", "requeue": False, "delivery_tag": 0, "active": False, "exchange": ""}
@@ -111,8 +117,12 @@ class Wire:
         elif method == "basic.publish":
             properties = pika.BasicProperties(**row.get("properties", {}))
             self.channels[name, number].basic_publish(
-                row.get("exchange", ""), row.get("routing_key", ""), row.get("body", "").encode("latin-1"), properties,
-                mandatory=row.get("mandatory", False))
+                row.get("exchange", ""),
+                row.get("routing_key", ""),
+                row.get("body", "").encode("latin-1"),
+                properties,
+                mandatory=row.get("mandatory", False),
+            )
             self._confirmed(name, number)
         elif method == "confirm.select":
             self.channels[name, number].confirm_delivery()
@@ -133,17 +143,31 @@ class Wire:
 
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)
-        channel.add_on_cancel_callback(lambda frame: self._note(
-            name, number, "basic.cancel", consumer_tag=frame.method.consumer_tag, no_wait=frame.method.nowait))
-        channel.add_on_return_callback(lambda _, method, properties, body: self._note(
-            name, number, "basic.return", reply_code=method.reply_code, exchange=method.exchange,
-            routing_key=method.routing_key, message=properties.message_id or body.decode("latin-1")))
+        channel.add_on_cancel_callback(
+            lambda frame: self._note(
+                name, number, "basic.cancel", consumer_tag=frame.method.consumer_tag, no_wait=frame.method.nowait
+            )
+        )
+        channel.add_on_return_callback(
+            lambda _, method, properties, body: self._note(
+                name,
+                number,
+                "basic.return",
+                reply_code=method.reply_code,
+                exchange=method.exchange,
+                routing_key=method.routing_key,
+                message=properties.message_id or body.decode("latin-1"),
+            )
+        )
         self._note(name, number, "channel.open-ok")
 
     def _call(self, name: str, number: int, row: dict[str, Any]) -> None:
         method, names = METHODS[row["method"]]
-        said = {theirs: row.get(ours, DEFAULTS.get(ours)) for ours, theirs in names.items()
-                if ours in row or ours in DEFAULTS}
+        said = {
+            theirs: row.get(ours, DEFAULTS.get(ours))
+            for ours, theirs in names.items()
+            if ours in row or ours in DEFAULTS
+        }
         answer = getattr(self.channels[name, number], method)(**said)
         kind = row["method"].partition(".")[0]
         if row["method"].endswith(".declare") and not row.get("passive"):
@@ -160,17 +184,39 @@ class Wire:
         if method is None:
             self._note(name, number, "basic.get-empty")
         else:
-            self._note(name, number, "basic.get-ok", delivery_tag=method.delivery_tag, redelivered=method.redelivered,
-                       exchange=method.exchange, routing_key=method.routing_key, headers=properties.headers,
-                       message=properties.message_id or body.decode("latin-1"))
+            self._note(
+                name,
+                number,
+                "basic.get-ok",
+                delivery_tag=method.delivery_tag,
+                redelivered=method.redelivered,
+                exchange=method.exchange,
+                routing_key=method.routing_key,
+                headers=properties.headers,
+                message=properties.message_id or body.decode("latin-1"),
+            )
 
     def _consume(self, name: str, number: int, row: dict[str, Any]) -> None:
         def delivered(_: Any, method: Any, properties: Any, body: bytes) -> None:
-            self._note(name, number, "basic.deliver", consumer_tag=method.consumer_tag, exchange=method.exchange,
-                       delivery_tag=method.delivery_tag, redelivered=method.redelivered, headers=properties.headers,
-                       routing_key=method.routing_key, message=properties.message_id or body.decode("latin-1"))
+            self._note(
+                name,
+                number,
+                "basic.deliver",
+                consumer_tag=method.consumer_tag,
+                exchange=method.exchange,
+                delivery_tag=method.delivery_tag,
+                redelivered=method.redelivered,
+                headers=properties.headers,
+                routing_key=method.routing_key,
+                message=properties.message_id or body.decode("latin-1"),
+            )
 
         tag = self.channels[name, number].basic_consume(
-            row["queue"], delivered, row.get("no_ack", False), row.get("exclusive", False),
-            row.get("consumer_tag") or None, row.get("arguments"))
+            row["queue"],
+            delivered,
+            row.get("no_ack", False),
+            row.get("exclusive", False),
+            row.get("consumer_tag") or None,
+            row.get("arguments"),
+        )
         self._note(name, number, "basic.consume-ok", consumer_tag=tag)

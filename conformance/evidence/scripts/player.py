@@ -18,16 +18,19 @@ from typing import Any
 BROKEN, ELSE, UNCLEAR = 1, 0, 2
 
 LOOSE = {
-    "basic.deliver": ("message", "consumer_tag"), "basic.get-ok": ("message",), "basic.return": ("message",),
-    "channel.close": ("reply_code",), "connection.close": ("reply_code",), "basic.cancel": ("consumer_tag",),
+    "basic.deliver": ("message", "consumer_tag"),
+    "basic.get-ok": ("message",),
+    "basic.return": ("message",),
+    "channel.close": ("reply_code",),
+    "connection.close": ("reply_code",),
+    "basic.cancel": ("consumer_tag",),
 }
 TAKEN = ("basic.deliver", "basic.get-ok", "basic.get-empty")
 CONFIRMS = ("basic.ack", "basic.nack")
 NOT_IMPLEMENTED = 540
 """A broker that says so does not offer what it takes to go wrong in this way."""
 ENDS = ("channel.close", "connection.close", "end")
-BESIDE = ("n", "who", "on", "channel", "method", "decisive", "seconds", "within", "first",
-          "after", "words")
+BESIDE = ("n", "who", "on", "channel", "method", "decisive", "seconds", "within", "first", "after", "words")
 """Of a row: what is no part of the frame."""
 COUNTERS = ("x-acquired-count", "x-delivery-count")
 """Headers by which a quorum queue tells how often a message was out before."""
@@ -161,8 +164,14 @@ class Player:
         self.wire.send(row["on"], [{"who": ">", "on": row["on"], "channel": channel, "method": "channel.open"}])
         while time.monotonic() < until:
             self._relief()
-            get = {"who": ">", "on": row["on"], "channel": channel, "method": "basic.get", "no_ack": True,
-                   "queue": self.fill(row["queue"])}
+            get = {
+                "who": ">",
+                "on": row["on"],
+                "channel": channel,
+                "method": "basic.get",
+                "no_ack": True,
+                "queue": self.fill(row["queue"]),
+            }
             self.wire.send(row["on"], [get])
             self._read(0.2)
         self._relief()
@@ -208,8 +217,9 @@ class Player:
         if row["method"] in CONFIRMS and not row.get("decisive"):
             tag = row["delivery_tag"] or self.published.get(place(row), 0)
             if (*place(row), tag) in self.confirmed:
-                self.fresh = [frame for frame in self.fresh
-                              if not self._alike(row, frame, ("delivery_tag", "multiple"))]
+                self.fresh = [
+                    frame for frame in self.fresh if not self._alike(row, frame, ("delivery_tag", "multiple"))
+                ]
                 return True
             return False
         for frame in self.fresh:
@@ -279,8 +289,11 @@ class Player:
                 known = any(self._alike(one, frame, ("reply_code",)) for one in self.story if one["who"] == "<")
                 if not known or frame["method"] == "end":
                     return frame
-            elif row["method"].startswith("basic.get-") and frame["method"].startswith("basic.get-") \
-                    and place(row) == place(frame):
+            elif (
+                row["method"].startswith("basic.get-")
+                and frame["method"].startswith("basic.get-")
+                and place(row) == place(frame)
+            ):
                 return frame
         return None
 

@@ -31,8 +31,11 @@ METHODS: dict[str, tuple[int, int, str]] = {
     "channel.flow-ok": (20, 21, "active:b"),
     "channel.close": (20, 40, "reply_code:H reply_text:s class_id:H method_id:H"),
     "channel.close-ok": (20, 41, ""),
-    "exchange.declare": (40, 10, "reserved_1:H exchange:s type:s passive:b durable:b auto_delete:b internal:b "
-        "no_wait:b arguments:F"),
+    "exchange.declare": (
+        40,
+        10,
+        "reserved_1:H exchange:s type:s passive:b durable:b auto_delete:b internal:b no_wait:b arguments:F",
+    ),
     "exchange.declare-ok": (40, 11, ""),
     "exchange.delete": (40, 20, "reserved_1:H exchange:s if_unused:b no_wait:b"),
     "exchange.delete-ok": (40, 21, ""),
@@ -40,8 +43,11 @@ METHODS: dict[str, tuple[int, int, str]] = {
     "exchange.bind-ok": (40, 31, ""),
     "exchange.unbind": (40, 40, "reserved_1:H destination:s source:s routing_key:s no_wait:b arguments:F"),
     "exchange.unbind-ok": (40, 51, ""),
-    "queue.declare": (50, 10, "reserved_1:H queue:s passive:b durable:b exclusive:b auto_delete:b no_wait:b "
-        "arguments:F"),
+    "queue.declare": (
+        50,
+        10,
+        "reserved_1:H queue:s passive:b durable:b exclusive:b auto_delete:b no_wait:b arguments:F",
+    ),
     "queue.declare-ok": (50, 11, "queue:s message_count:I consumer_count:I"),
     "queue.bind": (50, 20, "reserved_1:H queue:s exchange:s routing_key:s no_wait:b arguments:F"),
     "queue.bind-ok": (50, 21, ""),
@@ -53,8 +59,11 @@ METHODS: dict[str, tuple[int, int, str]] = {
     "queue.unbind-ok": (50, 51, ""),
     "basic.qos": (60, 10, "prefetch_size:I prefetch_count:H global_:b"),
     "basic.qos-ok": (60, 11, ""),
-    "basic.consume": (60, 20, "reserved_1:H queue:s consumer_tag:s no_local:b no_ack:b exclusive:b no_wait:b "
-        "arguments:F"),
+    "basic.consume": (
+        60,
+        20,
+        "reserved_1:H queue:s consumer_tag:s no_local:b no_ack:b exclusive:b no_wait:b arguments:F",
+    ),
     "basic.consume-ok": (60, 21, "consumer_tag:s"),
     "basic.cancel": (60, 30, "consumer_tag:s no_wait:b"),
     "basic.cancel-ok": (60, 31, "consumer_tag:s"),
@@ -85,9 +94,20 @@ SIZES = {"t": 1, "b": 1, "B": 1, "s": 2, "u": 2, "I": 4, "i": 4, "l": 8, "L": 8,
 WHOLE = "bBsuIilL"
 CONTENT = ("basic.publish", "basic.return", "basic.deliver", "basic.get-ok")
 PROPERTIES = {
-    "content_type": "s", "content_encoding": "s", "headers": "F", "delivery_mode": "B", "priority": "B",
-    "correlation_id": "s", "reply_to": "s", "expiration": "s", "message_id": "s", "timestamp": "Q", "type": "s",
-    "user_id": "s", "app_id": "s", "cluster_id": "s",
+    "content_type": "s",
+    "content_encoding": "s",
+    "headers": "F",
+    "delivery_mode": "B",
+    "priority": "B",
+    "correlation_id": "s",
+    "reply_to": "s",
+    "expiration": "s",
+    "message_id": "s",
+    "timestamp": "Q",
+    "type": "s",
+    "user_id": "s",
+    "app_id": "s",
+    "cluster_id": "s",
 }
 
 
@@ -109,7 +129,7 @@ def typed(value: Any) -> bytes:
     if isinstance(value, bool):
         return b"t" + bytes([value])
     if isinstance(value, int):
-        return b"I" + struct.pack(">i", value) if -2**31 <= value < 2**31 else b"l" + struct.pack(">q", value)
+        return b"I" + struct.pack(">i", value) if -(2**31) <= value < 2**31 else b"l" + struct.pack(">q", value)
     if isinstance(value, float):
         return b"d" + struct.pack(">d", value)
     if isinstance(value, dict):
@@ -151,7 +171,7 @@ def content(row: dict[str, Any], channel: int) -> bytes:
     listed = b"".join(pack(kind, properties[name]) for name, kind in PROPERTIES.items() if name in properties)
     header = frame(2, channel, struct.pack(">HHQH", 60, 0, len(body), flags) + listed)
     size = 120000
-    return header + b"".join(frame(3, channel, body[at:at + size]) for at in range(0, len(body), size))
+    return header + b"".join(frame(3, channel, body[at : at + size]) for at in range(0, len(body), size))
 
 
 def unpack(kind: str, raw: bytes, at: int) -> tuple[Any, int]:
@@ -161,7 +181,7 @@ def unpack(kind: str, raw: bytes, at: int) -> tuple[Any, int]:
         return struct.unpack_from(">" + kind, raw, at)[0], at + size
     size = raw[at] if kind == "s" else struct.unpack_from(">I", raw, at)[0]
     begin = at + (1 if kind == "s" else 4)
-    value: Any = raw[begin:begin + size]
+    value: Any = raw[begin : begin + size]
     return (value.decode("utf-8", "replace") if kind == "s" else None if kind == "F" else value), begin + size
 
 
@@ -191,7 +211,7 @@ def named(raw: bytes) -> tuple[str | None, dict[str, int]]:
             if name == "message_id":
                 found = str(value)
             elif name == "headers":
-                headers = whole(raw[begin + 4:at])
+                headers = whole(raw[begin + 4 : at])
     return found, headers
 
 
@@ -203,7 +223,7 @@ def whole(table: bytes) -> dict[str, int]:
         letter = chr(table[at])
         size = SIZES[letter] if letter in SIZES else 4 + struct.unpack_from(">I", table, at + 1)[0]
         if letter in WHOLE:
-            found[name] = int.from_bytes(table[at + 1:at + 1 + size], "big", signed=letter in "bsIl")
+            found[name] = int.from_bytes(table[at + 1 : at + 1 + size], "big", signed=letter in "bsIl")
         at += 1 + size
     return found
 
@@ -226,8 +246,15 @@ class Connection:
         self.socket.sendall(b"AMQP\0\0\x09\x01")
         self._await("connection.start")
         login = f"\0{unquote(parts.username or 'guest')}\0{unquote(parts.password or 'guest')}"
-        self.send({"method": "connection.start-ok", "client_properties": {"capabilities": capabilities},
-                   "mechanism": "PLAIN", "response": login, "locale": "en_US"})
+        self.send(
+            {
+                "method": "connection.start-ok",
+                "client_properties": {"capabilities": capabilities},
+                "mechanism": "PLAIN",
+                "response": login,
+                "locale": "en_US",
+            }
+        )
         tune = self._await("connection.tune")
         self.send(
             {"method": "connection.tune-ok", "channel_max": tune["channel_max"], "frame_max": tune["frame_max"]},
@@ -263,7 +290,7 @@ class Connection:
         self.rest += data
         while len(self.rest) >= 8 and len(self.rest) >= 8 + (size := struct.unpack_from(">I", self.rest, 3)[0]):
             kind, channel = struct.unpack_from(">BH", self.rest)
-            payload, self.rest = self.rest[7:7 + size], self.rest[8 + size:]
+            payload, self.rest = self.rest[7 : 7 + size], self.rest[8 + size :]
             found = self._whole(kind, channel, payload)
             if found:
                 yield {"on": self.name, "channel": channel, **found}
@@ -284,8 +311,12 @@ class Connection:
             self.pending[channel] = found
         elif kind == 2 and channel in self.pending:
             name, headers = named(payload)
-            self.pending[channel] |= {"size": struct.unpack_from(">Q", payload, 4)[0], "body": b"", "id": name,
-                                      "headers": headers}
+            self.pending[channel] |= {
+                "size": struct.unpack_from(">Q", payload, 4)[0],
+                "body": b"",
+                "id": name,
+                "headers": headers,
+            }
         elif kind == 3 and channel in self.pending:
             self.pending[channel]["body"] += payload
         waiting = self.pending.get(channel, {})
@@ -337,8 +368,10 @@ class Wire:
         for channel, row in zip(itertools.count(1), self.declared, strict=False):
             kind = row["method"].partition(".")[0]
             if row.get(kind):
-                broom.send({"method": "channel.open", "channel": channel},
-                           {"method": f"{kind}.delete", "channel": channel, kind: row[kind]})
+                broom.send(
+                    {"method": "channel.open", "channel": channel},
+                    {"method": f"{kind}.delete", "channel": channel, kind: row[kind]},
+                )
         broom.send({"method": "connection.close", "reply_code": 200, "reply_text": "done"})
         until = time.monotonic() + 5
         while not broom.ended and time.monotonic() < until:

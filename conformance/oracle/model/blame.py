@@ -170,7 +170,14 @@ def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
 
 
 _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
-    Delivered: _delivered, First: _delivered, Missing: _missing, Accepted: _let_pass, Overlooked: _let_pass,
-    ClosedUnasked: _closed, Confirmed: _confirmed, Numbered: _numbered, Unanswered: _unanswered,
+    Delivered: _delivered,
+    First: _delivered,
+    Missing: _missing,
+    Accepted: _let_pass,
+    Overlooked: _let_pass,
+    ClosedUnasked: _closed,
+    Confirmed: _confirmed,
+    Numbered: _numbered,
+    Unanswered: _unanswered,
     Stray: _stray,
 }

@@ -87,9 +87,7 @@ def earlier(channel: Channel, event: Event) -> bool:
         return False
     if ids[1] == wrong.method_id and (named is None or int(named[1]) == wrong.tag):
         return False
-    return any(
-        one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven
-    )
+    return any(one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven)
 
 
 def _may_mean_another(channel: Channel, mistake: Settlement) -> bool:
@@ -109,7 +107,8 @@ def suspect(channel: Channel, event: Event) -> Settlement | None:
     if nameless and (ids != (0, 0) or channel.sent or "timed out" in text or _bereft(channel)):
         return None
     fitting = [
-        one for one in unproven
+        one
+        for one in unproven
         if (ids not in SETTLES or one.method_id == ids[1]) and (named is None or one.tag == int(named[1]))
     ]
     return (fitting or list(unproven))[-1]

@@ -135,13 +135,24 @@ def _returned(channel: Channel, event: Event) -> Publication | None:
     for one in same:
         if one.mandatory and (one.exchange, one.routing_key) == address and not one.returned and not one.resolved:
             return one
-    candidates: Iterable[Publication] = same or ([] if channel.forgetful else [
-        one for group in channel.recent.values() for one in group
-        if one.mandatory and (one.exchange, one.routing_key) == address
-    ])
+    candidates: Iterable[Publication] = same or (
+        []
+        if channel.forgetful
+        else [
+            one
+            for group in channel.recent.values()
+            for one in group
+            if one.mandatory and (one.exchange, one.routing_key) == address
+        ]
+    )
     return max(
-        candidates, default=None,
+        candidates,
+        default=None,
         key=lambda one: (
-            one.mandatory, (one.exchange, one.routing_key) == address, not one.returned, not one.resolved, -one.seq,
+            one.mandatory,
+            (one.exchange, one.routing_key) == address,
+            not one.returned,
+            not one.resolved,
+            -one.seq,
         ),
     )

@@ -73,6 +73,4 @@ def _rests(queue: Queue) -> bool:
     """Is it certain what is in it, and does nothing come or go by itself?"""
     if queue.aside or queue.announced or queue.purging or queue.sweepers or queue.overrun:
         return False
-    return all(
-        copy.proof and not (copy.fleeting or copy.ambiguous or queue.unseen(copy)) for copy in queue.waiting()
-    )
+    return all(copy.proof and not (copy.fleeting or copy.ambiguous or queue.unseen(copy)) for copy in queue.waiting())

@@ -27,8 +27,11 @@ GET = "basic.get"
 
 def killed(model: Model, event: Event) -> None:
     """Everything up to here may be lost, but for what was promised."""
-    promised = {queue.name: [copy for copy in queue.absent() if _promised(copy)]
-                for queue in model.queues.values() if queue.durable}
+    promised = {
+        queue.name: [copy for copy in queue.absent() if _promised(copy)]
+        for queue in model.queues.values()
+        if queue.durable
+    }
     for connection in model.connections.values():
         if not connection.ended:
             closing.lose_connection(connection, event.seq, CAUSE)

@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 LENGTH = "x-max-length"
-LIMITS = frozenset({
-    "x-message-ttl", LENGTH, "x-max-length-bytes", "x-expires", "x-max-in-memory-length",
-})
+LIMITS = frozenset(
+    {
+        "x-message-ttl",
+        LENGTH,
+        "x-max-length-bytes",
+        "x-expires",
+        "x-max-in-memory-length",
+    }
+)
 
 
 def declare(model: Model, name: str, event: Event, channel: Channel) -> Change | None:
@@ -56,8 +62,10 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
 def answered(model: Model, event: Event, request: Request) -> None:
     """declare-ok: a queue that holds messages or has consumers was there before, and somebody else may use it."""
     queue = model.queues.get(event.queue or "")
-    if queue is not None and queue.declaration is request.change and (
-        event.args.get("message_count") or event.args.get("consumer_count")
+    if (
+        queue is not None
+        and queue.declaration is request.change
+        and (event.args.get("message_count") or event.args.get("consumer_count"))
     ):
         queue.forget()
 
@@ -68,7 +76,13 @@ def _lingers(receiver: PotentialReceiver) -> bool:
 
 
 def queue_of(
-    profile: Profile, name: str, kind: str, declared: int, arguments: Mapping[str, Any], *, opaque: bool,
+    profile: Profile,
+    name: str,
+    kind: str,
+    declared: int,
+    arguments: Mapping[str, Any],
+    *,
+    opaque: bool,
     counted: bool = False,
 ) -> Queue:
     """A queue as it is declared; `declared` is 0 for one whose declaration we have not seen. `counted`: what comes into
@@ -78,11 +92,21 @@ def queue_of(
     order = semantics.order(limit if isinstance(limit, int) else None)
     ample = _ample(arguments) if counted else None
     return Queue(
-        name, kind, semantics, order, declared, opaque=opaque, ample=ample,
-        lossy=ample is None and not LIMITS.isdisjoint(arguments), unordered="x-max-priority" in arguments,
+        name,
+        kind,
+        semantics,
+        order,
+        declared,
+        opaque=opaque,
+        ample=ample,
+        lossy=ample is None and not LIMITS.isdisjoint(arguments),
+        unordered="x-max-priority" in arguments,
         single_active=bool(arguments.get("x-single-active-consumer")),
-        volatile="x-expires" in arguments, room=_room(arguments), timeout=_timeout(arguments),
-        limit=_limit(profile, kind, limit), all_count=profile.choices.get("delivery_limit_counts") == "returns",
+        volatile="x-expires" in arguments,
+        room=_room(arguments),
+        timeout=_timeout(arguments),
+        limit=_limit(profile, kind, limit),
+        all_count=profile.choices.get("delivery_limit_counts") == "returns",
     )
 
 

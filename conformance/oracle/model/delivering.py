@@ -174,8 +174,13 @@ def _counts(channel: Channel) -> bool:
 
 
 def _delivered(
-    channel: Channel, event: Event, queue: Queue, consumer: Consumer | None, receiver: PotentialReceiver | None,
-    since: int, no_ack: bool,
+    channel: Channel,
+    event: Event,
+    queue: Queue,
+    consumer: Consumer | None,
+    receiver: PotentialReceiver | None,
+    since: int,
+    no_ack: bool,
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
@@ -183,8 +188,16 @@ def _delivered(
         copy = Copy(message, queue, event.seq, hidden=True, fleeting=True)
         queue.know(copy)
     delivery = Delivery(
-        tag, message, queue.name, event.consumer_tag if consumer else None, "redelivered" in event.flags,
-        event.seq, no_ack, channel, copy, consumer,
+        tag,
+        message,
+        queue.name,
+        event.consumer_tag if consumer else None,
+        "redelivered" in event.flags,
+        event.seq,
+        no_ack,
+        channel,
+        copy,
+        consumer,
     )
     returning = channel.vague or (channel.race is not None and channel.race.requeue)
     if returning and copy.place != WAITING:
@@ -216,8 +229,11 @@ def _delivered(
 
 def first_of(copy: Copy, delivery: Delivery) -> bool:
     """Is this plainly the first delivery of its message?"""
-    return copy.holder is None and copy.place == WAITING and copy.entry == PUBLISHED and not (
-        copy.seen or copy.shaky or copy.spent or copy.returns or copy.stale_settlement or delivery.redelivered
+    return (
+        copy.holder is None
+        and copy.place == WAITING
+        and copy.entry == PUBLISHED
+        and not (copy.seen or copy.shaky or copy.spent or copy.returns or copy.stale_settlement or delivery.redelivered)
     )
 
 
@@ -279,5 +295,3 @@ def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
     channel.consumers[tag] = consumer
     channel.joined += 1
     return consumer
-
-

@@ -35,7 +35,8 @@ def release(channel: Channel, at: int) -> None:
         if len(delivery.copy.queue.losers) < LOSERS:
             delivery.copy.queue.losers.add(channel.connection.name)
     channel.live_queues = frozenset(
-        consumer.queue for consumer in channel.consumers.values()
+        consumer.queue
+        for consumer in channel.consumers.values()
         if consumer.state != CANCELLING and not consumer.source.deleted
     )
     uncommitted = [delivery for _, covered in channel.uncommitted for delivery in covered]
@@ -93,8 +94,11 @@ def prove_release(channel: Channel, at: int) -> None:
     """Close-ok: what the channel held is back, where the profile lets us conclude that."""
     for copy in channel.released:
         sync = copy.queue.semantics.closeok_sync
-        if copy.place == WAITING and copy.entry == RELEASED and copy.entered == channel.close_sent and (
-            sync == "always" or (sync == "consumer" and copy.queue.name in channel.live_queues)
+        if (
+            copy.place == WAITING
+            and copy.entry == RELEASED
+            and copy.entered == channel.close_sent
+            and (sync == "always" or (sync == "consumer" and copy.queue.name in channel.live_queues))
         ):
             copy.proof = at
 
@@ -110,7 +114,9 @@ def _doubt_unconfirmed(channel: Channel) -> None:
         for _, copy in entries:
             if (
                 copy.queue.semantics.unconfirmed_may_vanish
-                and copy.entry == PUBLISHED and copy.place == WAITING and not copy.confirmed
+                and copy.entry == PUBLISHED
+                and copy.place == WAITING
+                and not copy.confirmed
             ):
                 copy.queue.unsettle(copy, shaky=False)
 

@@ -353,8 +353,35 @@ class Overdue:
 
 
 Fact = (
-    Numbered | Delivered | Stray | FoundEmpty | Confirmed | Returned | Answered | Unrequested | Opened | Accepted
-    | Refused | Faulted | Overlooked | ClosedUnasked | AfterClose | ChannelClosed | ConnectionFailed
-    | ChannelInsteadOfConnection | Unanswered | Missing | Notified | Rested | Bereft | Silenced | StillThere
-    | TimedOut | Overdue | Unlawful | Parted | Counted | Unrecovered
+    Numbered
+    | Delivered
+    | Stray
+    | FoundEmpty
+    | Confirmed
+    | Returned
+    | Answered
+    | Unrequested
+    | Opened
+    | Accepted
+    | Refused
+    | Faulted
+    | Overlooked
+    | ClosedUnasked
+    | AfterClose
+    | ChannelClosed
+    | ConnectionFailed
+    | ChannelInsteadOfConnection
+    | Unanswered
+    | Missing
+    | Notified
+    | Rested
+    | Bereft
+    | Silenced
+    | StillThere
+    | TimedOut
+    | Overdue
+    | Unlawful
+    | Parted
+    | Counted
+    | Unrecovered
 )

@@ -167,7 +167,11 @@ class Line:
         self.explanations = {one for one in self.explanations if not one.hand(receiver.start)}
 
     def take(
-        self, message: str, receiver: PotentialReceiver, there: There, others: list[PotentialReceiver],
+        self,
+        message: str,
+        receiver: PotentialReceiver,
+        there: There,
+        others: list[PotentialReceiver],
     ) -> bool | None:
         """A receiver shows this message; what is `there` had entered before. None: the line is lost."""
         return None if self.lost else self._advance(message, receiver, there, others)
@@ -175,7 +179,11 @@ class Line:
     # -- the search
 
     def _advance(
-        self, message: str, receiver: PotentialReceiver, there: There, others: list[PotentialReceiver],
+        self,
+        message: str,
+        receiver: PotentialReceiver,
+        there: There,
+        others: list[PotentialReceiver],
     ) -> bool | None:
         must = 0
         for entry in self.entries.values():
@@ -288,7 +296,8 @@ class Line:
         if made:
             self.entries = {
                 entry.bit: entry._replace(after=entry.after & ~made) if entry.after & made else entry
-                for entry in self.entries.values() if not entry.bit & made
+                for entry in self.entries.values()
+                if not entry.bit & made
             }
             self.explanations = {one.since(made) for one in self.explanations}
 

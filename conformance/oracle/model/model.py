@@ -40,8 +40,19 @@ class Model:
     """What one history shows."""
 
     __slots__ = (
-        "captured", "connections", "deleted", "exchanges", "killed", "opaque", "open", "over", "profile", "queue_type",
-        "queues", "settings", "uncounted",
+        "captured",
+        "connections",
+        "deleted",
+        "exchanges",
+        "killed",
+        "opaque",
+        "open",
+        "over",
+        "profile",
+        "queue_type",
+        "queues",
+        "settings",
+        "uncounted",
     )
 
     def __init__(self, profile: Profile) -> None:

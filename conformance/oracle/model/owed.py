@@ -75,7 +75,10 @@ def _notices(channel: Channel, connection: Connection) -> Iterator[tuple[Obligat
     for consumer in channel.consumers.values():
         deletion = consumer.source.deletion
         if (
-            deletion is not None and deletion.known and consumer.state == LIVE and not consumer.noticed
+            deletion is not None
+            and deletion.known
+            and consumer.state == LIVE
+            and not consumer.noticed
             and 0 < consumer.established < deletion.sent
         ):
             what = f"the notification that {consumer.tag} has ended"

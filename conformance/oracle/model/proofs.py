@@ -21,8 +21,15 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
     """An answer to what was sent then: everything before that has been handled, and was not refused."""
     shared, connection = channel.shared, channel.connection
     if (
-        channel.unproven or channel.race is not None or channel.risk or shared.count or not shared.answered
-        or channel.joining or channel.silent or channel.unrested or connection.doom is not None
+        channel.unproven
+        or channel.race is not None
+        or channel.risk
+        or shared.count
+        or not shared.answered
+        or channel.joining
+        or channel.silent
+        or channel.unrested
+        or connection.doom is not None
         or connection.notices is False
     ):
         return _proven(channel, sent, event)

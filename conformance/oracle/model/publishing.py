@@ -95,8 +95,17 @@ def _publication(channel: Channel, event: Event) -> Publication:
         channel.oversize += max(frames - 1, 0)
         channel.bodiless += not frames
     return Publication(
-        event.seq, number, event.message or "", event.exchange or "", event.routing_key or "", event.has("mandatory"),
-        '"delivery_mode": 2' in event.arguments, size, event.body_hash or "", event.arguments, frames,
+        event.seq,
+        number,
+        event.message or "",
+        event.exchange or "",
+        event.routing_key or "",
+        event.has("mandatory"),
+        '"delivery_mode": 2' in event.arguments,
+        size,
+        event.body_hash or "",
+        event.arguments,
+        frames,
         pipelined=channel.confirm and bool(channel.selects) and not channel.selects[0].answered,
         immediate="immediate" in event.flags,
     )

@@ -235,8 +235,12 @@ class Queue:
     def unseen(self, copy: Copy) -> bool:
         since = copy.published
         return (
-            not self.declared or copy.hidden or self._lost > 0 or self._lost_until > since
-            or self._swept > since or len(self.sweepers) > 0
+            not self.declared
+            or copy.hidden
+            or self._lost > 0
+            or self._lost_until > since
+            or self._swept > since
+            or len(self.sweepers) > 0
         )
 
     def there(self, copy: Copy, channel: Channel, since: int) -> bool:
@@ -245,16 +249,28 @@ class Queue:
         if copy.entry == RELEASED or copy.entered >= since:
             return False
         origin = copy.publisher if copy.entry == PUBLISHED else copy.holder and copy.holder.channel
-        return origin is channel and not channel.overtook(since) and (self.semantics.same_channel_order or (
-            copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer()
-        ))
+        return (
+            origin is channel
+            and not channel.overtook(since)
+            and (
+                self.semantics.same_channel_order or (copy.entry in (RETURNED, RECOVERED) and not channel.may_buffer())
+            )
+        )
 
     def explains(self, copy: Copy, receiver: PotentialReceiver | None, channel: Channel, since: int) -> bool | None:
         """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
         line = self.line
         if (
-            receiver is None or receiver not in self.receivers or copy.place != WAITING or copy.shaky or copy.doubtful
-            or copy.hidden or self.sweepers or self.opaque or self.unordered or self.lossy
+            receiver is None
+            or receiver not in self.receivers
+            or copy.place != WAITING
+            or copy.shaky
+            or copy.doubtful
+            or copy.hidden
+            or self.sweepers
+            or self.opaque
+            or self.unordered
+            or self.lossy
         ):
             line.lose()
         if line.lost or receiver is None:

@@ -122,7 +122,12 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         next(one for one in channel.selects if one.seq == request.seq).answered = event.seq
     elif method == "queue.declare" and event.queue and event.queue not in model.queues and not model.open:
         model.queues[event.queue] = declaring.queue_of(
-            model.profile, event.queue, "classic", request.seq, {}, opaque=model.opaque,
+            model.profile,
+            event.queue,
+            "classic",
+            request.seq,
+            {},
+            opaque=model.opaque,
         )
     yield from proven(channel, request.seq, event)
 
@@ -185,7 +190,12 @@ def _cancel(model: Model, channel: Channel, event: Event) -> Facts:
 
 Handler = Callable[["Model", Channel, Event], Facts]
 _HANDLERS: dict[str, Handler] = {
-    "basic.deliver": delivering.deliver, "basic.get-ok": delivering.get_ok, "basic.get-empty": delivering.get_empty,
-    "basic.ack": confirming.confirm, "basic.nack": confirming.confirm, "basic.return": confirming.give_back,
-    "basic.cancel": _cancel, "channel.close-ok": _close_ok,
+    "basic.deliver": delivering.deliver,
+    "basic.get-ok": delivering.get_ok,
+    "basic.get-empty": delivering.get_empty,
+    "basic.ack": confirming.confirm,
+    "basic.nack": confirming.confirm,
+    "basic.return": confirming.give_back,
+    "basic.cancel": _cancel,
+    "channel.close-ok": _close_ok,
 }

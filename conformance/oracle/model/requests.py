@@ -8,10 +8,17 @@ from conformance.oracle.model.channels import DOOMED, Channel
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.records import HardDoom, Mistake, Request
 
-ASYNCHRONOUS = frozenset({
-    "basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.recover-async", "channel.flow-ok",
-    "basic.cancel-ok",
-})
+ASYNCHRONOUS = frozenset(
+    {
+        "basic.publish",
+        "basic.ack",
+        "basic.nack",
+        "basic.reject",
+        "basic.recover-async",
+        "channel.flow-ok",
+        "basic.cancel-ok",
+    }
+)
 
 
 def new_request(event: Event, *, ignored: bool = False) -> Request:

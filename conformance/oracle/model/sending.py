@@ -141,10 +141,17 @@ def _unopened(model: Model, connection: Connection, channel: Channel | None, eve
         channel.vague = True
         connection.misused = event.seq
     ids = event.class_id, event.method_id
-    requests.hard(connection, HardDoom(
-        event.seq, "ERR-010", 504, *ids, f"{event.method} on channel {event.channel}, which is not open",
-        optional=channel is not None,
-    ))
+    requests.hard(
+        connection,
+        HardDoom(
+            event.seq,
+            "ERR-010",
+            504,
+            *ids,
+            f"{event.method} on channel {event.channel}, which is not open",
+            optional=channel is not None,
+        ),
+    )
 
 
 def _may_delete(queue: Queue, channel: Channel, event: Event) -> None:
@@ -165,7 +172,10 @@ def _may_take(queue: Queue, channel: Channel, event: Event) -> None:
 
 
 _MAY_HAPPEN: dict[str, Callable[[Queue, Channel, Event], None]] = {
-    "queue.delete": _may_delete, "queue.purge": _may_purge, "basic.consume": _may_take, "basic.get": _may_take,
+    "queue.delete": _may_delete,
+    "queue.purge": _may_purge,
+    "basic.consume": _may_take,
+    "basic.get": _may_take,
 }
 
 
@@ -208,8 +218,12 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     if tag and present is not None and present.state == TIMED:
         what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
         requests.hard(channel.connection, HardDoom(event.seq, "TMO-014", 530, 60, 20, what, optional=True))
-    elif tag and present is not None and present.state != CANCELLING and present.source.declared and (
-        not present.source.deleted
+    elif (
+        tag
+        and present is not None
+        and present.state != CANCELLING
+        and present.source.declared
+        and (not present.source.deleted)
     ):
         accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
         what = f"basic.consume with the tag {tag!r}, which is in use"
@@ -223,8 +237,16 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     receiver = queue.taken_by(PotentialReceiver(event.seq, no_ack, get=False))
     waits = "no_wait" not in event.flags
     consumer = channel.consumers[tag] = Consumer(
-        tag, queue.name, no_ack, STARTING if waits else LIVE, queue, receiver, channel.prefetch,
-        channel.prefetch_at, channel.prefetch_global, since=event.seq,
+        tag,
+        queue.name,
+        no_ack,
+        STARTING if waits else LIVE,
+        queue,
+        receiver,
+        channel.prefetch,
+        channel.prefetch_at,
+        channel.prefetch_global,
+        since=event.seq,
     )
     receiver.consumer = consumer
     channel.joined += 1
@@ -278,9 +300,18 @@ def _qos(model: Model, channel: Channel, event: Event) -> None:
 
 def _recover(model: Model, channel: Channel, event: Event) -> None:
     if "requeue" not in event.flags:
-        requests.hard(channel.connection, HardDoom(
-            event.seq, "ERR-009", 540, 60, event.method_id, "basic.recover without requeue", True,
-        ))
+        requests.hard(
+            channel.connection,
+            HardDoom(
+                event.seq,
+                "ERR-009",
+                540,
+                60,
+                event.method_id,
+                "basic.recover without requeue",
+                True,
+            ),
+        )
         endings.blur(channel)
     else:
         _recover_all(channel, event)
@@ -290,7 +321,14 @@ def _recover(model: Model, channel: Channel, event: Event) -> None:
 def _recover_all(channel: Channel, event: Event) -> None:
     everything = list(channel.unacked.values())
     recover = Settlement(
-        event.seq, event.method, event.method_id, 0, True, True, channel, covered=everything,
+        event.seq,
+        event.method,
+        event.method_id,
+        0,
+        True,
+        True,
+        channel,
+        covered=everything,
     )
     races.begin(channel, recover)
     channel.gave_back = event.seq
@@ -377,13 +415,27 @@ def _bind_exchange(model: Model, channel: Channel, event: Event) -> None:
 
 
 _HANDLERS: dict[str, Handler] = {
-    "channel.close": _close, "channel.flow": _flow, "basic.publish": publishing.publish, "basic.consume": _consume,
+    "channel.close": _close,
+    "channel.flow": _flow,
+    "basic.publish": publishing.publish,
+    "basic.consume": _consume,
     "channel.flow-ok": lambda model, channel, event: None,
-    "basic.cancel": _cancel, "basic.cancel-ok": _cancel_ok,
-    "basic.get": _get, "basic.qos": _qos, "basic.recover": _recover,
-    "basic.recover-async": _recover, "confirm.select": publishing.confirm_select, "tx.select": transacting.select,
-    "tx.commit": transacting.commit, "tx.rollback": transacting.rollback, "queue.declare": _declare,
-    "queue.delete": _delete, "queue.purge": _purge, "queue.bind": _topology(topology.bind),
-    "queue.unbind": _topology(topology.unbind), "exchange.declare": _topology(topology.declare),
-    "exchange.delete": _topology(topology.delete), "exchange.bind": _bind_exchange,
+    "basic.cancel": _cancel,
+    "basic.cancel-ok": _cancel_ok,
+    "basic.get": _get,
+    "basic.qos": _qos,
+    "basic.recover": _recover,
+    "basic.recover-async": _recover,
+    "confirm.select": publishing.confirm_select,
+    "tx.select": transacting.select,
+    "tx.commit": transacting.commit,
+    "tx.rollback": transacting.rollback,
+    "queue.declare": _declare,
+    "queue.delete": _delete,
+    "queue.purge": _purge,
+    "queue.bind": _topology(topology.bind),
+    "queue.unbind": _topology(topology.unbind),
+    "exchange.declare": _topology(topology.declare),
+    "exchange.delete": _topology(topology.delete),
+    "exchange.bind": _bind_exchange,
 }

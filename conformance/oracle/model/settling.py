@@ -20,8 +20,16 @@ def settlement_of(event: Event, channel: Channel) -> Settlement:
     tag, multiple = event.delivery_tag or 0, bool(event.multiple)
     requeue = "requeue" in event.flags
     settlement = Settlement(
-        event.seq, event.method, event.method_id, tag, multiple, requeue, channel,
-        covered=channel.covered(tag, multiple), outstanding=len(channel.unacked), time_ns=event.time_ns,
+        event.seq,
+        event.method,
+        event.method_id,
+        tag,
+        multiple,
+        requeue,
+        channel,
+        covered=channel.covered(tag, multiple),
+        outstanding=len(channel.unacked),
+        time_ns=event.time_ns,
     )
     settlement.refusal = _refusal(settlement, channel)
     if settlement.refusal not in ("", EITHER) and channel.transactional:

@@ -246,8 +246,11 @@ def _costs_the_channel(delivery: Delivery, now: int) -> bool:
 def present(delivery: Delivery) -> bool:
     """Is its consumer there, and its client not about to cancel it?"""
     consumer = delivery.consumer
-    return (consumer is not None and consumer.state != CANCELLING
-            and delivery.channel.consumers.get(consumer.tag) is consumer)
+    return (
+        consumer is not None
+        and consumer.state != CANCELLING
+        and delivery.channel.consumers.get(consumer.tag) is consumer
+    )
 
 
 def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:
@@ -265,8 +268,10 @@ def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:
 def _candidates(channel: Channel, now: int) -> list[Delivery]:
     """Deliveries that may have timed out, and of which the client has not been told for certain."""
     return [
-        one for one in channel.unacked.values()
-        if one.timer is not None and not (one.timer.announced and one.timer.sure)
+        one
+        for one in channel.unacked.values()
+        if one.timer is not None
+        and not (one.timer.announced and one.timer.sure)
         and (one.timer.stale or one.timer.possible(now))
     ]
 
@@ -350,8 +355,11 @@ def settled(settlement: Settlement) -> None:
             if other.consumer_tag == delivery.consumer_tag and other.consumer is not delivery.consumer:
                 other.endangered = settlement
     for consumer in {one.consumer for one in stale if one.consumer is not None and one.consumer.state == TIMED}:
-        left = [one for one in channel.unacked.values()
-                if one.consumer is consumer and one.timer is not None and one.timer.announced]
+        left = [
+            one
+            for one in channel.unacked.values()
+            if one.consumer is consumer and one.timer is not None and one.timer.announced
+        ]
         consumer.partly = bool(left)
         if not left:
             sure = all(one.timer is not None and one.timer.sure for one in stale) and not channel.transactional

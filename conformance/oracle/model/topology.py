@@ -113,7 +113,10 @@ def declare(model: Model, channel: Channel, event: Event) -> Change | None:
     change = Change(channel, event.seq)
     kind = str(arguments.get("type") or "")
     model.exchanges[name] = Exchange(
-        name, kind, change, kind not in MODELLED or event.has("auto_delete") or bool(arguments.get("arguments")),
+        name,
+        kind,
+        change,
+        kind not in MODELLED or event.has("auto_delete") or bool(arguments.get("arguments")),
     )
     return change
 

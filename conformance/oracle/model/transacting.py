@@ -35,10 +35,19 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
         _route_again(model, channel, publication)
         publishing.enter(channel, publication, event.seq)
     if any(copy.queue.room is not None for one in channel.unpublished for copy in one.copies):
-        requests.hard(channel.connection, HardDoom(
-            event.seq, "", 406, event.class_id, event.method_id, "a commit that a full queue may refuse in part",
-            optional=True, channel=channel.number,
-        ))
+        requests.hard(
+            channel.connection,
+            HardDoom(
+                event.seq,
+                "",
+                406,
+                event.class_id,
+                event.method_id,
+                "a commit that a full queue may refuse in part",
+                optional=True,
+                channel=channel.number,
+            ),
+        )
     expected = requests.request(channel, event)
     if expected is not None:
         expected.committed = channel.unpublished
@@ -58,8 +67,16 @@ def hurry(channel: Channel, event: Event) -> None:
     """A method before the answer to a commit: some brokers close the connection over it, and no text forbids either."""
     if not channel.requests.get(("tx.commit", "")) or not channel.alive():
         return
-    doom = HardDoom(event.seq, "", 504, event.class_id, event.method_id, f"{event.method} before tx.commit-ok",
-                    optional=True, channel=channel.number)
+    doom = HardDoom(
+        event.seq,
+        "",
+        504,
+        event.class_id,
+        event.method_id,
+        f"{event.method} before tx.commit-ok",
+        optional=True,
+        channel=channel.number,
+    )
     pending = channel.connection.doom
     if pending is None:
         requests.hard(channel.connection, doom)
@@ -83,6 +100,11 @@ def _without_select(channel: Channel, event: Event) -> bool:
     """An error on a channel that is not transactional; of one whose past we have not seen nobody can tell."""
     if channel.transactional or channel.adopted:
         return False
-    requests.soft(channel, event, "TX-004", publishing.PRECONDITION_FAILED,
-                  f"{event.method} on a channel that is not transactional")
+    requests.soft(
+        channel,
+        event,
+        "TX-004",
+        publishing.PRECONDITION_FAILED,
+        f"{event.method} on a channel that is not transactional",
+    )
     return True

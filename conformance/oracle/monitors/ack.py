@@ -16,8 +16,19 @@ SINGLES = "basic.nack returns", "basic.nack removes", "basic.reject returns", "b
 ACKS, OTHERS = "basic.ack", "basic.nack or basic.reject"
 
 
-@judges(Accepted, "ACK-005", "ACK-006", "ACK-007", "ACK-008", "ACK-011", "ACK-013", "ACK-014", "ACK-015", "ACK-016",
-        "ACK-017")
+@judges(
+    Accepted,
+    "ACK-005",
+    "ACK-006",
+    "ACK-007",
+    "ACK-008",
+    "ACK-011",
+    "ACK-013",
+    "ACK-014",
+    "ACK-015",
+    "ACK-016",
+    "ACK-017",
+)
 def accepted(fact: Accepted, notes: Notes) -> None:
     """A settlement was taken without complaint."""
     settlement = fact.settlement
@@ -25,8 +36,13 @@ def accepted(fact: Accepted, notes: Notes) -> None:
         notes.exercise("ACK-014")
         notes.report("ACK-014", "accepted")
     elif settlement.refusal:
-        notes.find(settlement.refusal, fact.event, f"channel.close 406 for {settlement}",
-                   f"{fact.event.method}: it was accepted", settlement.seq)
+        notes.find(
+            settlement.refusal,
+            fact.event,
+            f"channel.close 406 for {settlement}",
+            f"{fact.event.method}: it was accepted",
+            settlement.seq,
+        )
     else:
         notes.show("ACK-015", ACKS if settlement.method == ACKS else OTHERS, (ACKS, OTHERS))
         notes.exercise(*_borne_out(settlement))
@@ -50,8 +66,22 @@ def _borne_out(settlement: Settlement) -> list[str]:
     return rules
 
 
-@judges(ClosedUnasked, "ACK-002", "ACK-003", "ACK-004", "ACK-005", "ACK-006", "ACK-007", "ACK-008", "ACK-011",
-        "ACK-013", "ACK-014", "ACK-016", "ACK-017", "MODE-003")
+@judges(
+    ClosedUnasked,
+    "ACK-002",
+    "ACK-003",
+    "ACK-004",
+    "ACK-005",
+    "ACK-006",
+    "ACK-007",
+    "ACK-008",
+    "ACK-011",
+    "ACK-013",
+    "ACK-014",
+    "ACK-016",
+    "ACK-017",
+    "MODE-003",
+)
 def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
     """The broker closed the channel over a settlement that it had to accept."""
     suspect = fact.suspect
@@ -62,9 +92,15 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
         notes.report("ACK-014", "refused")
         return
     plain = fact.channel.doom is None or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
-    notes.find(fate.of_refused(suspect), fact.event, f"{suspect} is accepted: {_why(suspect)}",
-               closing(fact.event.args), suspect.seq, *(delivery.seq for delivery in suspect.covered[-3:]),
-               certain=plain and fate.one_cause(suspect))
+    notes.find(
+        fate.of_refused(suspect),
+        fact.event,
+        f"{suspect} is accepted: {_why(suspect)}",
+        closing(fact.event.args),
+        suspect.seq,
+        *(delivery.seq for delivery in suspect.covered[-3:]),
+        certain=plain and fate.one_cause(suspect),
+    )
 
 
 def _why(settlement: Settlement) -> str:
@@ -94,14 +130,29 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
         return
     settled = channel.last_settlement
     if channel.former_confirm and fact.number > 0 and (channel.plain > 0 or settled is None):
-        notes.find("ERR-007", fact.event, "no confirms: the reopened channel is not in confirm mode",
-                   f"{fact.event.method} {fact.number}", channel.opened)
+        notes.find(
+            "ERR-007",
+            fact.event,
+            "no confirms: the reopened channel is not in confirm mode",
+            f"{fact.event.method} {fact.number}",
+            channel.opened,
+        )
     elif settled is not None:
-        notes.find("ACK-015", fact.event, f"silence: {settled} is not answered",
-                   f"{fact.event.method} {fact.number}", settled.seq, certain=not _confirmed_elsewhere(channel))
+        notes.find(
+            "ACK-015",
+            fact.event,
+            f"silence: {settled} is not answered",
+            f"{fact.event.method} {fact.number}",
+            settled.seq,
+            certain=not _confirmed_elsewhere(channel),
+        )
     else:
-        notes.find("CNF-023", fact.event, "no confirms: the channel is not in confirm mode",
-                   f"{fact.event.method} {fact.number}")
+        notes.find(
+            "CNF-023",
+            fact.event,
+            "no confirms: the channel is not in confirm mode",
+            f"{fact.event.method} {fact.number}",
+        )
 
 
 def _confirmed_elsewhere(channel: Channel) -> bool:
@@ -121,8 +172,19 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
         notes.find("ACK-015", fact.event, f"silence: {settlement} is not answered", method, settlement.seq)
 
 
-@judges(Delivered, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-005", "MODE-003",
-        "MODE-005", again=True)
+@judges(
+    Delivered,
+    "ACK-001",
+    "ACK-002",
+    "ACK-004",
+    "ACK-011",
+    "ACK-012",
+    "ACK-019",
+    "ERR-005",
+    "MODE-003",
+    "MODE-005",
+    again=True,
+)
 def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     """Unsettled when its channel ended, or returned on purpose: here it is again."""
     copy = fact.copy

@@ -22,8 +22,14 @@ from conformance.oracle.monitors.table import judges
 SORTED_UP_TO = 32
 """Erlang keeps maps of so many keys in their order, and larger ones in none."""
 RULES = {
-    "close": "AUTO-001", "connection.close": "AUTO-002", "closed": "AUTO-003", "aborted": "AUTO-003",
-    "fin": "AUTO-003", "reset": "AUTO-003", "error": "AUTO-004", "connection error": "AUTO-004",
+    "close": "AUTO-001",
+    "connection.close": "AUTO-002",
+    "closed": "AUTO-003",
+    "aborted": "AUTO-003",
+    "fin": "AUTO-003",
+    "reset": "AUTO-003",
+    "error": "AUTO-004",
+    "connection error": "AUTO-004",
     "heartbeat": "AUTO-005",
 }
 """How a channel ended, and the rule by which it returned what it held."""
@@ -99,8 +105,12 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
     """A consumer that was there all the time gets what another left behind."""
     copy, consumer = fact.copy, fact.delivery.consumer
     if (
-        copy.entry == RELEASED and copy.place == WAITING and consumer is not None and copy.holder is not None
-        and consumer.receiver.start < copy.entered and copy.holder.channel is not fact.channel
+        copy.entry == RELEASED
+        and copy.place == WAITING
+        and consumer is not None
+        and copy.holder is not None
+        and consumer.receiver.start < copy.entered
+        and copy.holder.channel is not fact.channel
     ):
         notes.exercise("AUTO-012")
 
@@ -126,8 +136,15 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
         if waiting is copy or waiting.entry != RELEASED or before is None or waiting.entered != copy.entered:
             continue
         if _returns_before(before, held) and (counted or not queue.others(waiting.entered, fact.receiver)):
-            notes.suspect(waiting, rule, fact.event, f"{waiting.id} before {copy.id}: {before.owner} had it first",
-                       f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq)
+            notes.suspect(
+                waiting,
+                rule,
+                fact.event,
+                f"{waiting.id} before {copy.id}: {before.owner} had it first",
+                f"{copy.id} is delivered, {waiting.id} not yet",
+                before.seq,
+                held.seq,
+            )
             return
         if rule == IN_ORDER and _returns_before(held, before):
             notes.exercise(IN_ORDER)
@@ -147,8 +164,16 @@ def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
         if waiting is copy or not _released(waiting) or before is None or before.channel is not held.channel:
             continue
         if waiting.older_than(copy):
-            notes.suspect(waiting, IN_ORDER, fact.event, f"{waiting.id} before {copy.id}: it was in the queue first",
-                          f"{copy.id} is delivered, {waiting.id} not yet", before.seq, held.seq, unless=(COUNTING,))
+            notes.suspect(
+                waiting,
+                IN_ORDER,
+                fact.event,
+                f"{waiting.id} before {copy.id}: it was in the queue first",
+                f"{copy.id} is delivered, {waiting.id} not yet",
+                before.seq,
+                held.seq,
+                unless=(COUNTING,),
+            )
             return
         if copy.older_than(waiting):
             notes.exercise(IN_ORDER)
@@ -192,9 +217,15 @@ def lost(fact: Missing, notes: Notes) -> None:
             by_rule.setdefault((rule, certain and not (rule == COMPLETE and fate.lost_by_end(copy))), []).append(copy)
     for (rule, certain), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
-        notes.find(rule, fact.event, f"{names} in {fact.queue.name}: the channel that had it has ended",
-                   "a drain of the queue never brings it", *(copy.entered for copy in copies[:5]),
-                   *(copy.holder.seq for copy in copies[:5] if copy.holder), certain=certain)
+        notes.find(
+            rule,
+            fact.event,
+            f"{names} in {fact.queue.name}: the channel that had it has ended",
+            "a drain of the queue never brings it",
+            *(copy.entered for copy in copies[:5]),
+            *(copy.holder.seq for copy in copies[:5] if copy.holder),
+            certain=certain,
+        )
 
 
 def _by_its_end(copy: Copy) -> bool:
@@ -246,24 +277,46 @@ def _doubled(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
         _twice(fact, copy, held, notes)
     consumer = held.consumer
     if consumer is not None and consumer.asked and held.channel.alive():
-        notes.find("AUTO-008", fact.event, f"{copy.id} stays with channel {held.channel.number}, although its "
-                   f"consumer {consumer.tag} was cancelled", f"{copy.id} is delivered", held.seq, consumer.asked)
+        notes.find(
+            "AUTO-008",
+            fact.event,
+            f"{copy.id} stays with channel {held.channel.number}, although its consumer {consumer.tag} was cancelled",
+            f"{copy.id} is delivered",
+            held.seq,
+            consumer.asked,
+        )
 
 
 def _twice(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
-    notes.find("AUTO-010", fact.event, f"{copy.id} comes back once, as tag {held.tag} of channel "
-               f"{held.channel.number}", f"{copy.id} comes back a second time", held.seq, copy.entered)
+    notes.find(
+        "AUTO-010",
+        fact.event,
+        f"{copy.id} comes back once, as tag {held.tag} of channel {held.channel.number}",
+        f"{copy.id} comes back a second time",
+        held.seq,
+        copy.entered,
+    )
 
 
 def _undone(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
     if held.no_ack:
-        notes.find("AUTO-007", fact.event, f"{copy.id} was delivered without need of acknowledgement",
-                   f"{copy.id} is delivered again after the end of its channel ({held.channel.end})", held.seq)
+        notes.find(
+            "AUTO-007",
+            fact.event,
+            f"{copy.id} was delivered without need of acknowledgement",
+            f"{copy.id} is delivered again after the end of its channel ({held.channel.end})",
+            held.seq,
+        )
     elif fate.of_settled(held) == ("MODE-004",):
         assert held.settlement is not None
-        notes.find("AUTO-006", fact.event, f"{copy.id} is gone: it was settled by {held.settlement}",
-                   f"{copy.id} is delivered again after the end of its channel ({held.channel.end})",
-                   held.seq, held.settlement.seq)
+        notes.find(
+            "AUTO-006",
+            fact.event,
+            f"{copy.id} is gone: it was settled by {held.settlement}",
+            f"{copy.id} is delivered again after the end of its channel ({held.channel.end})",
+            held.seq,
+            held.settlement.seq,
+        )
 
 
 @judges(FoundEmpty, "AUTO-006", "AUTO-007", "AUTO-008", "AUTO-010")
@@ -318,8 +371,14 @@ def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
         return
     notes.report("AUTO-011", f"{_kind(late)}: not back by close-ok")
     if 0 < late.proof <= fact.since:
-        notes.find("AUTO-011", fact.event, f"get-ok: {late.id} was back when close-ok came", "get-empty",
-                   late.entered, late.proof)
+        notes.find(
+            "AUTO-011",
+            fact.event,
+            f"get-ok: {late.id} was back when close-ok came",
+            "get-empty",
+            late.entered,
+            late.proof,
+        )
 
 
 def _answered(copy: Copy, since: int) -> bool:
@@ -342,8 +401,12 @@ def not_too_early(fact: Silenced, notes: Notes) -> None:
     notes.exercise("AUTO-005")
     notes.report("AUTO-005", f"ended after {silence / interval:.0f} intervals")
     if silence < interval:
-        notes.find("AUTO-005", fact.event, f"the connection lives for {interval} s of silence",
-                   "it ends before one heartbeat interval has passed")
+        notes.find(
+            "AUTO-005",
+            fact.event,
+            f"the connection lives for {interval} s of silence",
+            "it ends before one heartbeat interval has passed",
+        )
 
 
 @judges(StillThere, "AUTO-005")
@@ -351,5 +414,11 @@ def not_never(fact: StillThere, notes: Notes) -> None:
     """And not for ever. A broker that has said that it wants no heartbeats may stand by that, whatever its client
     wants: some let the client decide, and no text says whether the two have agreed."""
     if fact.connection.heartbeat and not fact.connection.ended:
-        notes.find("AUTO-005", fact.event, "a client that falls silent loses its connection after about two intervals "
-                   f"of {fact.connection.heartbeat} s", "it goes on", certain=fact.connection.beats is not False)
+        notes.find(
+            "AUTO-005",
+            fact.event,
+            "a client that falls silent loses its connection after about two intervals "
+            f"of {fact.connection.heartbeat} s",
+            "it goes on",
+            certain=fact.connection.beats is not False,
+        )

@@ -44,13 +44,21 @@ def to_whom(fact: Notified, notes: Notes) -> None:
     by_capability = notes.profile.choices.get("cancel_notice") == "capability"
     if connection.notices is False and by_capability:
         for rule in ("CAN-001", "CAN-004"):
-            notes.find(rule, event, "silence: the client did not announce consumer_cancel_notify as true",
-                       f"basic.cancel for {fact.tag}")
+            notes.find(
+                rule,
+                event,
+                "silence: the client did not announce consumer_cancel_notify as true",
+                f"basic.cancel for {fact.tag}",
+            )
     if connection.offers is not None:
         notes.exercise("CAN-002")
         if not connection.offers:
-            notes.find("CAN-002", event, "consumer_cancel_notify is true in the capabilities of the broker's "
-                       "server properties", f"it is not, but basic.cancel comes for {fact.tag}")
+            notes.find(
+                "CAN-002",
+                event,
+                "consumer_cancel_notify is true in the capabilities of the broker's server properties",
+                f"it is not, but basic.cancel comes for {fact.tag}",
+            )
 
 
 @judges(Notified, "CAN-003")
@@ -82,8 +90,14 @@ def not_for_the_client_s_own_cancel(fact: Notified, notes: Notes) -> None:
         notes.exercise("CAN-008")
         notes.report("CAN-008", "a notification " + ("after" if at else "before") + " cancel-ok")
     elif not _may_time_out(fact, notes):
-        notes.find("CAN-005", fact.event, f"cancel-ok and no notification for {fact.tag}, which the client cancelled",
-                   f"basic.cancel for {fact.tag}", asked, at)
+        notes.find(
+            "CAN-005",
+            fact.event,
+            f"cancel-ok and no notification for {fact.tag}, which the client cancelled",
+            f"basic.cancel for {fact.tag}",
+            asked,
+            at,
+        )
 
 
 def _may_time_out(fact: Notified, notes: Notes) -> bool:
@@ -98,8 +112,14 @@ def notice_missing(fact: Unanswered, notes: Notes) -> None:
     """A consumer whose queue is gone was not told."""
     consumer = fact.consumer
     if fact.obligation.kind == NOTICE and consumer is not None:
-        notes.find("CAN-003", fact.event, f"basic.cancel for {consumer.tag}: its queue was deleted",
-                   f"no basic.cancel for {consumer.tag} comes", consumer.established, fact.obligation.since_seq)
+        notes.find(
+            "CAN-003",
+            fact.event,
+            f"basic.cancel for {consumer.tag}: its queue was deleted",
+            f"no basic.cancel for {consumer.tag} comes",
+            consumer.established,
+            fact.obligation.since_seq,
+        )
 
 
 @judges(Bereft, "CAN-001", "CAN-004")
@@ -121,8 +141,11 @@ def closed_with_its_queue(fact: ClosedUnasked, notes: Notes) -> None:
         deletion = consumer.source.deletion
         if deletion is not None:
             rule = "CAN-003" if notices else "CAN-004"
-            allowed = f"basic.cancel for {consumer.tag}" if notices else (
-                f"channel {channel.number} goes on without {consumer.tag}")
+            allowed = (
+                f"basic.cancel for {consumer.tag}"
+                if notices
+                else (f"channel {channel.number} goes on without {consumer.tag}")
+            )
             notes.find(rule, fact.event, allowed, closing(fact.event.args), deletion.sent)
             return
 
@@ -171,11 +194,22 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
         ended = channel.ended.get(tag)
         silent = next((one.asked for one in channel.silent if one.tag == tag), 0)
         if silent or (ended is not None and ended.how == SILENT):
-            notes.find("CAN-014", fact.event, f"no answer to the cancel of {tag}: it said nowait", "cancel-ok",
-                       silent or (ended.asked if ended is not None else 0))
+            notes.find(
+                "CAN-014",
+                fact.event,
+                f"no answer to the cancel of {tag}: it said nowait",
+                "cancel-ok",
+                silent or (ended.asked if ended is not None else 0),
+            )
         else:
-            notes.find("CAN-008", fact.event, f"one cancel-ok for {tag}", "another cancel-ok",
-                       ended.at if ended is not None else 0, certain=not channel.vague)
+            notes.find(
+                "CAN-008",
+                fact.event,
+                f"one cancel-ok for {tag}",
+                "another cancel-ok",
+                ended.at if ended is not None else 0,
+                certain=not channel.vague,
+            )
 
 
 @judges(ClosedUnasked, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018")
@@ -212,8 +246,13 @@ def _names(fact: ClosedUnasked | ConnectionFailed, request: Request) -> bool:
 def _refused(request: Request, fact: ClosedUnasked | ConnectionFailed, notes: Notes) -> None:
     answer = request.method + "-ok"
     where = "connection" if isinstance(fact, ConnectionFailed) else f"channel {fact.channel.number}"
-    notes.find(request.rule, fact.event, f"{answer} for {request.consumer_tag}",
-               f"{where}: {closing(fact.event.args)}", request.seq)
+    notes.find(
+        request.rule,
+        fact.event,
+        f"{answer} for {request.consumer_tag}",
+        f"{where}: {closing(fact.event.args)}",
+        request.seq,
+    )
 
 
 # -- deliveries
@@ -236,8 +275,13 @@ def to_nobody(fact: Stray, notes: Notes) -> None:
         return
     how = ended.how if ended is not None else CANCELLED
     rule = {CANCELLED: "CAN-009", NOTIFIED: "CAN-010", SILENT: "CAN-014", AGREED: "TMO-013"}[how]
-    notes.find(rule, fact.event, "deliveries to the channel's consumers only", f"a delivery to {tag!r}",
-               ended.at if ended is not None else 0)
+    notes.find(
+        rule,
+        fact.event,
+        "deliveries to the channel's consumers only",
+        f"a delivery to {tag!r}",
+        ended.at if ended is not None else 0,
+    )
 
 
 @judges(Delivered, "CAN-009", "CAN-014")
@@ -257,8 +301,13 @@ def to_somebody(fact: Delivered, notes: Notes) -> None:
     if not consumer.received:
         notes.exercise("CAN-015")
     if consumer.state == STARTING:
-        notes.find("CAN-015", fact.event, f"consume-ok for {consumer.tag} before its first delivery",
-                   f"a delivery to {consumer.tag}", consumer.receiver.start)
+        notes.find(
+            "CAN-015",
+            fact.event,
+            f"consume-ok for {consumer.tag} before its first delivery",
+            f"a delivery to {consumer.tag}",
+            consumer.receiver.start,
+        )
     if notified_neighbour(fact.channel, consumer, fact.copy.entered):
         notes.exercise("CAN-011")
 
@@ -267,7 +316,9 @@ def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
     """Does the consumer have the tag of a former one of its queue, and is it a queue that may mistake it for that?"""
     ended = channel.ended.get(consumer.tag)
     return (
-        ended is not None and ended.at < consumer.receiver.start and ended.source.name == consumer.queue
+        ended is not None
+        and ended.at < consumer.receiver.start
+        and ended.source.name == consumer.queue
         and consumer.source.kind != "classic"
     )
 
@@ -294,8 +345,14 @@ def not_settleable(fact: ClosedUnasked, notes: Notes) -> None:
     suspect = fact.suspect
     if suspect is not None and suspect.deleted and not suspect.refusal:
         notes.report("CAN-012", "refused")
-        notes.find("CAN-012", fact.event, f"{suspect} is accepted, though the queue is gone",
-                   closing(fact.event.args), suspect.seq, certain=fate.one_cause(suspect))
+        notes.find(
+            "CAN-012",
+            fact.event,
+            f"{suspect} is accepted, though the queue is gone",
+            closing(fact.event.args),
+            suspect.seq,
+            certain=fate.one_cause(suspect),
+        )
 
 
 def _lost_with_queue(channel: Channel, consumer: Consumer | None) -> bool:
@@ -328,8 +385,13 @@ def taken_tag_refused(fact: ConnectionFailed, notes: Notes) -> None:
 def taken_tag_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """It cost only the channel."""
     if _taken(fact.doom):
-        notes.find("CAN-018", fact.event, f"connection.close 530 for {fact.doom.what}",
-                   f"channel {fact.channel.number}: {closing(fact.event.args)}", fact.doom.seq)
+        notes.find(
+            "CAN-018",
+            fact.event,
+            f"connection.close 530 for {fact.doom.what}",
+            f"channel {fact.channel.number}: {closing(fact.event.args)}",
+            fact.doom.seq,
+        )
 
 
 @judges(Unanswered, "CAN-018")
@@ -337,8 +399,9 @@ def taken_tag_accepted(fact: Unanswered, notes: Notes) -> None:
     """It cost nothing."""
     doom = fact.hard
     if fact.obligation.kind == HARD_CLOSE and doom is not None and _taken(doom):
-        notes.find("CAN-018", fact.event, f"connection.close 530 for {doom.what}",
-                   "no connection.close comes", doom.seq)
+        notes.find(
+            "CAN-018", fact.event, f"connection.close 530 for {doom.what}", "no connection.close comes", doom.seq
+        )
 
 
 @judges(ConnectionFailed, "CAN-017")
@@ -391,5 +454,12 @@ def served_without_the_right(fact: Delivered, notes: Notes) -> None:
     """What was published after the broker had taken the new credentials is no delivery that was under way."""
     consumer, renewed = fact.delivery.consumer, fact.channel.connection.renewed
     if consumer is not None and 0 < consumer.revoked < renewed < fact.copy.published:
-        notes.find("CAN-019", fact.event, f"basic.cancel for {consumer.tag}: its user may no longer read the queue",
-                   f"{fact.copy.id} is delivered", consumer.revoked, renewed, fact.copy.published)
+        notes.find(
+            "CAN-019",
+            fact.event,
+            f"basic.cancel for {consumer.tag}: its user may no longer read the queue",
+            f"{fact.copy.id} is delivered",
+            consumer.revoked,
+            renewed,
+            fact.copy.published,
+        )

@@ -31,8 +31,19 @@ OWN_COUNT, OWN_MODE = "each channel has its own count", "a channel without the m
 PER_CHANNEL = OWN_COUNT, OWN_MODE
 
 
-@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-006", "CNF-010", "CNF-019", "CNF-023",
-        "CNF-026", "ERR-007")
+@judges(
+    Confirmed,
+    "CNF-002",
+    "CNF-003",
+    "CNF-004",
+    "CNF-005",
+    "CNF-006",
+    "CNF-010",
+    "CNF-019",
+    "CNF-023",
+    "CNF-026",
+    "ERR-007",
+)
 def numbers(fact: Confirmed, notes: Notes) -> None:
     """A confirm speaks of publishes that were sent and are not resolved."""
     channel, number = fact.channel, fact.number
@@ -49,8 +60,12 @@ def numbers(fact: Confirmed, notes: Notes) -> None:
         if not fact.resolved:
             _again(fact, notes)
         elif channel.repeating:
-            notes.find("CNF-004", fact.event, f"nothing for {channel.repeating}: it is resolved",
-                       f"it was confirmed again, and not for each of its queues, before {fact.event.method} {number}")
+            notes.find(
+                "CNF-004",
+                fact.event,
+                f"nothing for {channel.repeating}: it is resolved",
+                f"it was confirmed again, and not for each of its queues, before {fact.event.method} {number}",
+            )
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
@@ -61,9 +76,13 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
         return
     former = channel.former_published
     if _goes_on(channel, number):
-        notes.find("ERR-007", fact.event, "numbers from 1 on a reopened channel",
-                   f"{fact.event.method} {number}, after {former} publishes in former lives of its number",
-                   channel.opened)
+        notes.find(
+            "ERR-007",
+            fact.event,
+            "numbers from 1 on a reopened channel",
+            f"{fact.event.method} {number}, after {former} publishes in former lives of its number",
+            channel.opened,
+        )
         return
     above = number - channel.published
     elsewhere = sum(
@@ -72,8 +91,13 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     unless = ("ERR-007",) if channel.former_confirm and above <= channel.plain else ()
     guesses = (("CNF-002", channel.plain), ("CNF-023", elsewhere), ("CNF-026", channel.oversize))
     for rule in ("CNF-006", *(rule for rule, count in guesses if above <= count)):
-        notes.find(rule, fact.event, f"numbers up to {channel.published}, the count of complete publishes",
-                   f"{fact.event.method} {number}", unless=unless)
+        notes.find(
+            rule,
+            fact.event,
+            f"numbers up to {channel.published}, the count of complete publishes",
+            f"{fact.event.method} {number}",
+            unless=unless,
+        )
 
 
 def _goes_on(channel: Channel, number: int) -> bool:
@@ -106,8 +130,12 @@ def _again(fact: Confirmed, notes: Notes) -> None:
         rule = "CNF-006"
     else:
         rule = "CNF-004" if before == fact.event.method else "CNF-005"
-    notes.find(rule, fact.event, f"nothing for {number}: {'up to it all' if fact.multiple else 'it'} is resolved",
-               f"{fact.event.method} {number}{', multiple' if fact.multiple else ''}, after {before}")
+    notes.find(
+        rule,
+        fact.event,
+        f"nothing for {number}: {'up to it all' if fact.multiple else 'it'} is resolved",
+        f"{fact.event.method} {number}{', multiple' if fact.multiple else ''}, after {before}",
+    )
 
 
 def _restarted(channel: Channel, number: int) -> bool:
@@ -119,8 +147,20 @@ def _restarted(channel: Channel, number: int) -> bool:
     return first == last.published + 1 and number <= channel.published - last.published
 
 
-@judges(Confirmed, "CNF-002", "CNF-003", "CNF-004", "CNF-005", "CNF-020", "CNF-022", "CNF-023", "CNF-026", "CNF-001",
-        "CNF-017", "CNF-027")
+@judges(
+    Confirmed,
+    "CNF-002",
+    "CNF-003",
+    "CNF-004",
+    "CNF-005",
+    "CNF-020",
+    "CNF-022",
+    "CNF-023",
+    "CNF-026",
+    "CNF-001",
+    "CNF-017",
+    "CNF-027",
+)
 def resolutions(fact: Confirmed, notes: Notes) -> None:
     """Each publish that is resolved bears out the rules that speak of its kind; that it was resolved once, what comes
     after it."""
@@ -131,9 +171,13 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
         notes.show("CNF-023", OWN_COUNT, PER_CHANNEL)
     for publication in fact.resolved:
         if channel.numbered and publication.number == channel.numbered + 1:
-            notes.find("CNF-002", fact.event, f"number 1 for {publication.message}, the first publish after the select",
-                       f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
-                       publication.seq)
+            notes.find(
+                "CNF-002",
+                fact.event,
+                f"number 1 for {publication.message}, the first publish after the select",
+                f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
+                publication.seq,
+            )
         notes.exercise(*_borne_out(publication, channel))
     if (channel.accepted or channel.refused) and not channel.twice:
         notes.exercise("CNF-004")
@@ -191,7 +235,9 @@ def _answered_alike(publication: Publication, channel: Channel) -> bool:
     """Was another publish answered although a delivery of its number was settled in the same way?"""
     settlement = channel.deliveries[publication.number].settlement
     return settlement is not None and any(
-        other.settlement is not None and number <= channel.published and number not in channel.unconfirmed
+        other.settlement is not None
+        and number <= channel.published
+        and number not in channel.unconfirmed
         and (other.settlement.method, other.settlement.multiple) == (settlement.method, settlement.multiple)
         for number, other in channel.deliveries.items()
     )
@@ -228,13 +274,30 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
     notes.report("CNF-015", "out of order")
     late, all_told = channel.overtaking + 1, channel.overtaking + channel.orderly + 1
     if late >= FEW and late * SHARE > all_told:
-        notes.find("CNF-015", event, f"confirms in the order of the publishes, in most cases: {publication} is not the "
-                   "first of its kind that is unresolved", f"{late} of {all_told} overtake another", publication.seq,
-                   certain=False)
+        notes.find(
+            "CNF-015",
+            event,
+            f"confirms in the order of the publishes, in most cases: {publication} is not the "
+            "first of its kind that is unresolved",
+            f"{late} of {all_told} overtake another",
+            publication.seq,
+            certain=False,
+        )
 
 
-@judges(Unanswered, "CNF-001", "CNF-004", "CNF-008", "CNF-009", "CNF-017", "CNF-018", "CNF-020", "CNF-022", "CNF-026",
-        "CNF-027")
+@judges(
+    Unanswered,
+    "CNF-001",
+    "CNF-004",
+    "CNF-008",
+    "CNF-009",
+    "CNF-017",
+    "CNF-018",
+    "CNF-020",
+    "CNF-022",
+    "CNF-026",
+    "CNF-027",
+)
 def missing(fact: Unanswered, notes: Notes) -> None:
     """Publishes in confirm mode that were neither confirmed nor refused. To a broker that starts anew with a repeated
     select, they have other numbers (CNF-003), and to one that begins with 0 (CNF-002) the last has been confirmed: then
@@ -250,8 +313,14 @@ def missing(fact: Unanswered, notes: Notes) -> None:
     if shifted:
         broken = {**dict.fromkeys(broken, False), EVERY: True}
     for rule, certain in broken.items():
-        notes.find(rule, fact.event, f"an answer to {names}", "neither basic.ack nor basic.nack comes",
-                   *(one.seq for one in lost[:5]), certain=certain and not again)
+        notes.find(
+            rule,
+            fact.event,
+            f"an answer to {names}",
+            "neither basic.ack nor basic.nack comes",
+            *(one.seq for one in lost[:5]),
+            certain=certain and not again,
+        )
 
 
 def _of_missing(lost: Sequence[Kinds], exercised: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
@@ -309,16 +378,18 @@ def select_ok_unasked(fact: Unrequested, notes: Notes) -> None:
     """With nowait there is no select-ok."""
     selects = fact.channel.selects
     if fact.event.method == "confirm.select-ok" and selects:
-        notes.find("CNF-001", fact.event, "no answer to confirm.select with nowait", "confirm.select-ok",
-                   selects[-1].seq)
+        notes.find(
+            "CNF-001", fact.event, "no answer to confirm.select with nowait", "confirm.select-ok", selects[-1].seq
+        )
 
 
 @judges(Confirmed, "CNF-024")
 def confirms_in_a_transaction(fact: Confirmed, notes: Notes) -> None:
     """On a transactional channel there are no confirms."""
     if fact.channel.transactional and not fact.channel.confirm:
-        notes.find("CNF-024", fact.event, "no confirms on a transactional channel",
-                   f"{fact.event.method} {fact.number}")
+        notes.find(
+            "CNF-024", fact.event, "no confirms on a transactional channel", f"{fact.event.method} {fact.number}"
+        )
 
 
 @judges(AfterClose, "CNF-019")
@@ -329,5 +400,11 @@ def confirm_after_the_close(fact: AfterClose, notes: Notes) -> None:
     if channel is None or mistake is None or not mistake.number or event.method not in ("basic.ack", "basic.nack"):
         return
     if (event.delivery_tag or 0) >= mistake.number:
-        notes.find("CNF-019", event, f"no answer to {mistake.what}", f"{event.method} {event.delivery_tag}",
-                   mistake.seq, channel.close_seen)
+        notes.find(
+            "CNF-019",
+            event,
+            f"no answer to {mistake.what}",
+            f"{event.method} {event.delivery_tag}",
+            mistake.seq,
+            channel.close_seen,
+        )

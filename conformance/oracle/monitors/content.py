@@ -30,8 +30,13 @@ def as_published(fact: Delivered, notes: Notes) -> None:
         return
     change = address(publication, event) or changed(publication, event)
     if change is not None:
-        notes.find("RQ-016", event, f"{copy.id} {change[0]}, as it was published", f"{event.method} {change[1]}",
-                   publication.seq)
+        notes.find(
+            "RQ-016",
+            event,
+            f"{copy.id} {change[0]}, as it was published",
+            f"{event.method} {change[1]}",
+            publication.seq,
+        )
         return
     if publication.frames > 1:
         notes.show("RQ-016", LARGE, CONTENTS)

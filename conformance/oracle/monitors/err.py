@@ -38,8 +38,22 @@ REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
 """Rules that ask for a refusal among other things."""
 
 
-@judges(Refused, "ERR-001", "ERR-002", "ERR-003", "ERR-006", "ERR-011", "ACK-009", "ACK-010", "MODE-006",
-        "RQ-014", "TAG-007", "TAG-008", "TAG-009", "TX-001")
+@judges(
+    Refused,
+    "ERR-001",
+    "ERR-002",
+    "ERR-003",
+    "ERR-006",
+    "ERR-011",
+    "ACK-009",
+    "ACK-010",
+    "MODE-006",
+    "RQ-014",
+    "TAG-007",
+    "TAG-008",
+    "TAG-009",
+    "TX-001",
+)
 def refused(fact: Refused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
     doom, event = fact.doom, fact.event
@@ -54,8 +68,14 @@ def refused(fact: Refused, notes: Notes) -> None:
     _form(settlement, event, notes)
     if doom.answered:
         late = doom.answered[0]
-        notes.find("ERR-011", event, f"channel.close for {settlement} before the answer to any later method",
-                   f"{late.method} was sent later and answered first", settlement.seq, late.seq)
+        notes.find(
+            "ERR-011",
+            event,
+            f"channel.close for {settlement} before the answer to any later method",
+            f"{late.method} was sent later and answered first",
+            settlement.seq,
+            late.seq,
+        )
     elif fact.channel.late:
         notes.exercise("ERR-011")
 
@@ -92,8 +112,13 @@ def wrong_channel_closed(fact: ClosedUnasked, notes: Notes) -> None:
         if ids_of(fact.event) == (60, doom.settlement.method_id):
             rules = {"ERR-004", doom.rule} if doom.rule == "ERR-003" else {"ERR-004"}
             for rule in sorted(rules):
-                notes.find(rule, fact.event, f"{doom.settlement} on channel {other.number} closes that channel only",
-                           f"channel {fact.channel.number}: {closing(fact.event.args)}", doom.seq)
+                notes.find(
+                    rule,
+                    fact.event,
+                    f"{doom.settlement} on channel {other.number} closes that channel only",
+                    f"channel {fact.channel.number}: {closing(fact.event.args)}",
+                    doom.seq,
+                )
 
 
 @judges(Answered, "ERR-004")
@@ -115,14 +140,31 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     if fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
     elif fact.request is not None and fact.request.ignored:
-        notes.find("ERR-006", event, f"{fact.request.method} is ignored: it came after a mistake",
-                   event.method, fact.request.seq, channel.close_seen)
+        notes.find(
+            "ERR-006",
+            event,
+            f"{fact.request.method} is ignored: it came after a mistake",
+            event.method,
+            fact.request.seq,
+            channel.close_seen,
+        )
         if fact.request.seq < channel.close_seen:
-            notes.find("ERR-011", event, f"channel.close instead of the answer to {fact.request.method}, sent later "
-                       "than the mistake", f"{event.method} comes as well", fact.request.seq, channel.close_seen)
+            notes.find(
+                "ERR-011",
+                event,
+                f"channel.close instead of the answer to {fact.request.method}, sent later than the mistake",
+                f"{event.method} comes as well",
+                fact.request.seq,
+                channel.close_seen,
+            )
     elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
-        notes.find("ERR-006", event, f"confirms up to {channel.published}: later publishes came after a mistake",
-                   f"{event.method} {event.delivery_tag}", channel.close_seen)
+        notes.find(
+            "ERR-006",
+            event,
+            f"confirms up to {channel.published}: later publishes came after a mistake",
+            f"{event.method} {event.delivery_tag}",
+            channel.close_seen,
+        )
 
 
 @judges(AfterClose, "ERR-006")
@@ -134,8 +176,14 @@ def no_new_deliveries_after_close(fact: AfterClose, notes: Notes) -> None:
         return
     copy = consumer.source.copies.get(event.message or "")
     if copy is not None and consumer.source.semantics.closeok_ends and copy.published > channel.close_seen:
-        notes.find("ERR-006", event, f"no delivery of {copy.id}: it was published after the channel had been closed",
-                   f"a delivery to {consumer.tag} on the closed channel", channel.close_seen, copy.published)
+        notes.find(
+            "ERR-006",
+            event,
+            f"no delivery of {copy.id}: it was published after the channel had been closed",
+            f"a delivery to {consumer.tag} on the closed channel",
+            channel.close_seen,
+            copy.published,
+        )
 
 
 @judges(Opened, "ERR-006", "ERR-007")
@@ -171,8 +219,13 @@ def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
     if _late(channel, fact.event):
         notes.report("ERR-007", "late delivery of the failed channel")
     else:
-        notes.find("ERR-007", fact.event, "the reopened channel has no consumers of its own yet",
-                   f"a delivery to {fact.consumer_tag}, a consumer of before", channel.opened)
+        notes.find(
+            "ERR-007",
+            fact.event,
+            "the reopened channel has no consumers of its own yet",
+            f"a delivery to {fact.consumer_tag}, a consumer of before",
+            channel.opened,
+        )
 
 
 def _late(channel: Channel, event: Event) -> bool:
@@ -183,8 +236,11 @@ def _late(channel: Channel, event: Event) -> bool:
     former = channel.previous
     before = former.consumers.get(event.consumer_tag or "") if former is not None else None
     return (
-        former is not None and before is not None and event.method == "basic.deliver"
-        and former.close_seen > 0 and not before.source.semantics.closeok_ends
+        former is not None
+        and before is not None
+        and event.method == "basic.deliver"
+        and former.close_seen > 0
+        and not before.source.semantics.closeok_ends
     )
 
 
@@ -223,8 +279,14 @@ def _internal_error(doom: HardDoom, fact: ConnectionFailed, notes: Notes) -> Non
             channel.publishing or channel.unproven or any(one.seq != doom.seq for one in channel.pending())
             for channel in fact.connection.open_channels()
         )
-        notes.find(doom.rule, event, f"{doom.what} is refused by connection.close {doom.code}, or carried out",
-                   closing(event.args), doom.seq, certain=not others)
+        notes.find(
+            doom.rule,
+            event,
+            f"{doom.what} is refused by connection.close {doom.code}, or carried out",
+            closing(event.args),
+            doom.seq,
+            certain=not others,
+        )
 
 
 def _over_misuse(fact: ConnectionFailed) -> bool:
@@ -244,8 +306,13 @@ def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None
         return
     seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
     for rule in dict.fromkeys((of_form(doom.rule), "ERR-004")):
-        notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}; the connection lives",
-                   f"connection: {seen}", doom.seq)
+        notes.find(
+            rule,
+            fact.event,
+            f"channel.close 406 for {doom.settlement}; the connection lives",
+            f"connection: {seen}",
+            doom.seq,
+        )
 
 
 def _names(fact: ConnectionFailed, method_id: int) -> bool:
@@ -257,7 +324,9 @@ def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
     a channel without a mistake, or a settlement that it names?"""
     living = [channel for channel in fact.connection.channels.values() if not channel.close_seen]
     return not _names(fact, method_id) and any(
-        channel.pending() or channel.publishing or (channel.unproven and channel.doom is None)
+        channel.pending()
+        or channel.publishing
+        or (channel.unproven and channel.doom is None)
         or any(_names(fact, one.method_id) for one in channel.unproven)
         for channel in living
     )
@@ -272,8 +341,13 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
     if _over_misuse(fact):
         return
     if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
-        notes.find("ERR-004", event, f"{refused.settlement} costs its channel only; the connection lives",
-                   f"connection: {closing(event.args)}", refused.seq)
+        notes.find(
+            "ERR-004",
+            event,
+            f"{refused.settlement} costs its channel only; the connection lives",
+            f"connection: {closing(event.args)}",
+            refused.seq,
+        )
 
 
 @judges(ConnectionFailed, "ERR-008")
@@ -283,9 +357,15 @@ def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
         crossing = channel.close_seen and channel.close_sent and not channel.vague
         if crossing and fact.doom is None and (fact.event.kind != METHOD or ids_of(fact.event) == (20, 40)):
             seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
-            notes.find("ERR-008", fact.event, f"close-ok for the close of channel {channel.number}",
-                       f"connection: {seen}", channel.close_sent, channel.close_seen,
-                       certain=fact.event.kind == METHOD)
+            notes.find(
+                "ERR-008",
+                fact.event,
+                f"close-ok for the close of channel {channel.number}",
+                f"connection: {seen}",
+                channel.close_sent,
+                channel.close_seen,
+                certain=fact.event.kind == METHOD,
+            )
 
 
 @judges(ConnectionFailed)
@@ -301,8 +381,14 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
         seen = closing(event.args) if event.kind == METHOD else "ended"
         failed = code == INTERNAL_ERROR
         rule = fate.of_refused(suspect, failed=failed)
-        notes.find(rule, event, f"{suspect} is accepted", f"connection: {seen}", suspect.seq,
-                   certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed))
+        notes.find(
+            rule,
+            event,
+            f"{suspect} is accepted",
+            f"connection: {seen}",
+            suspect.seq,
+            certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed),
+        )
 
 
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")
@@ -310,8 +396,13 @@ def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """A mistake that costs the connection cost only the channel."""
     doom: HardDoom = fact.doom
     if doom.rule and doom.rule not in ANY_REFUSAL and not soft_by_choice(doom, fact.event, notes):
-        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}",
-                   f"channel {fact.channel.number}: {closing(fact.event.args)}", doom.seq)
+        notes.find(
+            doom.rule,
+            fact.event,
+            f"connection.close {doom.code} for {doom.what}",
+            f"channel {fact.channel.number}: {closing(fact.event.args)}",
+            doom.seq,
+        )
 
 
 def soft_by_choice(doom: HardDoom, event: Event, notes: Notes) -> bool:

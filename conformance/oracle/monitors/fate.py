@@ -189,7 +189,8 @@ def lost_by_end(copy: Copy) -> bool:
     if rule not in _OF_REACH or by_other_channel(held) is not None:
         return False
     return not (
-        (doom is not None and held in doom.settlement.covered) or (single is not None and single.tag > held.tag)
+        (doom is not None and held in doom.settlement.covered)
+        or (single is not None and single.tag > held.tag)
         or (multiple is not None and multiple.seq > held.seq and not 0 < multiple.tag < held.tag)
     )
 
@@ -264,8 +265,11 @@ def by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settleme
     for other in held.channel.connection.channels.values():
         multiple = other.last_multiple
         if (
-            other is not held.channel and multiple is not None and multiple.seq > held.seq
-            and (requeue is None or multiple.requeue == requeue) and not held.channel.over(multiple.seq)
+            other is not held.channel
+            and multiple is not None
+            and multiple.seq > held.seq
+            and (requeue is None or multiple.requeue == requeue)
+            and not held.channel.over(multiple.seq)
         ):
             return multiple
     return None

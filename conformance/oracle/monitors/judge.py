@@ -38,7 +38,24 @@ from conformance.oracle.monitors.table import BY_FACT
 from conformance.oracle.verdicts import Finding, Judgement
 
 FAMILIES = (
-    tag, mode, counts, ack, err, rq, order, returns, content, qos, cnf, routes, auto, can, tx, tmo, stale, silence,
+    tag,
+    mode,
+    counts,
+    ack,
+    err,
+    rq,
+    order,
+    returns,
+    content,
+    qos,
+    cnf,
+    routes,
+    auto,
+    can,
+    tx,
+    tmo,
+    stale,
+    silence,
     unasked,
 )
 """Importing them enters their functions into the table."""
@@ -111,11 +128,14 @@ class Judge:
         if found is None or found.deleted:
             return frozenset()
         held = (
-            delivery.copy for connection in self._model.connections.values()
-            for channel in connection.channels.values() for delivery in channel.unacked.values()
+            delivery.copy
+            for connection in self._model.connections.values()
+            for channel in connection.channels.values()
+            for delivery in channel.unacked.values()
         )
         out = {
-            copy.id for copy in held
+            copy.id
+            for copy in held
             if copy.queue is found and copy.place == OUT and not copy.doubtful and not copy.shaky
         }
         return frozenset(out.union(copy.id for copy in found.absent()))

@@ -22,8 +22,21 @@ BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
 """Rules about deliveries of gets and to consumers alike."""
 
 
-@judges(Delivered, "MODE-002", "MODE-003", "MODE-004", "MODE-005", "ACK-002", "ACK-003", "ACK-006", "ACK-011",
-        "ACK-012", "ACK-016", "ACK-018", again=True)
+@judges(
+    Delivered,
+    "MODE-002",
+    "MODE-003",
+    "MODE-004",
+    "MODE-005",
+    "ACK-002",
+    "ACK-003",
+    "ACK-006",
+    "ACK-011",
+    "ACK-012",
+    "ACK-016",
+    "ACK-018",
+    again=True,
+)
 def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     """What is settled is never delivered again from the same queue."""
     copy = fact.copy
@@ -33,8 +46,15 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     how = f"settled by {held.settlement}" if held.settlement else "delivered without need of acknowledgement"
     at = held.settlement.seq if held.settlement else 0
     for rule in fate.of_settled(held):
-        notes.find(rule, fact.event, f"{copy.id} is gone: it was {how}", f"{copy.id} is delivered again",
-                   held.seq, at, held.channel.closed_with)
+        notes.find(
+            rule,
+            fact.event,
+            f"{copy.id} is gone: it was {how}",
+            f"{copy.id} is delivered again",
+            held.seq,
+            at,
+            held.channel.closed_with,
+        )
 
 
 @judges(Delivered, "MODE-001", "ACK-001", "ACK-004", "ACK-011", "ACK-016", "ACK-019")
@@ -46,10 +66,13 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
     if copy.place != OUT or copy.shaky or copy.holder is None:
         return
     held = copy.holder
-    notes.find(fate.of_doubled(copy), fact.event,
-               f"{copy.id} is held by channel {held.channel.number} as tag {held.tag} until that is settled",
-               f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
-               held.seq)
+    notes.find(
+        fate.of_doubled(copy),
+        fact.event,
+        f"{copy.id} is held by channel {held.channel.number} as tag {held.tag} until that is settled",
+        f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
+        held.seq,
+    )
 
 
 @judges(Delivered, "ERR-006", again=True)
@@ -57,9 +80,14 @@ def void_stays_void(fact: Delivered, notes: Notes) -> None:
     """What was published on a channel after a mistake is never delivered."""
     if fact.copy.place == VOID:
         publisher = fact.copy.publisher
-        notes.find("ERR-006", fact.event, f"{fact.copy.id} was published after a mistake that closes its channel: "
-                   "it is discarded", f"{fact.copy.id} is delivered", fact.copy.published,
-                   certain=publisher is not None and publisher.close_seen > 0)
+        notes.find(
+            "ERR-006",
+            fact.event,
+            f"{fact.copy.id} was published after a mistake that closes its channel: it is discarded",
+            f"{fact.copy.id} is delivered",
+            fact.copy.published,
+            certain=publisher is not None and publisher.close_seen > 0,
+        )
 
 
 @judges(FoundEmpty, "MODE-001", "ERR-006", "RQ-011")
@@ -112,8 +140,15 @@ def dead_letters_keep_their_order(fact: Delivered, notes: Notes) -> None:
         if earlier is None or death is None or queue.others(other.entered, fact.receiver):
             continue
         if _before(earlier, death):
-            notes.suspect(other, "MODE-009", fact.event, f"{other.id} before {copy.id}: it was discarded first",
-                          f"{copy.id} is delivered, {other.id} not yet", other.entered, copy.entered)
+            notes.suspect(
+                other,
+                "MODE-009",
+                fact.event,
+                f"{other.id} before {copy.id}: it was discarded first",
+                f"{copy.id} is delivered, {other.id} not yet",
+                other.entered,
+                copy.entered,
+            )
             return
         if _before(death, earlier):
             notes.exercise("MODE-009")

@@ -24,9 +24,20 @@ UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
 """So many messages are remembered that may be lost, or may show that something else is wrong."""
-HARMLESS = frozenset({
-    "RQ-008", "RQ-009", "RQ-012", "RQ-016", "ERR-002", "ERR-013", "CAN-001", "CAN-004", "CNF-015", "TAG-004",
-})
+HARMLESS = frozenset(
+    {
+        "RQ-008",
+        "RQ-009",
+        "RQ-012",
+        "RQ-016",
+        "ERR-002",
+        "ERR-013",
+        "CAN-001",
+        "CAN-004",
+        "CNF-015",
+        "TAG-004",
+    }
+)
 """Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256
 """So many channels are remembered that have not answered since something was expected of them."""
@@ -36,8 +47,20 @@ class Notes:
     """What has been found and counted so far."""
 
     __slots__ = (
-        "_exercised", "_expected", "_fact", "_first", "_model", "_said", "_shown", "_suspicions", "accused",
-        "circumstances", "fresh", "judgement", "profile", "subject",
+        "_exercised",
+        "_expected",
+        "_fact",
+        "_first",
+        "_model",
+        "_said",
+        "_shown",
+        "_suspicions",
+        "accused",
+        "circumstances",
+        "fresh",
+        "judgement",
+        "profile",
+        "subject",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -107,8 +130,16 @@ class Notes:
             del self._expected[channel]
 
     def find(
-        self, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True, at: int = 0,
-        where: tuple[str, ...] = (), unless: tuple[str, ...] = (),
+        self,
+        rule: str,
+        event: Event,
+        allowed: str,
+        observed: str,
+        *witness: int,
+        certain: bool = True,
+        at: int = 0,
+        where: tuple[str, ...] = (),
+        unless: tuple[str, ...] = (),
     ) -> None:
         """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
         `witness` are further events that show it; `where`: the circumstances then; `unless`: rules that explain it as
@@ -140,7 +171,14 @@ class Notes:
         return tuple(other for other, first in self._first.items() if first < seq and other != rule)
 
     def suspect(
-        self, copy: Copy, rule: str, event: Event, allowed: str, observed: str, *witness: int, certain: bool = True,
+        self,
+        copy: Copy,
+        rule: str,
+        event: Event,
+        allowed: str,
+        observed: str,
+        *witness: int,
+        certain: bool = True,
         unless: tuple[str, ...] = (),
     ) -> None:
         """The history contradicts the rule if this message is in its queue, as it must be. If it is lost, that is the

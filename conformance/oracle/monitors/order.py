@@ -52,8 +52,15 @@ def _fresh(fact: Delivered, notes: Notes) -> None:
                 notes.exercise("RQ-006")
             break
         elif other.older_than(copy) and not queue.others(other.entered, fact.receiver):
-            notes.suspect(other, "RQ-006", fact.event, f"{other.id} first: it was in the queue before {copy.id}",
-                          f"{copy.id} is delivered, {other.id} not yet", other.published, copy.published)
+            notes.suspect(
+                other,
+                "RQ-006",
+                fact.event,
+                f"{other.id} first: it was in the queue before {copy.id}",
+                f"{copy.id} is delivered, {other.id} not yet",
+                other.published,
+                copy.published,
+            )
             break
     if queue.order == "tail":
         return
@@ -176,8 +183,14 @@ def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: 
     state = "had never been delivered" if copy.entry == PUBLISHED else "was returned as well"
     allowed = f"{waiting.id} first: it had been returned and stands in front of {copy.id}"
     for rule in rules:
-        notes.suspect(waiting, rule, fact.event, allowed,
-                      f"{copy.id}, which {state}, is delivered, {waiting.id} not yet", waiting.entered, copy.entered,
-                      waiting.published, copy.published)
-
-
+        notes.suspect(
+            waiting,
+            rule,
+            fact.event,
+            allowed,
+            f"{copy.id}, which {state}, is delivered, {waiting.id} not yet",
+            waiting.entered,
+            copy.entered,
+            waiting.published,
+            copy.published,
+        )

@@ -37,8 +37,21 @@ ALL = 0
 SAME, OTHER = "the count that is set", "another count"
 
 
-@judges(Delivered, "QOS-001", "QOS-003", "QOS-004", "QOS-007", "QOS-009", "QOS-010", "QOS-012", "QOS-013", "QOS-015",
-        "QOS-018", "QOS-021", "QOS-026")
+@judges(
+    Delivered,
+    "QOS-001",
+    "QOS-003",
+    "QOS-004",
+    "QOS-007",
+    "QOS-009",
+    "QOS-010",
+    "QOS-012",
+    "QOS-013",
+    "QOS-015",
+    "QOS-018",
+    "QOS-021",
+    "QOS-026",
+)
 def own_limit(fact: Delivered, notes: Notes) -> None:
     """No consumer has more outstanding than its limit."""
     consumer, channel = fact.delivery.consumer, fact.channel
@@ -53,12 +66,17 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
     if held >= limit and windows.certain(channel, consumer) >= limit:
         rule = slots.of_overrun(channel, consumer)
         notes.disappoint(channel.opened, consumer.receiver.start)
-        notes.find(rule, fact.event,
-                   f"at most {limit} deliveries outstanding to {consumer.tag}",
-                   f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
-                   consumer.limited_at, consumer.receiver.start, *_shown(channel, consumer),
-                   certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
-                   and not slots.reached_from_elsewhere(channel))
+        notes.find(
+            rule,
+            fact.event,
+            f"at most {limit} deliveries outstanding to {consumer.tag}",
+            f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
+            consumer.limited_at,
+            consumer.receiver.start,
+            *_shown(channel, consumer),
+            certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
+            and not slots.reached_from_elsewhere(channel),
+        )
 
 
 @judges(Delivered, "QOS-006", "QOS-007", "QOS-008", "QOS-011", "QOS-015", "QOS-019", "QOS-020", "QOS-026")
@@ -72,11 +90,16 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
         notes.expect(channel.opened, ALL, fact.event.seq, slots.borne_out_together(channel))
     if shared.held >= shared.bound and windows.certain(channel) >= shared.bound:
         notes.disappoint(channel.opened, ALL)
-        notes.find(slots.of_shared_overrun(channel), fact.event,
-                   f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
-                   f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
-                   shared.since, shared.cleared, *_shown(channel, None),
-                   certain=not slots.reached_from_elsewhere(channel))
+        notes.find(
+            slots.of_shared_overrun(channel),
+            fact.event,
+            f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
+            f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
+            shared.since,
+            shared.cleared,
+            *_shown(channel, None),
+            certain=not slots.reached_from_elsewhere(channel),
+        )
 
 
 @judges(Answered)
@@ -155,8 +178,11 @@ def automatic_deliveries_held_back(fact: Answered, notes: Notes) -> None:
         return
     for consumer in channel.consumers.values():
         queue = consumer.source
-        if consumer.no_ack and consumer.state == LIVE and not queue.crowded(consumer.receiver) and any(
-            0 < copy.proof < request.seq for copy in queue.waiting()
+        if (
+            consumer.no_ack
+            and consumer.state == LIVE
+            and not queue.crowded(consumer.receiver)
+            and any(0 < copy.proof < request.seq for copy in queue.waiting())
         ):
             notes.exercise("QOS-017")
             notes.report("QOS-017", "held back while the channel's limit is reached")
@@ -246,8 +272,13 @@ def size_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     if soft_by_choice(doom, event, notes):
         notes.exercise("QOS-023")
     else:
-        notes.find("QOS-023", event, f"connection.close 540 for {doom.what}",
-                   f"channel {fact.channel.number}: {closing(event.args)}", doom.seq)
+        notes.find(
+            "QOS-023",
+            event,
+            f"connection.close 540 for {doom.what}",
+            f"channel {fact.channel.number}: {closing(event.args)}",
+            doom.seq,
+        )
 
 
 @judges(Delivered, "QOS-023")
@@ -257,8 +288,13 @@ def size_obeyed(fact: Delivered, notes: Notes) -> None:
     if not channel.octets or consumer is None or consumer.no_ack or consumer.receiver.start < channel.octets_at:
         return
     if size > channel.octets and windows.certain(channel) > 0:
-        notes.find("QOS-023", fact.event, f"no message of more than {channel.octets} octets in advance, or no qos-ok",
-                   f"{size} octets are sent ahead", next(iter(windows.held_by(channel))).seq)
+        notes.find(
+            "QOS-023",
+            fact.event,
+            f"no message of more than {channel.octets} octets in advance, or no qos-ok",
+            f"{size} octets are sent ahead",
+            next(iter(windows.held_by(channel))).seq,
+        )
 
 
 @judges(Answered, "QOS-023")
@@ -269,10 +305,16 @@ def size_keeps_waiting(fact: Answered, notes: Notes) -> None:
         return
     for consumer in channel.consumers.values():
         held, queue = consumer.window.held > 0 and not consumer.full(), consumer.source
-        if held and consumer.state == LIVE and channel.octets_at < consumer.receiver.start < sent and any(
-            0 < copy.proof < sent and copy.publication is not None and copy.publication.size > channel.octets
-            for copy in queue.waiting()
-        ) and not queue.crowded(consumer.receiver):
+        if (
+            held
+            and consumer.state == LIVE
+            and channel.octets_at < consumer.receiver.start < sent
+            and any(
+                0 < copy.proof < sent and copy.publication is not None and copy.publication.size > channel.octets
+                for copy in queue.waiting()
+            )
+            and not queue.crowded(consumer.receiver)
+        ):
             notes.exercise("QOS-023")
             notes.report("QOS-023", "obeyed")
 

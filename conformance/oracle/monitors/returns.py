@@ -36,8 +36,9 @@ def explained(fact: Delivered, notes: Notes) -> None:
         waiting = waiting[:SHOWN]
         certain = not any(one.undecided for one in (*fact.queue.fresh.values(), *fact.queue.returned.values()))
         names = ", ".join(one.id for one in waiting) or "another"
-        allowed = f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} " \
-                  "cannot be"
+        allowed = (
+            f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} cannot be"
+        )
         seen = f"{copy.id} is delivered, {names} not yet"
         witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
         if waiting:
@@ -84,14 +85,24 @@ def counters(fact: Delivered, notes: Notes) -> None:
     told, reading = _told(fact), notes.profile.choices.get("delivery_counters", "always")
     when = "a redelivery" if copy.returns else "the first delivery"
     notes.report("RQ-012", f"{when}: " + (", ".join(sorted(told)) or "no count"))
-    wanted = {ACQUIRED: copy.returns, DELIVERIES: copy.failures} if reading == "acquired" else {
-        DELIVERIES: copy.returns,
-    }
+    wanted = (
+        {ACQUIRED: copy.returns, DELIVERIES: copy.failures}
+        if reading == "acquired"
+        else {
+            DELIVERIES: copy.returns,
+        }
+    )
     if copy.returns and told:
         notes.exercise("RQ-012")
     if told and any(told.get(name, 0) != count for name, count in wanted.items()):
-        notes.find("RQ-012", fact.event, f"headers that say {_words(wanted)} of {copy.id}", f"they say {_words(told)}",
-                   copy.published, copy.entered)
+        notes.find(
+            "RQ-012",
+            fact.event,
+            f"headers that say {_words(wanted)} of {copy.id}",
+            f"they say {_words(told)}",
+            copy.published,
+            copy.entered,
+        )
 
 
 def _refusable(copy: Copy) -> bool:
@@ -119,9 +130,16 @@ def limit_ends_returns(fact: Delivered, notes: Notes) -> None:
         notes.report("RQ-013", "handed on to the dead letter queue")
     if copy.spent and not copy.shaky and copy.place != WAITING:
         held = copy.holder
-        notes.find("RQ-013", fact.event, f"{copy.id} is gone: {_count(copy)}, with a limit of {queue.limit}",
-                   f"{copy.id} is delivered again", copy.published, copy.entered, held.seq if held else 0,
-                   certain=held is None or not held.orphan)
+        notes.find(
+            "RQ-013",
+            fact.event,
+            f"{copy.id} is gone: {_count(copy)}, with a limit of {queue.limit}",
+            f"{copy.id} is delivered again",
+            copy.published,
+            copy.entered,
+            held.seq if held else 0,
+            certain=held is None or not held.orphan,
+        )
     elif queue.limit is not None and copy.returns >= queue.limit > 0 and copy.place == WAITING:
         notes.exercise("RQ-013")
 

@@ -30,11 +30,18 @@ def returned(fact: Returned, notes: Notes) -> None:
         return
     if publication.routed and not any(copy.queue.deleted for copy in publication.copies):
         queues = ", ".join(copy.queue.name for copy in publication.copies)
-        notes.find("CNF-025", event, f"no return of {publication}: it is routed to {queues}", "basic.return",
-                   publication.seq)
+        notes.find(
+            "CNF-025", event, f"no return of {publication}: it is routed to {queues}", "basic.return", publication.seq
+        )
     if publication.resolved:
-        notes.find("CNF-009", event, f"the return of {publication} before its {publication.verdict}",
-                   "basic.return after it", publication.seq, publication.resolved)
+        notes.find(
+            "CNF-009",
+            event,
+            f"the return of {publication} before its {publication.verdict}",
+            "basic.return after it",
+            publication.seq,
+            publication.resolved,
+        )
     _form(fact, publication, notes)
 
 
@@ -68,20 +75,36 @@ def by_route(fact: Confirmed, notes: Notes) -> None:
         elif publication.full is not None:
             rule = "CNF-011" if len(publication.copies) == 1 else "CNF-012"
             counted = fact.channel.counted or fact.number == fact.channel.published
-            notes.find(rule, fact.event, f"basic.nack for {publication}: {publication.full.name} is full and rejects",
-                       f"basic.ack {fact.number}", publication.seq,
-                       certain=counted and confirming.full(fact.channel, publication, fact.resolved))
+            notes.find(
+                rule,
+                fact.event,
+                f"basic.nack for {publication}: {publication.full.name} is full and rejects",
+                f"basic.ack {fact.number}",
+                publication.seq,
+                certain=counted and confirming.full(fact.channel, publication, fact.resolved),
+            )
 
 
 def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:
     if publication.routed is False and not publication.returned:
-        notes.find("CNF-009", fact.event, f"the return of {publication} before its confirm",
-                   f"{fact.event.method} {fact.number} first", publication.seq)
+        notes.find(
+            "CNF-009",
+            fact.event,
+            f"the return of {publication} before its confirm",
+            f"{fact.event.method} {fact.number} first",
+            publication.seq,
+        )
     elif publication.returned and not publication.immediate and publication.routed is not True:
         notes.exercise("CNF-009")
         if fact.event.method == "basic.nack":
-            notes.find("CNF-009", fact.event, f"basic.ack for {publication}, which was returned",
-                       f"basic.nack {fact.number}", publication.seq, publication.returned)
+            notes.find(
+                "CNF-009",
+                fact.event,
+                f"basic.ack for {publication}, which was returned",
+                f"basic.nack {fact.number}",
+                publication.seq,
+                publication.returned,
+            )
     elif publication.routed:
         notes.exercise("CNF-025")
 
@@ -89,8 +112,13 @@ def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:
 def _unroutable(fact: Confirmed, publication: Publication, notes: Notes) -> None:
     notes.exercise("CNF-008")
     if fact.event.method == "basic.nack":
-        notes.find("CNF-008", fact.event, f"basic.ack for {publication}, which no queue receives",
-                   f"basic.nack {fact.number}", publication.seq)
+        notes.find(
+            "CNF-008",
+            fact.event,
+            f"basic.ack for {publication}, which no queue receives",
+            f"basic.nack {fact.number}",
+            publication.seq,
+        )
 
 
 def _refused(fact: Confirmed, publication: Publication, notes: Notes) -> None:
@@ -114,8 +142,14 @@ def where_it_is(fact: Delivered, notes: Notes) -> None:
     elif publication.verdict == "basic.nack":
         rejecting = [one for one in publication.copies if one.queue.room is not None]
         if rejecting == [copy] and publication.turned_away:
-            notes.find("CNF-021", fact.event, f"{copy.id} is not in {copy.queue.name}: it was refused",
-                       f"{fact.event.method} of {copy.id}", publication.seq, publication.resolved)
+            notes.find(
+                "CNF-021",
+                fact.event,
+                f"{copy.id} is not in {copy.queue.name}: it was refused",
+                f"{fact.event.method} of {copy.id}",
+                publication.seq,
+                publication.resolved,
+            )
         elif rejecting and copy not in rejecting:
             notes.report("CNF-012", "kept where it was accepted")
 
@@ -135,17 +169,30 @@ def queue_lost(fact: ClosedUnasked, notes: Notes) -> None:
     for queue in [request.source for request in fact.channel.pending() if request.source is not None]:
         lost = [copy for copy in queue.missed.values() if copy.survives]
         if lost:
-            notes.find("CNF-013", fact.event, f"{queue.name}, with {len(lost)} confirmed persistent messages",
-                       closing(fact.event.args), lost[0].published, lost[0].confirmed, lost[0].survives)
+            notes.find(
+                "CNF-013",
+                fact.event,
+                f"{queue.name}, with {len(lost)} confirmed persistent messages",
+                closing(fact.event.args),
+                lost[0].published,
+                lost[0].confirmed,
+                lost[0].survives,
+            )
 
 
 @judges(Unrecovered, "CNF-013")
 def not_given_out(fact: Unrecovered, notes: Notes) -> None:
     """A queue that answers no get has kept its messages to itself."""
     copy = fact.copies[0]
-    notes.find("CNF-013", fact.event, f"{fact.queue.name}, with {len(fact.copies)} confirmed persistent messages",
-               f"no answer to basic.get within {fact.event.args.get('waited_ms')} ms",
-               copy.published, copy.confirmed, copy.survives)
+    notes.find(
+        "CNF-013",
+        fact.event,
+        f"{fact.queue.name}, with {len(fact.copies)} confirmed persistent messages",
+        f"no answer to basic.get within {fact.event.args.get('waited_ms')} ms",
+        copy.published,
+        copy.confirmed,
+        copy.survives,
+    )
 
 
 @judges(ClosedUnasked, "CNF-011")
@@ -155,6 +202,7 @@ def closed_over_a_full_queue(fact: ClosedUnasked, notes: Notes) -> None:
         return
     for publication in fact.channel.unconfirmed.values():
         if any(copy.queue.room is not None for copy in publication.copies):
-            notes.find("CNF-011", fact.event, f"basic.nack for {publication}", closing(fact.event.args),
-                       publication.seq)
+            notes.find(
+                "CNF-011", fact.event, f"basic.nack for {publication}", closing(fact.event.args), publication.seq
+            )
             return

@@ -36,13 +36,24 @@ def redelivered_flag(fact: Delivered, notes: Notes) -> None:
         notes.exercise("RQ-008")
         if not marked:
             assert copy.holder is not None
-            notes.find("RQ-008", fact.event, f"redelivered: {copy.id} has been delivered before",
-                       f"{fact.event.method} of {copy.id} without the flag", copy.holder.seq, copy.entered)
+            notes.find(
+                "RQ-008",
+                fact.event,
+                f"redelivered: {copy.id} has been delivered before",
+                f"{fact.event.method} of {copy.id} without the flag",
+                copy.holder.seq,
+                copy.entered,
+            )
     elif not copy.shaky and not fact.queue.unseen(copy):
         notes.exercise("RQ-009")
         if marked and notes.profile.choices.get("redelivered") != "hint":
-            notes.find("RQ-009", fact.event, f"no redelivered flag: {copy.id} has never been delivered",
-                       f"{fact.event.method} of {copy.id} with the flag", copy.published)
+            notes.find(
+                "RQ-009",
+                fact.event,
+                f"no redelivered flag: {copy.id} has never been delivered",
+                f"{fact.event.method} of {copy.id} with the flag",
+                copy.published,
+            )
 
 
 @judges(Delivered, "RQ-007", "RQ-014", again=True)
@@ -74,8 +85,17 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
-            notes.find(fate.of_absent(copy), fact.event, f"get-ok: {copy.id} is in the queue", "get-empty",
-                       copy.published, copy.entered, fact.since, certain=not doubtful, unless=fate.by_size(copy))
+            notes.find(
+                fate.of_absent(copy),
+                fact.event,
+                f"get-ok: {copy.id} is in the queue",
+                "get-empty",
+                copy.published,
+                copy.entered,
+                fact.since,
+                certain=not doubtful,
+                unless=fate.by_size(copy),
+            )
             return
 
 

@@ -17,15 +17,34 @@ BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-
 WOKEN = frozenset({"RQ-007", "RQ-014", "RQ-015", "QOS-018"})
 """What a queue that serves nobody after the end of a channel can be taken for."""
 REPLIES = {
-    "channel.open": "ERR-007", "channel.close": "ERR-008", "basic.qos": "QOS-024",
-    "confirm.select": "CNF-001", "basic.recover": "RQ-014", "basic.cancel": "CAN-006", "basic.consume": "CAN-015",
-    "basic.get": "QOS-014", "tx.commit": "TX-003", "tx.rollback": "TX-002",
+    "channel.open": "ERR-007",
+    "channel.close": "ERR-008",
+    "basic.qos": "QOS-024",
+    "confirm.select": "CNF-001",
+    "basic.recover": "RQ-014",
+    "basic.cancel": "CAN-006",
+    "basic.consume": "CAN-015",
+    "basic.get": "QOS-014",
+    "tx.commit": "TX-003",
+    "tx.rollback": "TX-002",
 }
 """The rule that a missing answer comes nearest to; of other methods it is ERR-014."""
 
 
-@judges(Unanswered, "ACK-009", "ACK-010", "ACK-019", "ERR-001", "ERR-002", "ERR-003", "MODE-006", "RQ-014",
-        "TAG-007", "TAG-008", "TAG-009")
+@judges(
+    Unanswered,
+    "ACK-009",
+    "ACK-010",
+    "ACK-019",
+    "ERR-001",
+    "ERR-002",
+    "ERR-003",
+    "MODE-006",
+    "RQ-014",
+    "TAG-007",
+    "TAG-008",
+    "TAG-009",
+)
 def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its channel. A reject of tag 0 that does not, and after which the
     channel's messages are seen elsewhere, has settled more than one delivery."""
@@ -48,8 +67,13 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its connection."""
     doom = fact.hard
     if fact.obligation.kind == HARD_CLOSE and doom is not None and doom.rule:
-        notes.find(doom.rule, fact.event, f"connection.close {doom.code} for {doom.what}",
-                   "no connection.close comes", doom.seq)
+        notes.find(
+            doom.rule,
+            fact.event,
+            f"connection.close {doom.code} for {doom.what}",
+            "no connection.close comes",
+            doom.seq,
+        )
 
 
 @judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "RQ-014")
@@ -184,8 +208,22 @@ def gone(fact: Missing, notes: Notes) -> None:
         notes.lost(copy)
 
 
-@judges(Missing, "ACK-001", "ACK-002", "ACK-004", "ACK-011", "ACK-012", "ACK-019", "ERR-001", "ERR-005", "ERR-006",
-        "MODE-003", "MODE-005", "RQ-011", "RQ-014")
+@judges(
+    Missing,
+    "ACK-001",
+    "ACK-002",
+    "ACK-004",
+    "ACK-011",
+    "ACK-012",
+    "ACK-019",
+    "ERR-001",
+    "ERR-005",
+    "ERR-006",
+    "MODE-003",
+    "MODE-005",
+    "RQ-011",
+    "RQ-014",
+)
 def lost(fact: Missing, notes: Notes) -> None:
     """Messages that nobody settled, and that are nowhere."""
     by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
@@ -194,10 +232,17 @@ def lost(fact: Missing, notes: Notes) -> None:
     for (rule, certain, unless), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         some = copies[:5]
-        notes.find(rule, fact.event, f"{names} in {fact.queue.name}: {_history(some[0])}",
-                   "a drain of the queue never brings it", *(copy.published for copy in some),
-                   *(copy.entered for copy in some), *(copy.holder.seq for copy in some if copy.holder),
-                   certain=certain, unless=unless)
+        notes.find(
+            rule,
+            fact.event,
+            f"{names} in {fact.queue.name}: {_history(some[0])}",
+            "a drain of the queue never brings it",
+            *(copy.published for copy in some),
+            *(copy.entered for copy in some),
+            *(copy.holder.seq for copy in some if copy.holder),
+            certain=certain,
+            unless=unless,
+        )
 
 
 def _also(copy: Copy) -> tuple[str, ...]:

@@ -49,8 +49,13 @@ def goes_on(fact: Delivered, notes: Notes) -> None:
         return
     notes.exercise("TMO-006")
     if not fact.delivery.redelivered:
-        notes.find("TMO-006", fact.event, f"{copy.id} comes with redelivered set: it timed out before",
-                   "redelivered is not set", held.seq)
+        notes.find(
+            "TMO-006",
+            fact.event,
+            f"{copy.id} comes with redelivered set: it timed out before",
+            "redelivered is not set",
+            held.seq,
+        )
     if fact.queue.fresh:
         notes.exercise("TMO-025")
         notes.report("TMO-025", "before messages that were never delivered")
@@ -76,8 +81,14 @@ def taken_from(fact: Delivered, notes: Notes) -> None:
         return
     rules = [rule for rule, on in (("TMO-009", held.timer.spared), ("TMO-010", held.timer.later)) if on]
     for rule in rules:
-        notes.find(rule, fact.event, f"{copy.id} stays with tag {held.tag} of channel {held.channel.number}, whose "
-                   f"time is not over ({held.timer.levels})", f"{copy.id} is delivered", held.seq)
+        notes.find(
+            rule,
+            fact.event,
+            f"{copy.id} stays with tag {held.tag} of channel {held.channel.number}, whose "
+            f"time is not over ({held.timer.levels})",
+            f"{copy.id} is delivered",
+            held.seq,
+        )
 
 
 @judges(TimedOut, "TMO-010")
@@ -129,8 +140,13 @@ def served(fact: Delivered, notes: Notes) -> None:
     stale = [one for one in channel.unacked.values() if one.consumer is consumer and _sure(one, fact.event.time_ns)]
     if stale:
         rule = "TMO-012" if consumer.partly else "TMO-011"
-        notes.find(rule, fact.event, f"nothing for {consumer.tag} before tag {stale[0].tag}, which timed out, is "
-                   "settled", f"a delivery of {fact.copy.id}", stale[0].seq)
+        notes.find(
+            rule,
+            fact.event,
+            f"nothing for {consumer.tag} before tag {stale[0].tag}, which timed out, is settled",
+            f"a delivery of {fact.copy.id}",
+            stale[0].seq,
+        )
 
 
 @judges(Accepted, "TMO-011", "TMO-012")
@@ -172,8 +188,9 @@ def end_refused(fact: ConnectionFailed, notes: Notes) -> None:
     for channel in fact.connection.open_channels():
         agreed = next((one for one in channel.ended.values() if one.how == AGREED), None)
         if doom is None and agreed is not None and ids_of(event) in ((60, 31), (60, 20), (0, 0)):
-            notes.find("TMO-013", event, f"the client's cancel-ok for {agreed.tag} ends it", closing(event.args),
-                       agreed.at)
+            notes.find(
+                "TMO-013", event, f"the client's cancel-ok for {agreed.tag} ends it", closing(event.args), agreed.at
+            )
             return
 
 
@@ -182,8 +199,9 @@ def cancel_refused(fact: ClosedUnasked, notes: Notes) -> None:
     """The channel was closed over the cancel of a consumer that timed out."""
     for request in fact.channel.pending():
         if request.rule == "TMO-013" and ids_of(fact.event) == (request.class_id, request.method_id):
-            notes.find("TMO-013", fact.event, f"cancel-ok for {request.consumer_tag}", closing(fact.event.args),
-                       request.seq)
+            notes.find(
+                "TMO-013", fact.event, f"cancel-ok for {request.consumer_tag}", closing(fact.event.args), request.seq
+            )
 
 
 # -- the tag
@@ -203,8 +221,13 @@ def accepted_twice(fact: Unanswered, notes: Notes) -> None:
     doom = fact.doom
     spent = fact.channel.deliveries.get(doom.settlement.tag) if fact.channel is not None and doom is not None else None
     if fact.obligation.kind == CLOSE and doom is not None and spent is not None and spent.stale:
-        notes.find("TMO-016", fact.event, f"channel.close 406 for {doom.settlement}: tag {spent.tag} was settled",
-                   "no channel.close comes", doom.seq)
+        notes.find(
+            "TMO-016",
+            fact.event,
+            f"channel.close 406 for {doom.settlement}: tag {spent.tag} was settled",
+            "no channel.close comes",
+            doom.seq,
+        )
 
 
 @judges(ClosedUnasked, "TMO-015")
@@ -212,5 +235,10 @@ def refused_once(fact: ClosedUnasked, notes: Notes) -> None:
     """The first one does not cost it."""
     suspect = fact.suspect
     if suspect is not None and not suspect.refusal and any(_sure(one) for one in suspect.covered):
-        notes.find("TMO-015", fact.event, f"{suspect} is accepted: it settles what timed out",
-                   closing(fact.event.args), suspect.seq)
+        notes.find(
+            "TMO-015",
+            fact.event,
+            f"{suspect} is accepted: it settles what timed out",
+            closing(fact.event.args),
+            suspect.seq,
+        )

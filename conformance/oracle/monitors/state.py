@@ -154,7 +154,8 @@ def _shapes(package: str) -> dict[type, _Shape]:
     inside = sorted(name for _, name, _ in pkgutil.iter_modules(model.__path__) if name not in _TRANSIENT)
     names = [*(f"{model.__name__}.{name}" for name in inside), *_BESIDE]
     found = [
-        cls for module in map(importlib.import_module, names)
+        cls
+        for module in map(importlib.import_module, names)
         for cls in vars(module).values()
         if isinstance(cls, type) and cls.__module__ == module.__name__ and _plain(cls)
     ]

@@ -21,7 +21,9 @@ BY_RULE: dict[str, list[Function]] = {}
 
 
 def judges(
-    fact: type[FactType], *rules: str, again: bool = False,
+    fact: type[FactType],
+    *rules: str,
+    again: bool = False,
 ) -> Callable[[Callable[[FactType, Notes], None]], Callable[[FactType, Notes], None]]:
     """Enters a function as the judge of these rules over facts of this kind. `again`: never of a `First` delivery."""
     kinds = (fact, First) if fact is Delivered and not again else (fact,)

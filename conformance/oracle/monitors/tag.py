@@ -25,8 +25,13 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
         notes.exercise(*rules)
     else:
         for rule in ("TAG-007",) if 0 < channel.former_tag < fact.tag else rules:
-            notes.find(rule, fact.event, "delivery tag 1 on a channel that had no delivery yet",
-                       f"{fact.event.method} with tag {fact.tag}", channel.opened)
+            notes.find(
+                rule,
+                fact.event,
+                "delivery tag 1 on a channel that had no delivery yet",
+                f"{fact.event.method} with tag {fact.tag}",
+                channel.opened,
+            )
 
 
 LEFT_OUT = ", which had been left out"
@@ -48,8 +53,12 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
     notes.exercise("TAG-002")
     if tag <= last:
         for rule in ("TAG-003", *mixed):
-            notes.find(rule, fact.event, f"a tag above {last}, the highest on the channel so far",
-                       f"{fact.event.method} with tag {tag}" + LEFT_OUT * (tag in fact.channel.skipped))
+            notes.find(
+                rule,
+                fact.event,
+                f"a tag above {last}, the highest on the channel so far",
+                f"{fact.event.method} with tag {tag}" + LEFT_OUT * (tag in fact.channel.skipped),
+            )
         return
     notes.exercise("TAG-003", *mixed)
     if tag == last + 1:
@@ -68,8 +77,13 @@ def new_tag_for_a_redelivery(fact: Delivered, notes: Notes) -> None:
     if before is None or before.channel is not fact.channel:
         return
     if before.tag == fact.delivery.tag:
-        notes.find("TAG-008", fact.event, f"another tag than {before.tag}, under which {fact.copy.id} came before",
-                   f"{fact.event.method} of {fact.copy.id} with tag {before.tag} again", before.seq)
+        notes.find(
+            "TAG-008",
+            fact.event,
+            f"another tag than {before.tag}, under which {fact.copy.id} came before",
+            f"{fact.event.method} of {fact.copy.id} with tag {before.tag} again",
+            before.seq,
+        )
 
 
 @judges(Numbered, "TAG-010")
@@ -82,8 +96,13 @@ def deliveries_apart_from_confirms(fact: Numbered, notes: Notes) -> None:
     if channel.confirms_since:
         notes.exercise("TAG-010")
     if channel.confirms_since and fact.tag == expected + channel.confirms_since:
-        notes.find("TAG-010", fact.event, f"tag {expected}: publishes do not count",
-                   f"tag {fact.tag} after {channel.confirms_since} publishes", certain=True not in channel.modes)
+        notes.find(
+            "TAG-010",
+            fact.event,
+            f"tag {expected}: publishes do not count",
+            f"tag {fact.tag} after {channel.confirms_since} publishes",
+            certain=True not in channel.modes,
+        )
 
 
 @judges(Confirmed, "TAG-002", "TAG-010")
@@ -96,6 +115,11 @@ def confirms_apart_from_deliveries(fact: Confirmed, notes: Notes) -> None:
     elif channel.confirm and channel.last_tag:
         notes.exercise("TAG-010")
         if number > channel.former_published + channel.published and not channel.adopted:
-            notes.find("TAG-010", fact.event, f"confirms up to {channel.published}, the publishes so far",
-                       f"{fact.event.method} with tag {number}, on a channel whose deliveries have reached "
-                       f"tag {channel.last_tag}", certain=not channel.plain)
+            notes.find(
+                "TAG-010",
+                fact.event,
+                f"confirms up to {channel.published}, the publishes so far",
+                f"{fact.event.method} with tag {number}, on a channel whose deliveries have reached "
+                f"tag {channel.last_tag}",
+                certain=not channel.plain,
+            )

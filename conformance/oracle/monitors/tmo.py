@@ -18,8 +18,12 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
 SECOND = 1000 * MS
-BANDS = ((SECOND // 10, "within 0.1 s"), (SECOND // 2, "within 0.5 s"), (SECOND, "within 1 s"),
-         (65 * SECOND, "within a minute"))
+BANDS = (
+    (SECOND // 10, "within 0.1 s"),
+    (SECOND // 2, "within 0.5 s"),
+    (SECOND, "within 1 s"),
+    (65 * SECOND, "within a minute"),
+)
 
 
 def by_queue(notes: Notes) -> bool:
@@ -32,8 +36,20 @@ def timer_of(delivery: Delivery) -> Timer:
     return delivery.timer
 
 
-@judges(TimedOut, "TMO-002", "TMO-003", "TMO-004", "TMO-005", "TMO-017", "TMO-018", "TMO-019", "TMO-020", "TMO-023",
-        "TMO-024", "TMO-027")
+@judges(
+    TimedOut,
+    "TMO-002",
+    "TMO-003",
+    "TMO-004",
+    "TMO-005",
+    "TMO-017",
+    "TMO-018",
+    "TMO-019",
+    "TMO-020",
+    "TMO-023",
+    "TMO-024",
+    "TMO-027",
+)
 def in_time(fact: TimedOut, notes: Notes) -> None:
     """Its time is over, and not before."""
     if not fact.deliveries:
@@ -65,9 +81,14 @@ def _by_another_level(first: Delivery, late: int, fact: TimedOut, notes: Notes) 
     if timer.announced or late <= SECOND:
         return
     if any(abs(timer.at + one * MS - event.time_ns) < SECOND // 4 for one in timer.levels.others):
-        notes.find(timer.levels.rule, event, f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
-                   f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery", first.seq,
-                   certain=looked > SECOND // 2)
+        notes.find(
+            timer.levels.rule,
+            event,
+            f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
+            f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery",
+            first.seq,
+            certain=looked > SECOND // 2,
+        )
 
 
 def _by_this_level(timer: Timer, event: Event) -> tuple[str, ...]:
@@ -104,12 +125,22 @@ def by_capability(fact: TimedOut, notes: Notes) -> None:
     notes.exercise(*rules)
     if channel.connection.notices and fact.consumer is None:
         for rule in rules:
-            notes.find(rule, event, f"basic.cancel for {notified[0].consumer_tag}: its client can be notified",
-                       closing(event.args), notified[0].seq)
+            notes.find(
+                rule,
+                event,
+                f"basic.cancel for {notified[0].consumer_tag}: its client can be notified",
+                closing(event.args),
+                notified[0].seq,
+            )
     elif not channel.connection.notices and fact.consumer is not None:
         for rule in rules:
-            notes.find(rule, event, "channel.close 406: the client did not announce consumer_cancel_notify",
-                       f"basic.cancel for {fact.consumer.tag}", notified[0].seq)
+            notes.find(
+                rule,
+                event,
+                "channel.close 406: the client did not announce consumer_cancel_notify",
+                f"basic.cancel for {fact.consumer.tag}",
+                notified[0].seq,
+            )
     elif fact.consumer is not None and not event.has("no_wait"):
         notes.find("TMO-007", event, "basic.cancel with nowait set", f"basic.cancel for {fact.consumer.tag} without it")
 
@@ -148,26 +179,41 @@ def too_early(fact: TimedOut, notes: Notes) -> None:
     elif timer.spared:
         rules |= {"TMO-009", "TMO-007"}
     for rule in sorted(rules | {"TMO-019"}):
-        notes.find(rule, event, f"no time-out before {levels.effective()} ms ({levels})",
-                   f"basic.cancel for {consumer.tag} at most {after:.2f} s after its delivery", first.seq)
+        notes.find(
+            rule,
+            event,
+            f"no time-out before {levels.effective()} ms ({levels})",
+            f"basic.cancel for {consumer.tag} at most {after:.2f} s after its delivery",
+            first.seq,
+        )
 
 
 def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
     """It holds nothing: what it held was settled in time, or was told of before."""
-    last = max((one for one in fact.channel.deliveries.values() if one.consumer is consumer), key=lambda one: one.seq,
-               default=None)
+    last = max(
+        (one for one in fact.channel.deliveries.values() if one.consumer is consumer),
+        key=lambda one: one.seq,
+        default=None,
+    )
     if last is None and consumer.received:
         return
     if last is None or last.timer is None:
-        notes.find("TMO-019", fact.event, f"silence: {consumer.tag} has had no delivery",
-                   f"basic.cancel for {consumer.tag}")
+        notes.find(
+            "TMO-019", fact.event, f"silence: {consumer.tag} has had no delivery", f"basic.cancel for {consumer.tag}"
+        )
         return
     settlement, limit = last.settlement, last.timer.limit
     if settlement is None or limit is None or last.stale:
         return
     if settlement.accepted and settlement.accepted_ns + SECOND // 4 < last.timer.earliest + limit:
-        notes.find("TMO-019", fact.event, f"silence: all deliveries of {consumer.tag} were settled in time",
-                   f"basic.cancel for {consumer.tag}", last.seq, settlement.seq)
+        notes.find(
+            "TMO-019",
+            fact.event,
+            f"silence: all deliveries of {consumer.tag} were settled in time",
+            f"basic.cancel for {consumer.tag}",
+            last.seq,
+            settlement.seq,
+        )
 
 
 @judges(Notified, "TMO-001", "TMO-019")
@@ -177,11 +223,19 @@ def exempt(fact: Notified, notes: Notes) -> None:
     if consumer is None or consumer.source.deleted or consumer.revoked or not by_queue(notes):
         return
     if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
-        notes.find("TMO-001", fact.event, f"no end of {consumer.tag}: its queue is a classic queue, and is there",
-                   f"basic.cancel for {consumer.tag}")
+        notes.find(
+            "TMO-001",
+            fact.event,
+            f"no end of {consumer.tag}: its queue is a classic queue, and is there",
+            f"basic.cancel for {consumer.tag}",
+        )
     elif consumer.source.kind != "classic" and consumer.no_ack:
-        notes.find("TMO-019", fact.event, f"no end of {consumer.tag}: it needs no acknowledgements",
-                   f"basic.cancel for {consumer.tag}")
+        notes.find(
+            "TMO-019",
+            fact.event,
+            f"no end of {consumer.tag}: it needs no acknowledgements",
+            f"basic.cancel for {consumer.tag}",
+        )
 
 
 @judges(ClosedUnasked, "TMO-001", "TMO-019", "TMO-027")
@@ -192,11 +246,17 @@ def closed_early(fact: ClosedUnasked, notes: Notes) -> None:
         return
     held = list(fact.channel.unacked.values())
     if held and all(one.copy.queue.kind == "classic" for one in held) and by_queue(notes):
-        notes.find("TMO-001", fact.event, "no time-out: all deliveries are from classic queues",
-                   closing(fact.event.args))
+        notes.find(
+            "TMO-001", fact.event, "no time-out: all deliveries are from classic queues", closing(fact.event.args)
+        )
     elif held and not fact.channel.ended and all(_running(one) for one in held):
-        notes.find("TMO-019", fact.event, "no time-out: no delivery has been out for long enough",
-                   closing(fact.event.args), *(one.seq for one in held[:3]))
+        notes.find(
+            "TMO-019",
+            fact.event,
+            "no time-out: no delivery has been out for long enough",
+            closing(fact.event.args),
+            *(one.seq for one in held[:3]),
+        )
 
 
 def _running(delivery: Delivery) -> bool:
@@ -212,17 +272,39 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
     if event.kind != METHOD or fact.doom is not None or ids_of(event) != (0, 0):
         return
     for channel in fact.connection.open_channels():
-        over = [one for one in channel.unacked.values() if one.timer is not None and not one.timer.announced
-                and one.timer.possible(event.time_ns)]
+        over = [
+            one
+            for one in channel.unacked.values()
+            if one.timer is not None and not one.timer.announced and one.timer.possible(event.time_ns)
+        ]
         if over:
             rule = "TMO-024" if not by_queue(notes) else "TMO-007" if fact.connection.notices else "TMO-008"
-            notes.find(rule, event, f"channel {channel.number} at most is closed over a time-out",
-                       f"connection: {closing(event.args)}", over[0].seq)
+            notes.find(
+                rule,
+                event,
+                f"channel {channel.number} at most is closed over a time-out",
+                f"connection: {closing(event.args)}",
+                over[0].seq,
+            )
             return
 
 
-@judges(Overdue, "TMO-002", "TMO-003", "TMO-004", "TMO-005", "TMO-007", "TMO-008", "TMO-010", "TMO-017", "TMO-018",
-        "TMO-020", "TMO-023", "TMO-024", "TMO-026")
+@judges(
+    Overdue,
+    "TMO-002",
+    "TMO-003",
+    "TMO-004",
+    "TMO-005",
+    "TMO-007",
+    "TMO-008",
+    "TMO-010",
+    "TMO-017",
+    "TMO-018",
+    "TMO-020",
+    "TMO-023",
+    "TMO-024",
+    "TMO-026",
+)
 def never(fact: Overdue, notes: Notes) -> None:
     """It should have timed out, and nothing came."""
     delivery, channel = fact.delivery, fact.channel
@@ -251,8 +333,13 @@ def never(fact: Overdue, notes: Notes) -> None:
     what = f"basic.cancel for {delivery.consumer_tag}" if notices else "channel.close 406"
     for rule in sorted(rules):
         limit = timer.limit or 0
-        notes.find(rule, fact.event, f"{what} {limit / SECOND:g} s after the delivery of {delivery.message} ({levels})",
-                   f"nothing for {waited:.1f} s", delivery.seq)
+        notes.find(
+            rule,
+            fact.event,
+            f"{what} {limit / SECOND:g} s after the delivery of {delivery.message} ({levels})",
+            f"nothing for {waited:.1f} s",
+            delivery.seq,
+        )
 
 
 def _never_looked(delivery: Delivery, channel: Channel, fact: Overdue, notes: Notes) -> None:
@@ -260,5 +347,10 @@ def _never_looked(delivery: Delivery, channel: Channel, fact: Overdue, notes: No
     watched = notes.profile.choices.get("consumer_timeout") == "channel"
     if watched and not (delivery.shaky or channel.vague) and next(iter(channel.unacked.values()), None) is delivery:
         timer = timer_of(delivery)
-        notes.find("TMO-024", fact.event, f"channel.close 406 about a minute after {delivery.message} ({timer.levels})",
-                   f"nothing for {(fact.event.time_ns - timer.at) / SECOND:.1f} s", delivery.seq)
+        notes.find(
+            "TMO-024",
+            fact.event,
+            f"channel.close 406 about a minute after {delivery.message} ({timer.levels})",
+            f"nothing for {(fact.event.time_ns - timer.at) / SECOND:.1f} s",
+            delivery.seq,
+        )

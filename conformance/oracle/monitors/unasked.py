@@ -76,8 +76,14 @@ def _accused(event: Event, notes: Notes) -> bool:
 def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     if code == INTERNAL_ERROR and not _accused(event, notes):
-        notes.find("ERR-012", event, f"the {what} goes on: its client kept to the protocol",
-                   f"{what}: {closing(event.args)}", *_unanswered(event, channels), unless=_of_settlements(channels))
+        notes.find(
+            "ERR-012",
+            event,
+            f"the {what} goes on: its client kept to the protocol",
+            f"{what}: {closing(event.args)}",
+            *_unanswered(event, channels),
+            unless=_of_settlements(channels),
+        )
 
 
 def _of_settlements(channels: Iterable[Channel]) -> tuple[str, ...]:

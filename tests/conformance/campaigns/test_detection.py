@@ -93,7 +93,11 @@ def trail(rule: str | None, histories: int = 1) -> dict[str, Any]:
 
 def honest(*broken: str, **exercised: int) -> dict[str, Any]:
     return {
-        "broken": list(broken), "impatient": False, "trouble": "", "exercised": exercised, "histories": 1,
+        "broken": list(broken),
+        "impatient": False,
+        "trouble": "",
+        "exercised": exercised,
+        "histories": 1,
         "seconds": 1.0,
     }
 
@@ -101,6 +105,7 @@ def honest(*broken: str, **exercised: int) -> dict[str, Any]:
 @pytest.fixture
 def counted(tmp_path: Path) -> Any:
     """The document for these results of the five hunts, and of the control of the play that killed."""
+
     def count(rules_: list[str | None], red: tuple[int, ...] = ()) -> dict[str, Any]:
         campaign = Campaign([MUTANTS[ZERO]], folder=tmp_path, stream=io.StringIO())
         journal = Journal(tmp_path, str(len(list(tmp_path.iterdir()))))
@@ -183,7 +188,9 @@ def test_mutants_are_chosen_by_name() -> None:
 
 
 def test_the_verb_gives_the_matrix(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["mutants", ZERO, "--seeds", "1", "--depth", "smoke", "-n", "1", "--format", "json"]) == 0
@@ -199,12 +206,17 @@ def test_the_gate_closes_on_a_mutant_by_the_named_rule(capsys: pytest.CaptureFix
     assert results["broker"]["name"].endswith(f"with {ZERO}")
 
 
-@pytest.mark.parametrize(("words_", "said"), [
-    (["--mutant", "tags.start-at-zro"], "did you mean"),
-    (["--mutant", ZERO, "amqp://localhost"], "Leave out the URL"),
-])
+@pytest.mark.parametrize(
+    ("words_", "said"),
+    [
+        (["--mutant", "tags.start-at-zro"], "did you mean"),
+        (["--mutant", ZERO, "amqp://localhost"], "Leave out the URL"),
+    ],
+)
 def test_a_mutant_that_cannot_be_run_is_wrong_use(
-    words_: list[str], said: str, capsys: pytest.CaptureFixture[str],
+    words_: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["run", *words_]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
@@ -221,8 +233,12 @@ def test_field_bugs_are_imitated_or_a_reason_is_given() -> None:
 
 
 def test_a_field_bug_is_found_when_all_its_imitations_are() -> None:
-    rows = [{"field": "x", "killed": True}, {"field": "x", "killed": False}, {"field": "y", "killed": True},
-            {"field": "", "killed": False}]
+    rows = [
+        {"field": "x", "killed": True},
+        {"field": "x", "killed": False},
+        {"field": "y", "killed": True},
+        {"field": "", "killed": False},
+    ]
     assert trust.field_bugs(rows) == {"x": False, "y": True}
 
 

@@ -37,13 +37,26 @@ CHANCES = 25
 ALWAYS = {"settlements-kept-back", "name-used-again"}
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
 IMITATE = {
-    "errors.crossing-close-unanswered", "cancel.client-answer-crashes", "prefetch.consumer-limit-clears",
-    "prefetch.gets-fill-the-channel", "timeouts.stale-by-consumer-tag", "timeouts.second-is-lost",
-    "timeouts.whole-consumer", "expiry.shown-again", "expiry.revived-for-a-moment",
-    "settle.nack-zero-on-empty-refused", "settle.zero-on-empty-crashes", "errors.consumer-tag-reusable",
-    "prefetch.running-consumers-follow", "slots.recovered-get-frees", "routes.returned-when-full",
-    "tags.frames-overtake", "cancel.notifies-everybody",
-    "cancel.any-true-value", "cancel.capability-outside", "cancel.second-replaces-first",
+    "errors.crossing-close-unanswered",
+    "cancel.client-answer-crashes",
+    "prefetch.consumer-limit-clears",
+    "prefetch.gets-fill-the-channel",
+    "timeouts.stale-by-consumer-tag",
+    "timeouts.second-is-lost",
+    "timeouts.whole-consumer",
+    "expiry.shown-again",
+    "expiry.revived-for-a-moment",
+    "settle.nack-zero-on-empty-refused",
+    "settle.zero-on-empty-crashes",
+    "errors.consumer-tag-reusable",
+    "prefetch.running-consumers-follow",
+    "slots.recovered-get-frees",
+    "routes.returned-when-full",
+    "tags.frames-overtake",
+    "cancel.notifies-everybody",
+    "cancel.any-true-value",
+    "cancel.capability-outside",
+    "cancel.second-replaces-first",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -56,7 +69,8 @@ def called(one: tuple[str, Deviation]) -> str:
 @pytest.mark.parametrize("one", ENTRIES, ids=called)
 @given(data=st.data())
 def test_the_words_of_an_entry_are_excused_in_its_circumstances_alone(
-    one: tuple[str, Deviation], data: st.DataObject,
+    one: tuple[str, Deviation],
+    data: st.DataObject,
 ) -> None:
     name, entry = one
     observed = data.draw(st.from_regex(entry.reason))
@@ -75,12 +89,18 @@ def test_a_race_that_shows_each_time_is_no_race(one: tuple[str, Deviation]) -> N
     assert closes is (entry.where not in ALWAYS)
 
 
-@pytest.mark.parametrize(("version", "mutant", "rule"), [
-    ("rabbitmq-4.3", "errors.crossing-close-unanswered", "ERR-008"),
-    ("rabbitmq-4.3", "timeouts.second-is-lost", "TMO-010"),
-])
+@pytest.mark.parametrize(
+    ("version", "mutant", "rule"),
+    [
+        ("rabbitmq-4.3", "errors.crossing-close-unanswered", "ERR-008"),
+        ("rabbitmq-4.3", "timeouts.second-is-lost", "TMO-010"),
+    ],
+)
 def test_a_broker_that_always_loses_the_race_does_not_pass(
-    version: str, mutant: str, rule: str, tmp_path: Path,
+    version: str,
+    mutant: str,
+    rule: str,
+    tmp_path: Path,
 ) -> None:
     with ReferenceBroker(dialect=version, mutants=[mutant], clock="elastic", http_port=0) as broker:
         assert main(["run", broker.url, "--rules", rule, "--depth", "smoke", "--report", str(tmp_path)]) == 1
@@ -128,10 +148,17 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
     assert trail.rule is not None, trail.others
 
 
-@pytest.mark.parametrize("mutant", [
-    "settle.nack-zero-on-empty-refused", "errors.consumer-tag-reusable", "prefetch.running-consumers-follow",
-    "slots.recovered-get-frees", "routes.returned-when-full", "cancel.notifies-everybody",
-])
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "settle.nack-zero-on-empty-refused",
+        "errors.consumer-tag-reusable",
+        "prefetch.running-consumers-follow",
+        "slots.recovered-get-frees",
+        "routes.returned-when-full",
+        "cancel.notifies-everybody",
+    ],
+)
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
     """Or the test above would show nothing."""
     with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:

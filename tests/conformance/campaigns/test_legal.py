@@ -74,7 +74,11 @@ def test_the_scenes_find_nothing_either() -> None:
 
     with ReferenceBroker(clock="elastic", http_port=0, liberties=seed) as broker:
         bench = Bench(
-            Target.parse(broker.url), PROFILE, Around(Admin(broker.admin_url), broker.leap), 5 * DEADLINE, seed,
+            Target.parse(broker.url),
+            PROFILE,
+            Around(Admin(broker.admin_url), broker.leap),
+            5 * DEADLINE,
+            seed,
             "smoke",
         )
         for play in plays():
@@ -91,7 +95,9 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("wrong")
 def test_an_alarm_tells_how_to_see_it_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def here(left: list[Task], journal: Journal, workers: int, progress: object, perform: Perform) -> None:
         for task in left:
@@ -124,7 +130,9 @@ def test_no_histories_are_no_campaign(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_tally_of_a_campaign_without_alarms(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is carried on where it was interrupted."""
     wanted = LegalOptions(1, 7, 1, "json", tmp_path, tmp_path / "trust.json")

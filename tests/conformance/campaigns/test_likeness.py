@@ -26,8 +26,10 @@ def story(*rows: Row) -> tuple[Row, ...]:
     """One connection, two channels, the message m1 in a queue; then these rows, on channel 2 or as they say."""
     head: list[Row] = [{"who": "-", "method": "connect", "capabilities": {}}]
     for channel in (1, 2):
-        head += [{"who": ">", "channel": channel, "method": "channel.open"},
-                 {"who": "<", "channel": channel, "method": "channel.open-ok"}]
+        head += [
+            {"who": ">", "channel": channel, "method": "channel.open"},
+            {"who": "<", "channel": channel, "method": "channel.open-ok"},
+        ]
     head += [
         {"who": ">", "channel": 1, "method": "queue.declare", "queue": "{q1}"},
         {"who": "<", "channel": 1, "method": "queue.declare-ok", "queue": "{q1}"},
@@ -39,7 +41,8 @@ def story(*rows: Row) -> tuple[Row, ...]:
 
 TAKEN: Row = {"who": "<", "method": "basic.get-ok", "message": "m1"}
 CROSSED = story(
-    TAKEN, {"who": ">", "channel": 1, "method": "basic.ack", "multiple": True},
+    TAKEN,
+    {"who": ">", "channel": 1, "method": "basic.ack", "multiple": True},
     {"who": ">", "method": "basic.ack", "delivery_tag": "@10"},
     {"who": "<", "method": "channel.close", "reply_code": 406, "decisive": True},
 )
@@ -51,7 +54,8 @@ NEVER_SEEN = story({**TAKEN, "message": "m2", "decisive": True})
 def results(**stories: tuple[Row, ...]) -> Results:
     """Rules by their ids with _ for -, each broken in the exchange of this story."""
     witnesses = [
-        Witness(finding(rule, f"{rule[:3]} is wrong"), story=told) for name, told in stories.items()
+        Witness(finding(rule, f"{rule[:3]} is wrong"), story=told)
+        for name, told in stories.items()
         for rule in [name.replace("_", "-")]
     ]
     return build(ledger(entry("a", witnesses=tuple(witnesses), profile="documented")), FRAME)
@@ -77,7 +81,9 @@ def test_what_nobody_answers_alike_is_like_nothing() -> None:
 def test_what_has_no_story_is_asked_for_in_its_scene() -> None:
     """Deliveries of a cancelled consumer go back at once: by AUTO-008 as well, and by no rule about prefetch."""
     scene = entry(
-        "a_channel_is_closed[classic]", rules=("AUTO-001",), profile="documented",
+        "a_channel_is_closed[classic]",
+        rules=("AUTO-001",),
+        profile="documented",
         witnesses=(Witness(finding("AUTO-008", "m3 is delivered")), Witness(finding("QOS-001", "too much"))),
     )
     cancelled = story(

@@ -134,8 +134,10 @@ def test_the_text_of_a_file_that_takes_over_has_everything(tmp_path: Path, name:
     ("head", "complaint"),
     [
         ('extends = "rabbitmq-3.1"\n', r"extends 'rabbitmq-3\.1', which is no file of ours \(did you mean rabbitmq-3"),
-        ('extends = "rabbitmq-3.10"\nwithout = ["TAG-001"]\n',
-         "leaves out 'TAG-001', which rabbitmq-3.10 does not name"),
+        (
+            'extends = "rabbitmq-3.10"\nwithout = ["TAG-001"]\n',
+            "leaves out 'TAG-001', which rabbitmq-3.10 does not name",
+        ),
         ('without = ["QOS-018"]\n', "'without' names what is not taken over; it needs 'extends'"),
     ],
 )

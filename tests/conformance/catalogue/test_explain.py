@@ -61,7 +61,9 @@ def test_the_list_for_programs() -> None:
         assert set(row) == {"id", "family", "title", "level", "status", "reason", "applies", "scope", "mutants"}
         assert (row["reason"] is None) == (row["status"] in ("judged", "characterised"))
     assert next(row for row in rows if row["id"] == "TMO-007")["applies"] == [
-        "RabbitMQ 4.3 and later", "quorum queues only", "brokers that offer consumer_cancel_notify",
+        "RabbitMQ 4.3 and later",
+        "quorum queues only",
+        "brokers that offer consumer_cancel_notify",
         "where the profile says that `consumer_timeout` is `queue`",
     ]
 

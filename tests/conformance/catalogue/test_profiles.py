@@ -50,12 +50,20 @@ def test_a_broker_gets_the_profile_of_its_product_and_version(product: str, vers
         ("amqp-conformance reference", "0.1.0", profiles.EXACT, ""),
         ("RabbitMQ", "4.4.1", profiles.NEAREST, "RabbitMQ 4.4.1 is not known; examined as RabbitMQ 4.3, the nearest"),
         ("RabbitMQ", "3.9.1", profiles.NEAREST, "RabbitMQ 3.9.1 is not known; examined as RabbitMQ 3.8, the nearest"),
-        ("RabbitMQ", "3.14.0", profiles.NEAREST,
-         "RabbitMQ 3.14.0 is not known; examined as RabbitMQ 3.13, the nearest, which nobody ran either"),
+        (
+            "RabbitMQ",
+            "3.14.0",
+            profiles.NEAREST,
+            "RabbitMQ 3.14.0 is not known; examined as RabbitMQ 3.13, the nearest, which nobody ran either",
+        ),
         ("RabbitMQ", "3.7.28", profiles.NEAREST, "RabbitMQ 3.7.28 is not known; examined as RabbitMQ 3.8, the nearest"),
-        ("RabbitMQ", "4.1.8", profiles.EXACT,
-         "nobody ran RabbitMQ 4.1; its profile is that of RabbitMQ 4.0, corrected by the "
-         "sources of 4.1.8 beside 4.0.5: rabbit_fifo, rabbit_fifo_client, rabbit_channel, rabbit_limiter"),
+        (
+            "RabbitMQ",
+            "4.1.8",
+            profiles.EXACT,
+            "nobody ran RabbitMQ 4.1; its profile is that of RabbitMQ 4.0, corrected by the "
+            "sources of 4.1.8 beside 4.0.5: rabbit_fifo, rabbit_fifo_client, rabbit_channel, rabbit_limiter",
+        ),
         ("RabbitMQ", "", profiles.TEXTS, "RabbitMQ tells no version; examined by the texts alone"),
         ("Unheard Of", "1", profiles.TEXTS, "Unheard Of 1 is not known; examined by the texts alone"),
         ("", "", profiles.TEXTS, "a broker without a name is not known; examined by the texts alone"),
@@ -111,7 +119,8 @@ def test_names_are_the_files_and_the_files_fit_the_schema() -> None:
 
 def test_the_schema_knows_every_choice_and_its_alternatives() -> None:
     tables: dict[bool, dict[str, Any]] = {
-        False: SCHEMA["properties"]["choices"]["properties"], True: SCHEMA["$defs"]["queue"]["properties"],
+        False: SCHEMA["properties"]["choices"]["properties"],
+        True: SCHEMA["$defs"]["queue"]["properties"],
     }
     for per_queue, table in tables.items():
         assert set(table) == {name for name, choice in profiles.CHOICES.items() if choice.per_queue == per_queue}
@@ -185,7 +194,9 @@ def own(tmp_path: Path, text: str) -> profiles.Profile:
 
 
 def test_a_profile_of_ones_own_states_only_what_differs(tmp_path: Path) -> None:
-    mine = own(tmp_path, """
+    mine = own(
+        tmp_path,
+        """
         extends = "rabbitmq-3.10"
         title = "Ours"
         timing_slack = 3
@@ -193,7 +204,8 @@ def test_a_profile_of_ones_own_states_only_what_differs(tmp_path: Path) -> None:
         error_text = "code"
         [queue.quorum]
         requeue_order = "returns-first"
-    """)
+    """,
+    )
     base = profiles.load("rabbitmq-3.10")
     assert (mine.name, mine.title, mine.timing_slack) == ("mine", "Ours", 3)
     assert mine.choices == {**base.choices, "error_text": "code"}
@@ -219,18 +231,30 @@ def test_a_profile_of_ones_own_finds_its_deviations_beside_it(tmp_path: Path) ->
         ('extends = "documented"\ntitle = "x"\nlevel = 3', "mine.toml: unknown key 'level'"),
         ('extends = "documented"\ntitle = "x"\ntiming_slack = -1', "'timing_slack' must be a number of at least 0"),
         ('extends = "documented"\ntitle = "x"\nqueue_types = ["strem"]', "'queue_types' names 'strem'"),
-        ('extends = "documented"\ntitle = "x"\n[choices]\nerror_txt = "code"',
-         r"\[choices\]: unknown key 'error_txt' .did you mean error_text"),
-        ('extends = "documented"\ntitle = "x"\n[choices]\nerror_text = "codes"',
-         r"\[choices\]: 'error_text' is 'codes'; it must be one of exact, code .did you mean code"),
-        ('extends = "documented"\ntitle = "x"\n[queue.quorum]\ncloseok_sync = "maybe"',
-         r"\[queue.quorum\]: 'closeok_sync' is 'maybe'"),
-        ('extends = "documented"\ntitle = "x"\n[queue.classic]\ncancelok_ends = "yes"',
-         r"\[queue.classic\]: 'cancelok_ends' must be true or false, not 'yes'"),
-        ('extends = "documented"\ntitle = "x"\ninterpolated_from = "rabbitmq-3.10"',
-         "'interpolated_from' and 'basis' come together"),
-        ('extends = "documented"\ntitle = "x"\nbasis = "y"\ninterpolated_from = "rabbitmq-3"',
-         "'interpolated_from' names 'rabbitmq-3', which is no profile"),
+        (
+            'extends = "documented"\ntitle = "x"\n[choices]\nerror_txt = "code"',
+            r"\[choices\]: unknown key 'error_txt' .did you mean error_text",
+        ),
+        (
+            'extends = "documented"\ntitle = "x"\n[choices]\nerror_text = "codes"',
+            r"\[choices\]: 'error_text' is 'codes'; it must be one of exact, code .did you mean code",
+        ),
+        (
+            'extends = "documented"\ntitle = "x"\n[queue.quorum]\ncloseok_sync = "maybe"',
+            r"\[queue.quorum\]: 'closeok_sync' is 'maybe'",
+        ),
+        (
+            'extends = "documented"\ntitle = "x"\n[queue.classic]\ncancelok_ends = "yes"',
+            r"\[queue.classic\]: 'cancelok_ends' must be true or false, not 'yes'",
+        ),
+        (
+            'extends = "documented"\ntitle = "x"\ninterpolated_from = "rabbitmq-3.10"',
+            "'interpolated_from' and 'basis' come together",
+        ),
+        (
+            'extends = "documented"\ntitle = "x"\nbasis = "y"\ninterpolated_from = "rabbitmq-3"',
+            "'interpolated_from' names 'rabbitmq-3', which is no profile",
+        ),
         ('extends = ["a"]\ntitle = "x"', "'extends' must be the name of one other profile"),
         ("title = \n", "mine.toml: .*line 1"),
     ],
@@ -242,7 +266,7 @@ def test_what_is_wrong_with_a_profile_is_named(tmp_path: Path, text: str, compla
 
 def test_a_queue_type_needs_its_readings(tmp_path: Path) -> None:
     whole = (ROOM / "catalogue" / "profiles" / "documented.toml").read_text(encoding="utf-8")
-    text = whole[:whole.index("[queue.quorum]")].replace('["classic"]', '["classic", "quorum"]')
+    text = whole[: whole.index("[queue.quorum]")].replace('["classic"]', '["classic", "quorum"]')
     with pytest.raises(profiles.BadProfile, match=r"lists the queue type quorum but has no \[queue.quorum\]"):
         own(tmp_path, text)
 

@@ -13,7 +13,16 @@ from conformance.catalogue.rules.loading import BadCatalogue, family_of
 from tools.pages import rules as docs
 
 COUNTS = {
-    "TAG": 10, "MODE": 9, "ACK": 19, "ERR": 14, "RQ": 16, "AUTO": 13, "QOS": 28, "CNF": 27, "TX": 4, "CAN": 19,
+    "TAG": 10,
+    "MODE": 9,
+    "ACK": 19,
+    "ERR": 14,
+    "RQ": 16,
+    "AUTO": 13,
+    "QOS": 28,
+    "CNF": 27,
+    "TX": 4,
+    "CAN": 19,
     "TMO": 27,
 }
 ANSWERS = ("confirm.select", "consume-ok")
@@ -106,7 +115,12 @@ def test_get_takes_any_case_and_hints_at_what_was_meant() -> None:
 
 def test_select_by_patterns_and_level() -> None:
     assert [rule.id for rule in rules.select("tx-*, ACK-00[12]")] == [
-        "ACK-001", "ACK-002", "TX-001", "TX-002", "TX-003", "TX-004",
+        "ACK-001",
+        "ACK-002",
+        "TX-001",
+        "TX-002",
+        "TX-003",
+        "TX-004",
     ]
     assert {rule.level for rule in rules.select(level="must")} == {"must"}
     assert {rule.level for rule in rules.select(level="should")} == {"must", "should"}
@@ -180,7 +194,7 @@ def test_what_is_wrong_with_a_rule_is_named(tmp_path: Path, line: str, complaint
 
 
 def test_an_id_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    twice = GOOD + GOOD[GOOD.index("[[rule]]"):]
+    twice = GOOD + GOOD[GOOD.index("[[rule]]") :]
     with pytest.raises(BadCatalogue, match="TX-001: this id is there twice"):
         family(tmp_path, twice)
 

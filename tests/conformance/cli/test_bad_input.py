@@ -69,10 +69,22 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 Refused = Callable[..., str]
 
 
-@pytest.mark.parametrize("url", [
-    "localhost", "http://localhost", "amqp://", "amqp://host:99999/", "amqp://host:port/", "amqp://host/a/b",
-    "amqp://host/?verify=maybe", "redis://host", "amqp://host:0/", "amqp://[::1", "\udcff",
-])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost",
+        "http://localhost",
+        "amqp://",
+        "amqp://host:99999/",
+        "amqp://host:port/",
+        "amqp://host/a/b",
+        "amqp://host/?verify=maybe",
+        "redis://host",
+        "amqp://host:0/",
+        "amqp://[::1",
+        "\udcff",
+    ],
+)
 @pytest.mark.parametrize("verb", ["run", "doctor"])
 def test_a_malformed_url(verb: str, url: str, refused: Refused) -> None:
     assert "amqp://guest:guest@localhost:5672/%2F" in refused(2, verb, url)
@@ -82,22 +94,25 @@ def test_a_password_in_a_malformed_url_is_not_repeated(refused: Refused) -> None
     assert "secret" not in refused(2, "run", "amqp://me:secret@host:99999/")
 
 
-@pytest.mark.parametrize(("words", "hint"), [
-    (("--profile", "rabbitmq-3.1"), "rabbitmq-3.10"),
-    (("--profile", "none.toml"), "none.toml"),
-    (("--deviations", "none.toml"), "none.toml"),
-    (("--level", "shall"), "must, should, may"),
-    (("--depth", "bottomless"), "smoke, ci, deep"),
-    (("--rules", "ACKK-*"), "amqp-conformance list"),
-    (("--rules", "TAG-004", "--level", "must"), "level must"),
-    (("--seed", "x"), "whole number"),
-    (("--examples", "0"), "at least 1"),
-    (("--report", "/dev/null/x"), "directory"),
-    (("--recording", "/dev/null/x"), "directory"),
-    (("--broker-url", "a=amqp://host", "--broker-url", "b=amqp://host"), "one broker"),
-    (("-n", "many"), "number of processes"),
-    (("--colour",), "--help"),
-])
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--profile", "rabbitmq-3.1"), "rabbitmq-3.10"),
+        (("--profile", "none.toml"), "none.toml"),
+        (("--deviations", "none.toml"), "none.toml"),
+        (("--level", "shall"), "must, should, may"),
+        (("--depth", "bottomless"), "smoke, ci, deep"),
+        (("--rules", "ACKK-*"), "amqp-conformance list"),
+        (("--rules", "TAG-004", "--level", "must"), "level must"),
+        (("--seed", "x"), "whole number"),
+        (("--examples", "0"), "at least 1"),
+        (("--report", "/dev/null/x"), "directory"),
+        (("--recording", "/dev/null/x"), "directory"),
+        (("--broker-url", "a=amqp://host", "--broker-url", "b=amqp://host"), "one broker"),
+        (("-n", "many"), "number of processes"),
+        (("--colour",), "--help"),
+    ],
+)
 def test_a_wish_that_cannot_be_granted(words: tuple[str, ...], hint: str, refused: Refused) -> None:
     assert hint in refused(2, "run", *words)
 
@@ -157,10 +172,14 @@ def rude(sock: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("treat", "hint"), [(http, "HTTP"), (tls, "amqps://"), (silent, "says nothing"), (rude, "closes")],
+    ("treat", "hint"),
+    [(http, "HTTP"), (tls, "amqps://"), (silent, "says nothing"), (rude, "closes")],
 )
 def test_a_port_that_speaks_something_else(
-    treat: Callable[[socket.socket], None], hint: str, serve: Serve, refused: Refused,
+    treat: Callable[[socket.socket], None],
+    hint: str,
+    serve: Serve,
+    refused: Refused,
 ) -> None:
     assert hint in refused(3, "run", f"amqp://guest:guest@{serve(treat)}/{QUICK if treat is silent else ''}")
 
@@ -172,11 +191,18 @@ def test_the_doctor_names_the_layer(serve: Serve, capsys: pytest.CaptureFixture[
     assert "FAIL  header" in said
 
 
-@pytest.mark.parametrize(("change", "layer"), [
-    (("guest:guest", "guest:wrong"), "login"), (("%2F", "no-such-vhost"), "vhost"),
-])
+@pytest.mark.parametrize(
+    ("change", "layer"),
+    [
+        (("guest:guest", "guest:wrong"), "login"),
+        (("%2F", "no-such-vhost"), "vhost"),
+    ],
+)
 def test_a_login_or_a_vhost_that_is_refused(
-    change: tuple[str, str], layer: str, refused: Refused, capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    layer: str,
+    refused: Refused,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with ReferenceBroker() as broker:
         url = broker.url.replace(*change)
@@ -189,9 +215,13 @@ def test_a_login_or_a_vhost_that_is_refused(
 
 
 @pytest.mark.rabbitmq
-@pytest.mark.parametrize(("change", "layer"), [
-    (("guest:guest", "guest:wrong"), "login"), (("%2F", "no-such-vhost"), "vhost"),
-])
+@pytest.mark.parametrize(
+    ("change", "layer"),
+    [
+        (("guest:guest", "guest:wrong"), "login"),
+        (("%2F", "no-such-vhost"), "vhost"),
+    ],
+)
 def test_a_real_broker_refuses_too(change: tuple[str, str], layer: str, refused: Refused) -> None:
     url = os.environ.get("AMQP_RABBITMQ_URL") or pytest.skip("AMQP_RABBITMQ_URL is not set")
     assert f"({layer})" in refused(3, "run", str(url).replace(*change))
@@ -249,7 +279,10 @@ def broker() -> Iterator[ReferenceBroker]:
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_broker_that_closes_half_way(
-    gone: bool, broker: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    gone: bool,
+    broker: ReferenceBroker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     gateway = Gateway(broker.port, 24, gone=gone)
     words = ["run", gateway.url, "--rules", "ACK-00*", "--depth", "smoke"]
@@ -267,13 +300,20 @@ def test_a_broker_that_closes_half_way(
 
 
 def interrupted(
-    url: str, directory: Path, number: int, *more: str, everybody: bool = True,
+    url: str,
+    directory: Path,
+    number: int,
+    *more: str,
+    everybody: bool = True,
 ) -> subprocess.CompletedProcess[str]:
     """Runs the command until something is recorded of it, then sends it a signal; its workers, too, or it alone."""
     recording = directory / "rec"
     words = ["run", url, "--depth", "deep", "--recording", str(recording), "--report", str(directory / "out"), *more]
     process = subprocess.Popen(
-        [sys.executable, "-m", "conformance.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "conformance.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
     )
     until = time.monotonic() + 60
@@ -286,11 +326,20 @@ def interrupted(
     return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
-@pytest.mark.parametrize(("number", "more"), [
-    (signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGINT, ("-n", "2")), (signal.SIGTERM, ("-n", "2")),
-])
+@pytest.mark.parametrize(
+    ("number", "more"),
+    [
+        (signal.SIGINT, ()),
+        (signal.SIGTERM, ()),
+        (signal.SIGINT, ("-n", "2")),
+        (signal.SIGTERM, ("-n", "2")),
+    ],
+)
 def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing(
-    number: int, more: tuple[str, ...], broker: ReferenceBroker, tmp_path: Path,
+    number: int,
+    more: tuple[str, ...],
+    broker: ReferenceBroker,
+    tmp_path: Path,
     leftovers: Callable[[str, Path], list[str]],
 ) -> None:
     done = interrupted(broker.url, tmp_path, number, *more, everybody=number == signal.SIGINT)
@@ -308,7 +357,9 @@ def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing(
 
 
 def test_an_interrupt_amid_what_belongs_to_no_line(
-    broker: ReferenceBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    broker: ReferenceBroker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     leftovers: Callable[[str, Path], list[str]],
 ) -> None:
     """CPython knows no line of some instructions, and a signal may come there."""

@@ -80,20 +80,28 @@ def test_queues_that_show_the_same_share_an_entry_and_other_words_get_their_own(
     cases = [case("ACK-002", "tag 3 stays"), case("ACK-002", "tag 9 stays", "quorum"), case("ACK-002", "it ends")]
     entries = read(edited("", run(rule("ACK-002", "broken", *cases)))[0])
     assert [(entry.reason, entry.queue_types) for entry in entries] == [
-        ("tag .* stays", ("classic", "quorum")), ("it ends", ("classic",))]
+        ("tag .* stays", ("classic", "quorum")),
+        ("it ends", ("classic",)),
+    ]
 
 
 def test_a_stale_entry_goes_and_comments_about_others_stay() -> None:
     text, done = edited(FILE, run(HELD))
     assert done == ["removed  ACK-002  'tag .* stays': stale, the rule holds now"]
-    assert text.startswith("# What we know of our broker.\n\n# ---- returns ----\n\n[[deviation]]\nrule = \"MODE-004\"")
+    assert text.startswith('# What we know of our broker.\n\n# ---- returns ----\n\n[[deviation]]\nrule = "MODE-004"')
     assert "by design" not in text
 
 
-@pytest.mark.parametrize("judged", [
-    [], [rule("ACK-002", selected=False)], [rule("ACK-002", "under-tested", exercised=0)], [rule("ACK-002", "broken")],
-    [rule("MODE-004")],
-])
+@pytest.mark.parametrize(
+    "judged",
+    [
+        [],
+        [rule("ACK-002", selected=False)],
+        [rule("ACK-002", "under-tested", exercised=0)],
+        [rule("ACK-002", "broken")],
+        [rule("MODE-004")],
+    ],
+)
 def test_where_runs_do_not_tell_enough_an_entry_stays(judged: list[RuleResult]) -> None:
     assert edited(FILE, run(*judged)) == (FILE, [])
 
@@ -104,7 +112,7 @@ def test_an_entry_stays_where_one_run_of_several_still_shows_it_or_was_cut_short
 
 
 def test_an_entry_of_some_queues_is_stale_where_the_gate_says_so() -> None:
-    text = FILE.replace("owner = \"somebody\"", "owner = \"somebody\"\nqueue_types = [\"quorum\"]")
+    text = FILE.replace('owner = "somebody"', 'owner = "somebody"\nqueue_types = ["quorum"]')
     assert edited(text, run(HELD)) == (text, [])
     said = "deviation 1 of known.toml (ACK-002, reason 'tag .* stays') is stale: the rule holds now."
     assert edited(text, run(HELD, gate=Gate(False, (said,), ())))[1][0].startswith("removed  ACK-002")
@@ -138,17 +146,20 @@ def test_what_only_some_runs_show_is_a_race() -> None:
     assert entry.intermittent
 
 
-@pytest.mark.parametrize("judged", [
-    rule("CAN-017", "broken", case("CAN-017", "close 541")),
-    rule("ACK-002", "inconclusive", case("ACK-002", "x", certain=False)),
-])
+@pytest.mark.parametrize(
+    "judged",
+    [
+        rule("CAN-017", "broken", case("CAN-017", "close 541")),
+        rule("ACK-002", "inconclusive", case("ACK-002", "x", certain=False)),
+    ],
+)
 def test_what_closes_no_gate_needs_no_entry(judged: RuleResult) -> None:
     assert edited("", run(judged)) == ("", [])
 
 
 def test_a_file_that_is_wrong_is_refused_with_its_line() -> None:
     with pytest.raises(Refused, match=r"ours\.toml, line 4: there is no rule 'ACK-999'.*amqp-conformance list"):
-        update(FILE.replace("ACK-002\"", "ACK-999\""), [run()], WISHES, "ours.toml")
+        update(FILE.replace('ACK-002"', 'ACK-999"'), [run()], WISHES, "ours.toml")
 
 
 def read(text: str) -> tuple[deviations.Deviation, ...]:
@@ -158,7 +169,8 @@ def read(text: str) -> tuple[deviations.Deviation, ...]:
 
 
 def test_a_new_file_begins_with_what_the_profile_brings_along(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "results.json").write_text(to_json(run(BROKEN, profile="rabbitmq-4.3")))
     file = tmp_path / "known.toml"

@@ -93,11 +93,18 @@ def test_the_doctor_says_what_was_negotiated(broker: ReferenceBroker, capsys: py
     assert json.loads(out(capsys, "doctor", "--format", "json", broker.url))["failed"] is None
 
 
-@pytest.mark.parametrize(("dialect", "rules"), [
-    ("rabbitmq-3.8", None), ("rabbitmq-3.10", "TMO-004, TMO-017, TMO-019, TMO-024"), ("rabbitmq-4.0", "TMO-004"),
-])
+@pytest.mark.parametrize(
+    ("dialect", "rules"),
+    [
+        ("rabbitmq-3.8", None),
+        ("rabbitmq-3.10", "TMO-004, TMO-017, TMO-019, TMO-024"),
+        ("rabbitmq-4.0", "TMO-004"),
+    ],
+)
 def test_the_doctor_says_which_rules_need_a_short_timeout_of_the_node(
-    dialect: str, rules: str | None, capsys: pytest.CaptureFixture[str],
+    dialect: str,
+    rules: str | None,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with ReferenceBroker(dialect=dialect) as broker:
         said = out(capsys, "doctor", broker.url)
@@ -110,7 +117,8 @@ def test_the_doctor_says_which_rules_need_a_short_timeout_of_the_node(
 
 
 def test_the_doctor_says_what_is_offered_and_what_is_not(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def refuse(channel: Channel, method: m.TxSelect) -> None:
         raise not_implemented(method.NAME)
@@ -150,7 +158,9 @@ def test_the_doctor_knows_rabbitmq(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_run_prints_results_that_follow_the_schema(
-    broker: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    broker: ReferenceBroker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["run", broker.url, "--rules", "TAG-001,TAG-002", "--depth", "smoke", "--examples", "1", "--seed", "3"]
     assert main([*words, "--format", "json", "--report", str(tmp_path)]) == 0
@@ -170,7 +180,8 @@ def test_a_run_prints_results_that_follow_the_schema(
 
 
 def test_a_run_prints_its_summary_without_colour_where_nobody_looks(
-    broker: ReferenceBroker, capsys: pytest.CaptureFixture[str],
+    broker: ReferenceBroker,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["run", broker.url, "--rules", "TAG-001", "--depth", "smoke", "--examples", "1"]) == 0
     said = capsys.readouterr()
@@ -193,8 +204,20 @@ def test_the_broker_verb_serves_until_interrupted() -> None:
 
 
 def test_the_broker_verb_takes_what_the_broker_takes(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "conformance.cli", "broker", "--port", "0", "--http", "0", "--data", str(tmp_path),
-             "--dialect", "rabbitmq-4.3"]
+    words = [
+        sys.executable,
+        "-m",
+        "conformance.cli",
+        "broker",
+        "--port",
+        "0",
+        "--http",
+        "0",
+        "--data",
+        str(tmp_path),
+        "--dialect",
+        "rabbitmq-4.3",
+    ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     assert [process.stdout.readline().split()[0] for _ in range(2)] == ["management", "listening"]
@@ -255,8 +278,19 @@ def test_results_of_a_run_read_back(broker: ReferenceBroker, capsys: pytest.Capt
 
 @pytest.mark.parametrize("no_color", [False, True])
 def test_on_a_terminal_there_is_a_bar_and_one_summary(broker: ReferenceBroker, no_color: bool) -> None:
-    words = [sys.executable, "-m", "conformance.cli", "run", broker.url, "--rules", "TAG-001", "--depth", "smoke",
-             "--examples", "1"]
+    words = [
+        sys.executable,
+        "-m",
+        "conformance.cli",
+        "run",
+        broker.url,
+        "--rules",
+        "TAG-001",
+        "--depth",
+        "smoke",
+        "--examples",
+        "1",
+    ]
     surroundings = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
     surroundings |= {"TERM": "xterm", **({"NO_COLOR": "1"} if no_color else {})}
     master, slave = pty.openpty()

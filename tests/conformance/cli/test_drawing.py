@@ -67,8 +67,13 @@ def test_what_nobody_can_break_has_no_example() -> None:
 
 
 def explained(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "conformance.cli", "explain", *words], capture_output=True, text=True,
-                          check=False, env={**os.environ, **environment})
+    return subprocess.run(
+        [sys.executable, "-m", "conformance.cli", "explain", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
 
 
 def test_explain_draws_what_a_run_has_seen(tmp_path: Path) -> None:

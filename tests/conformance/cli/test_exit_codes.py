@@ -24,7 +24,18 @@ from tests.support.runs import case, results, rule
 
 QUICK = ("--depth", "smoke", "--examples", "1")
 VERBS = (
-    "run", "doctor", "list", "explain", "replay", "baseline", "diff", "broker", "report", "trace", "mutants", "hunt",
+    "run",
+    "doctor",
+    "list",
+    "explain",
+    "replay",
+    "baseline",
+    "diff",
+    "broker",
+    "report",
+    "trace",
+    "mutants",
+    "hunt",
 )
 GET = {"channel": 1, "method": "basic.get", "queue": "{q1}", "on": "c1"}
 STORY = [
@@ -37,8 +48,11 @@ STORY = [
     {"n": 7, "who": "<", "on": "c1", "channel": 1, "method": "basic.get-ok", "message": "m1", "decisive": True},
 ]
 """An empty queue gives a message: no broker does that."""
-UNPLAYED = [*STORY[:5], {"n": 6, "who": "<", "on": "c1", "channel": 1, "method": "basic.deliver", "message": "m"},
-            *[{**row, "n": row["n"] + 1} for row in STORY[5:]]]
+UNPLAYED = [
+    *STORY[:5],
+    {"n": 6, "who": "<", "on": "c1", "channel": 1, "method": "basic.deliver", "message": "m"},
+    *[{**row, "n": row["n"] + 1} for row in STORY[5:]],
+]
 """Before that, a delivery that nothing brings about: nobody comes to the place in question."""
 
 
@@ -52,8 +66,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     told = {"schema": "amqp-conformance/case/1", "rule": "ACK-002", "title": "t", "queue_type": "classic"}
     for name, story in (("fixed", STORY), ("unplayed", UNPLAYED), ("untold", [])):
         (folder / f"{name}.case.json").write_text(json.dumps({**told, "story": story, "rerun": "again"}))
-    (folder / "known.toml").write_text('[[deviation]]\nrule = "ACK-002"\nreason = "it stays"\nnote = "n"\n'
-                                       'evidence = "e"\nowner = "o"\n')
+    (folder / "known.toml").write_text(
+        '[[deviation]]\nrule = "ACK-002"\nreason = "it stays"\nnote = "n"\nevidence = "e"\nowner = "o"\n'
+    )
     (folder / "wrong.toml").write_text("[[deviation]]\n")
     with ReferenceBroker() as broker, socket.create_server(("127.0.0.1", 0)) as taken:
         free = taken.getsockname()[1]
@@ -63,33 +78,69 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 
 
 TABLE: list[tuple[int, str]] = [
-    (0, "list"), (0, "list ACK-* --format json"), (0, "explain ACK-001"), (0, "doctor {url}"),
-    (0, "run {url} --rules TAG-001"), (0, "report {dir}/held.json --out {dir}/report"),
-    (0, "replay {dir}/fixed.case.json {url} --times 1"), (0, "diff {dir}/held.json {dir}/held.json"),
+    (0, "list"),
+    (0, "list ACK-* --format json"),
+    (0, "explain ACK-001"),
+    (0, "doctor {url}"),
+    (0, "run {url} --rules TAG-001"),
+    (0, "report {dir}/held.json --out {dir}/report"),
+    (0, "replay {dir}/fixed.case.json {url} --times 1"),
+    (0, "diff {dir}/held.json {dir}/held.json"),
     (0, "diff --explain documented documented --rules TAG-003"),
     (0, "baseline {dir}/broken.json --deviations {dir}/known.toml"),
     (0, "baseline {dir}/broken.json --deviations {dir}/known.toml --dry-run"),
     (0, "baseline {dir}/broken.json --deviations {dir}/new.toml"),
     (0, "hunt {url} --rules TAG-001 --minutes 0.1"),
     (1, "run --rules CNF-009 --mutant routes.return-with-code-313"),
-    (1, "diff {dir}/held.json {dir}/broken.json"), (1, "diff {dir}/held.json {dir}/broken.json --format json"),
+    (1, "diff {dir}/held.json {dir}/broken.json"),
+    (1, "diff {dir}/held.json {dir}/broken.json --format json"),
     (1, "baseline {dir}/held.json --deviations {dir}/known.toml --dry-run"),
-    (2, ""), (2, "judge"), (2, "run http://localhost"), (2, "run {url} --rules XYZ-*"), (2, "run {url} --level shall"),
-    (2, "run {url} --profile none"), (2, "run {url} --deviations {dir}/wrong.toml"), (2, "run --mutant none"),
-    (2, "hunt {url} --minutes -1"), (2, "hunt {url} --hours long"), (2, "hunt {url} --again luck"),
-    (2, "doctor"), (2, "doctor redis://localhost"), (2, "list XYZ-*"), (2, "explain XYZ-001"), (2, "explain"),
-    (2, "report {dir}/none.json"), (2, "report {dir}/known.toml"), (2, "replay {dir}/none.json {url}"),
-    (2, "replay {dir}/held.json {url}"), (2, "replay {dir}/untold.case.json {url}"),
-    (2, "replay {dir}/fixed.case.json nonsense"), (2, "replay {dir}/fixed.case.json {url} --times 0"),
-    (2, "diff {dir}/held.json"), (2, "diff {dir}/held.json {dir}/none.json"),
+    (2, ""),
+    (2, "judge"),
+    (2, "run http://localhost"),
+    (2, "run {url} --rules XYZ-*"),
+    (2, "run {url} --level shall"),
+    (2, "run {url} --profile none"),
+    (2, "run {url} --deviations {dir}/wrong.toml"),
+    (2, "run --mutant none"),
+    (2, "hunt {url} --minutes -1"),
+    (2, "hunt {url} --hours long"),
+    (2, "hunt {url} --again luck"),
+    (2, "doctor"),
+    (2, "doctor redis://localhost"),
+    (2, "list XYZ-*"),
+    (2, "explain XYZ-001"),
+    (2, "explain"),
+    (2, "report {dir}/none.json"),
+    (2, "report {dir}/known.toml"),
+    (2, "replay {dir}/none.json {url}"),
+    (2, "replay {dir}/held.json {url}"),
+    (2, "replay {dir}/untold.case.json {url}"),
+    (2, "replay {dir}/fixed.case.json nonsense"),
+    (2, "replay {dir}/fixed.case.json {url} --times 0"),
+    (2, "diff {dir}/held.json"),
+    (2, "diff {dir}/held.json {dir}/none.json"),
     (2, "diff {dir}/held.json {dir}/known.toml"),
-    (2, "diff --explain nothing documented"), (2, "diff {dir}/held.json {dir}/held.json --format pdf"),
-    (2, "baseline"), (2, "baseline {dir}/none.json"), (2, "baseline {dir}/known.toml"),
-    (2, "baseline {dir}/held.json --deviations {dir}/wrong.toml"), (2, "baseline {dir}/held.json --expires soon"),
-    (2, "broker --port 99999"), (2, "broker --mutant none --port 0"), (2, "mutants none.*"), (2, "mutants --seeds 0"),
-    (2, "mutants --legal 0"), (2, "mutants -n none"), (2, "trace"), (2, "trace record {url} --listen none"),
-    (2, "trace record nonsense --listen 0"), (2, "trace watch {dir}/none --once"),
-    (3, "run {nobody} --rules TAG-001"), (3, "hunt {nobody} --minutes 1"), (3, "doctor {nobody}"),
+    (2, "diff --explain nothing documented"),
+    (2, "diff {dir}/held.json {dir}/held.json --format pdf"),
+    (2, "baseline"),
+    (2, "baseline {dir}/none.json"),
+    (2, "baseline {dir}/known.toml"),
+    (2, "baseline {dir}/held.json --deviations {dir}/wrong.toml"),
+    (2, "baseline {dir}/held.json --expires soon"),
+    (2, "broker --port 99999"),
+    (2, "broker --mutant none --port 0"),
+    (2, "mutants none.*"),
+    (2, "mutants --seeds 0"),
+    (2, "mutants --legal 0"),
+    (2, "mutants -n none"),
+    (2, "trace"),
+    (2, "trace record {url} --listen none"),
+    (2, "trace record nonsense --listen 0"),
+    (2, "trace watch {dir}/none --once"),
+    (3, "run {nobody} --rules TAG-001"),
+    (3, "hunt {nobody} --minutes 1"),
+    (3, "doctor {nobody}"),
     (3, "replay {dir}/fixed.case.json {nobody}"),
     (3, "diff --explain {nobody} documented --rules TAG-003"),
     (4, "replay {dir}/unplayed.case.json {url} --times 1"),
@@ -98,7 +149,10 @@ TABLE: list[tuple[int, str]] = [
 
 @pytest.mark.parametrize(("code", "line"), TABLE, ids=[f"{code} {line}" for code, line in TABLE])
 def test_the_code_of_a_command(
-    code: int, line: str, place: Callable[[str], str], capsys: pytest.CaptureFixture[str],
+    code: int,
+    line: str,
+    place: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = [place(word) for word in line.split()]
     assert main([*words, *(QUICK if line.startswith(("run", "hunt")) else ())]) == code
@@ -117,7 +171,11 @@ def test_every_verb_and_every_code_is_in_the_table() -> None:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt(), 130), (RuntimeError("broken"), 4)])
 def test_an_interrupt_and_a_fault_of_ours_end_any_verb_in_words(
-    verb: str, raised: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    verb: str,
+    raised: BaseException,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(options: Any) -> int:
         raise raised

@@ -34,17 +34,24 @@ sys.exit(code)
 """
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    (("run", "--depth", "foo"), "--depth foo is not known; use one of smoke, ci, deep."),
-    (("run", "--report", "s3://bucket/out"), "--report s3://bucket/out is no place on this machine: name a directory"),
-    (("run", "--mutant", "nope"), "no mutant is called 'nope'; did you mean "),
-    (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is no place on this machine"),
-    (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is no place on this machine"),
-    (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be made"),
-])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "--depth", "foo"), "--depth foo is not known; use one of smoke, ci, deep."),
+        (
+            ("run", "--report", "s3://bucket/out"),
+            "--report s3://bucket/out is no place on this machine: name a directory",
+        ),
+        (("run", "--mutant", "nope"), "no mutant is called 'nope'; did you mean "),
+        (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is no place on this machine"),
+        (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is no place on this machine"),
+        (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be made"),
+    ],
+)
 def test_a_slip_is_one_sentence_and_nothing_heavy_is_imported(words: tuple[str, ...], told: str) -> None:
-    ran = subprocess.run([sys.executable, "-c", LIGHTLY, *words], cwd=ROOT, capture_output=True, text=True, timeout=60,
-                         check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", LIGHTLY, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ran.returncode, ran.stdout) == (2, "[]\n"), ran.stderr
     assert told in " ".join(ran.stderr.split())
 
@@ -55,7 +62,10 @@ def full(*_: object, **__: object) -> NoReturn:
 
 @pytest.mark.parametrize("words", [("run", "--report"), ("run", "--recording"), ("trace", "check", "x", "--out")])
 def test_a_full_disk_is_told_before_the_run(
-    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     assert main([*words, str(tmp_path)]) == 2
@@ -63,7 +73,8 @@ def test_a_full_disk_is_told_before_the_run(
 
 
 def test_a_disk_that_fills_up_is_no_fault_of_ours(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(explain, "listing", full)
     assert main(["list"]) == 2
@@ -93,12 +104,21 @@ def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(row["rules"] and row["says"] for row in rows)
 
 
-@pytest.mark.parametrize(("words", "glob", "seeds"), [
-    (("hunt",), "*", 5), (("hunt", "tags.*"), "tags.*", 5), (("tags.*",), "tags.*", 5),
-    (("--seeds", "2"), "*", 2), (("hunt", "tags.*", "routes.*", "--seeds", "1"), "tags.*,routes.*", 1),
-])
+@pytest.mark.parametrize(
+    ("words", "glob", "seeds"),
+    [
+        (("hunt",), "*", 5),
+        (("hunt", "tags.*"), "tags.*", 5),
+        (("tags.*",), "tags.*", 5),
+        (("--seeds", "2"), "*", 2),
+        (("hunt", "tags.*", "routes.*", "--seeds", "1"), "tags.*,routes.*", 1),
+    ],
+)
 def test_mutants_are_hunted_also_in_the_former_words(
-    words: tuple[str, ...], glob: str, seeds: int, monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    glob: str,
+    seeds: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[mutants.HuntOptions] = []
     monkeypatch.setattr(mutants, "hunt", lambda wanted: asked.append(wanted) or 0)
@@ -108,7 +128,10 @@ def test_mutants_are_hunted_also_in_the_former_words(
 
 @pytest.mark.parametrize(("words", "opened"), [((), True), (("--no-open",), False)])
 def test_a_demonstration_opens_the_report_of_a_wrong_broker(
-    words: tuple[str, ...], opened: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    opened: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     page, pages, said = tmp_path / "index.html", [], []
@@ -151,6 +174,7 @@ def test_the_shell_completes_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def completers(parser: argparse.ArgumentParser) -> list[tuple[str, Any]]:
     """The options of all verbs, and what completes them."""
     inner = [one for action in parser._actions if isinstance(action.choices, dict) for one in action.choices.values()]
-    own = [((action.option_strings or [action.dest])[0], getattr(action, "completer", None))
-           for action in parser._actions]
+    own = [
+        ((action.option_strings or [action.dest])[0], getattr(action, "completer", None)) for action in parser._actions
+    ]
     return own + [found for one in inner for found in completers(one)]

@@ -21,16 +21,35 @@ from tools import main_job
 
 
 def cli(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "conformance.cli", *map(str, words)], capture_output=True, text=True,
-                          check=False, env={**os.environ, **environment})
+    return subprocess.run(
+        [sys.executable, "-m", "conformance.cli", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a broker whose tags start at 0: results, a case, a recording, and the job's summary page."""
     out = tmp_path_factory.mktemp("ran")
-    done = cli("run", "--mutant", "tags.start-at-zero", "--rules", "TAG-001", "--depth", "smoke", "--report", out,
-               "--recording", out / "recording", "--history", out / "history", GITHUB_STEP_SUMMARY=str(out / "page.md"))
+    done = cli(
+        "run",
+        "--mutant",
+        "tags.start-at-zero",
+        "--rules",
+        "TAG-001",
+        "--depth",
+        "smoke",
+        "--report",
+        out,
+        "--recording",
+        out / "recording",
+        "--history",
+        out / "history",
+        GITHUB_STEP_SUMMARY=str(out / "page.md"),
+    )
     assert done.returncode == 1, done.stderr
     return out
 
@@ -87,8 +106,11 @@ def test_several_results_make_one_page(ran: Path, tmp_path: Path) -> None:
 
 def test_a_second_report_tells_what_changed_and_a_third_time_makes_no_difference(ran: Path, tmp_path: Path) -> None:
     results = json.loads((ran / "results.json").read_text("utf-8"))
-    former = {**results, "run": "former", "rules": [{**rule, "verdict": "held", "cases": []}
-                                                    for rule in results["rules"]]}
+    former = {
+        **results,
+        "run": "former",
+        "rules": [{**rule, "verdict": "held", "cases": []} for rule in results["rules"]],
+    }
     (tmp_path / "results.json").write_text(json.dumps(former), encoding="utf-8")
     again = [pages.made([ran / "results.json"], tmp_path).read_text("utf-8") for _ in range(2)]
     assert "Changed since the previous run" in again[0]

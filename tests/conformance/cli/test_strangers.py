@@ -28,9 +28,14 @@ SETTLED = "TAG-001,ACK-017"
 """Rules whose scenes take a queue from its consumer, and others."""
 
 
-@pytest.mark.parametrize(("serve", "words"), [
-    (silent, "says nothing"), (echo, "sends back what it is sent"), (http, "speaks HTTP"),
-])
+@pytest.mark.parametrize(
+    ("serve", "words"),
+    [
+        (silent, "says nothing"),
+        (echo, "sends back what it is sent"),
+        (http, "speaks HTTP"),
+    ],
+)
 def test_a_port_that_is_no_broker(serve: Serve, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     begin = time.monotonic()
     with port(serve) as number:
@@ -88,7 +93,9 @@ def results_of(folder: Path) -> dict[str, Any]:
 
 
 def test_a_broker_that_wedges(
-    wedge: tuple[ReferenceBroker, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    wedge: tuple[ReferenceBroker, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     broker, _ = wedge
     assert main(["run", broker.url, *QUICK, "--rules", SETTLED, "--report", str(tmp_path / "out")]) == 1
@@ -130,7 +137,9 @@ def on_another_vhost(broker: ReferenceBroker, out: Path, *options: str) -> list[
 
 
 def test_a_wedged_vhost_is_left_for_one_that_is_made(
-    jammed: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    jammed: ReferenceBroker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     first, *others = on_another_vhost(jammed, tmp_path, "--broker-admin", jammed.admin_url)
     assert first.startswith("since queue.delete of a queue with a consumer, vhost / answers no queue.declare")
@@ -184,7 +193,9 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroker]:
 
 
 def test_who_refuses_what_is_optional_does_not_offer_it(
-    stranger: ReferenceBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    stranger: ReferenceBroker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / "out"
     assert main(["run", stranger.url, *QUICK, "--report", str(out)]) == 0
@@ -207,7 +218,9 @@ def test_the_doctor_asks_as_a_run_does(stranger: ReferenceBroker, capsys: pytest
 
 
 def test_the_time_limit_ends_a_run_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("conformance.session.session.SHARE", 0.1)
     out = tmp_path / "out"
@@ -236,11 +249,20 @@ class From:
 _SEND = Connection.send
 
 
-@pytest.mark.parametrize(("answer", "number", "rules", "broken"), [
-    (m.ChannelCloseOk, 64, "ERR-008,ERR-014", "ERR-008"), (m.ExchangeDeleteOk, 1, "ERR-014", "ERR-014"),
-])
+@pytest.mark.parametrize(
+    ("answer", "number", "rules", "broken"),
+    [
+        (m.ChannelCloseOk, 64, "ERR-008,ERR-014", "ERR-008"),
+        (m.ExchangeDeleteOk, 1, "ERR-014", "ERR-014"),
+    ],
+)
 def test_what_is_not_answered_at_the_end_of_a_history_is_no_pass_either(
-    answer: type[Any], number: int, rules: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    answer: type[Any],
+    number: int,
+    rules: str,
+    broken: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     silent = From(answer, number)
     monkeypatch.setattr(Connection, "send", lambda self, item: silent.send(self, item))

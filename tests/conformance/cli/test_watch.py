@@ -38,6 +38,7 @@ class Time:
             self.began.append(self.now - 100.0)
             self.now += seconds
             return code
+
         return play
 
 
@@ -66,15 +67,25 @@ def test_so_many_rounds_and_no_wait_after_the_last() -> None:
 
 def kept(number: int, broken: str = "", **more: Any) -> dict[str, Any]:
     verdicts = {rule: "broken" if rule == broken else "held" for rule in ("ACK-001", "ACK-002")}
-    return {"schema": "amqp-conformance/kept/1", "run": f"r{number}", "started": f"2026-11-2{number}T10:00:00Z",
-            "open": not broken, "broker": {"name": "Birch 2", "product": "Birch", "version": "2"},
-            "rules": verdicts, "times": {}, "profile": "documented", "events": 1, **more}
+    return {
+        "schema": "amqp-conformance/kept/1",
+        "run": f"r{number}",
+        "started": f"2026-11-2{number}T10:00:00Z",
+        "open": not broken,
+        "broker": {"name": "Birch 2", "product": "Birch", "version": "2"},
+        "rules": verdicts,
+        "times": {},
+        "profile": "documented",
+        "events": 1,
+        **more,
+    }
 
 
 def test_a_round_is_a_line_with_what_changed() -> None:
     assert line([], kept(1)) == "2026-11-21 10:00:00  Birch 2: gate open; 2 held"
     assert line([kept(1)], kept(2, "ACK-002")) == (
-        "2026-11-22 10:00:00  Birch 2: gate CLOSED; 1 broken, 1 held. Changed: ACK-002 was held, is broken")
+        "2026-11-22 10:00:00  Birch 2: gate CLOSED; 1 broken, 1 held. Changed: ACK-002 was held, is broken"
+    )
     assert changes([kept(1, rules={"ACK-001": "not-run"})], kept(2)) == []
 
 
@@ -94,12 +105,16 @@ def rounded(tmp_path: Path, *codes: int, form: str = "text") -> int:
 
 
 def test_the_worst_round_is_the_exit_code_and_a_broker_that_is_away_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert rounded(tmp_path, GATE_OPEN, UNREACHABLE, GATE_CLOSED) == UNREACHABLE
     said = capsys.readouterr().out.splitlines()
     assert [one.partition("Birch 2: ")[2] for one in said] == [
-        "gate open; 2 held", "", "gate CLOSED; 1 broken, 1 held. Changed: ACK-001 was held, is broken"]
+        "gate open; 2 held",
+        "",
+        "gate CLOSED; 1 broken, 1 held. Changed: ACK-001 was held, is broken",
+    ]
     assert said[1] == "the broker is not there"
 
 
@@ -143,16 +158,47 @@ def test_what_was_told_before_a_process_begins_is_told_to_it() -> None:
 
 def test_a_watch_on_a_broker_is_interrupted_between_rounds_and_has_its_page(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "conformance.cli", "watch", "embedded:", "--every", "60", "--rules", "TAG-001", "--out",
-         str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [
+            sys.executable,
+            "-m",
+            "conformance.cli",
+            "watch",
+            "embedded:",
+            "--every",
+            "60",
+            "--rules",
+            "TAG-001",
+            "--out",
+            str(tmp_path / "out"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as refused:
         assert refused.wait(PATIENCE) == 2
     from reference_broker import ReferenceBroker
 
-    with ReferenceBroker() as broker, subprocess.Popen(
-        [sys.executable, "-m", "conformance.cli", "watch", broker.url, "--every", "60", "--rules", "TAG-001", "--out",
-         str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as running:
+    with (
+        ReferenceBroker() as broker,
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "conformance.cli",
+                "watch",
+                broker.url,
+                "--every",
+                "60",
+                "--rules",
+                "TAG-001",
+                "--out",
+                str(tmp_path / "out"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running,
+    ):
         assert running.stdout is not None
         assert select.select([running.stdout], [], [], PATIENCE)[0]
         assert "gate open; 1 held" in running.stdout.readline()

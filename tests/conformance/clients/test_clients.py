@@ -69,9 +69,14 @@ def test_what_every_library_shows(examine: Examine, name: str) -> None:
     assert account.methods["basic.get-ok"].came == account.methods["basic.get-ok"].shown > 10
 
 
-@pytest.mark.parametrize(("name", "absent"), [
-    ("pika-select", set()), ("py-amqp", set()), ("pika-blocking", {"delivery_tag", "multiple"}),
-])
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [
+        ("pika-select", set()),
+        ("py-amqp", set()),
+        ("pika-blocking", {"delivery_tag", "multiple"}),
+    ],
+)
 def test_what_a_confirm_shows(examine: Examine, name: str, absent: set[str]) -> None:
     account = examine(name, "CNF-004")
     assert set(account.methods["basic.ack"].absent) == absent
@@ -106,7 +111,10 @@ def crossing() -> Iterator[Bench]:
 
 @pytest.mark.parametrize(("known", "accused"), [("", True), ("ACK-005", True), ("ACK-004", False)])
 def test_a_wrong_broker_is_found_through_a_library(
-    crossing: Bench, tmp_path: Path, known: str, accused: bool,
+    crossing: Bench,
+    tmp_path: Path,
+    known: str,
+    accused: bool,
 ) -> None:
     """Known deviations excuse what they excuse at the gate: their own rule, not its sisters."""
     path = tmp_path / "known.toml"
@@ -216,8 +224,11 @@ def test_what_comes_on_a_channel_that_the_application_closed_need_not_be_shown(w
 
 def test_what_a_library_says_by_itself(wire: Wire) -> None:
     wire.sends(m.BasicAck(1, 1, False)).sends(m.BasicReject(1, 2, True))
-    asked = [Shown("c1", 1, "channel.open"), Shown("c1", 1, "basic.ack", {"delivery_tag": 1, "multiple": True}),
-             Shown("c1", 1, "basic.qos")]
+    asked = [
+        Shown("c1", 1, "channel.open"),
+        Shown("c1", 1, "basic.ack", {"delivery_tag": 1, "multiple": True}),
+        Shown("c1", 1, "basic.qos"),
+    ]
     result = sent(wire.events, asked, "backstage")
     assert [event.method for event in result.hidden] == ["basic.reject"]
     assert [shown.method for shown in result.invented] == ["basic.qos"]
@@ -259,7 +270,9 @@ def test_an_adapter_of_ones_own_as_in_the_guide(tmp_path: Path, capsys: pytest.C
 
 
 def test_an_adapter_in_a_test_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference_broker: EmbeddedBroker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reference_broker: EmbeddedBroker,
 ) -> None:
     (tmp_path / "my_adapter.py").write_text(example("adapter"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -268,17 +281,20 @@ def test_an_adapter_in_a_test_of_ones_own(
     theirs["test_my_library_invents_nothing"](reference_broker)
 
 
-@pytest.mark.parametrize(("words", "code", "said"), [
-    (["--library", "nobody"], 2, "known are pika-select"),
-    (["--rules", "NONE-*"], 2, "No check matches"),
-    (["--profile", "nobody"], 2, "--profile: there is no profile"),
-    (["--deviations", "nobody"], 2, "--deviations: there are no deviations 'nobody'"),
-    (["amqp://localhost:0"], 2, "A broker URL looks like"),
-    (["amqp://127.0.0.1:1"], 3, "nothing listens there"),
-    (["--adapter", "no-such-program"], 2, "cannot be started"),
-    (["--adapter", f"{sys.executable} -c 'print(1)'"], 2, "no line of JSON with an object in it"),
-    (["--adapter", f"{sys.executable} -c 'pass'"], 2, "has ended"),
-])
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--library", "nobody"], 2, "known are pika-select"),
+        (["--rules", "NONE-*"], 2, "No check matches"),
+        (["--profile", "nobody"], 2, "--profile: there is no profile"),
+        (["--deviations", "nobody"], 2, "--deviations: there are no deviations 'nobody'"),
+        (["amqp://localhost:0"], 2, "A broker URL looks like"),
+        (["amqp://127.0.0.1:1"], 3, "nothing listens there"),
+        (["--adapter", "no-such-program"], 2, "cannot be started"),
+        (["--adapter", f"{sys.executable} -c 'print(1)'"], 2, "no line of JSON with an object in it"),
+        (["--adapter", f"{sys.executable} -c 'pass'"], 2, "has ended"),
+    ],
+)
 def test_wrong_use(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     rules = [] if "--rules" in words else ["--rules", "ACK-001"]
     assert cli.main(["clients", *words, *rules]) == code
@@ -311,7 +327,10 @@ def test_an_interrupt_ends_it_after_the_scene_under_way(number: int) -> None:
     """On one core: there the signal comes, more often than not, just as the main thread begins to wait."""
     words = [sys.executable, "-m", "conformance.cli", "clients", "--library", "py-amqp"]
     process = subprocess.Popen(
-        words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
     )
     assert process.stderr is not None
@@ -324,8 +343,12 @@ def test_an_interrupt_ends_it_after_the_scene_under_way(number: int) -> None:
 
 def test_the_page_says_what_the_document_says(tmp_path: Path) -> None:
     out = tmp_path / "new" / "page.md"
-    assert cli.main(["clients", "--library", "py-amqp", "--rules", "CNF-004,ACK-011", "--format", "markdown",
-                     "--out", str(out)]) == 0
+    assert (
+        cli.main(
+            ["clients", "--library", "py-amqp", "--rules", "CNF-004,ACK-011", "--format", "markdown", "--out", str(out)]
+        )
+        == 0
+    )
     page = out.read_text(encoding="utf-8")
     assert "| a confirm's multiple flag | yes |" in page
     assert "cannot: it gives an application no way to send basic.nack" in page

@@ -32,20 +32,31 @@ RACE = {"reason": "stays", "note": "A race.", "evidence": "docs/findings.md", "o
 DEVIATES = rule("ACK-002", "deviates", case("ACK-002", "tag 3 stays", deviation=0), deviation=RACE)
 
 
-@pytest.mark.parametrize(("before", "after", "kind", "said"), [
-    (rule("ACK-002"), BROKEN, "broken", "Broker 2 breaks it on classic queues: tag 3 stays in q1."),
-    (rule("ACK-002"), DEVIATES, "broken", "A race. (docs/findings.md)"),
-    (BROKEN, rule("ACK-002"), "fixed", "Broker 2 keeps this rule (exercised 5 times)."),
-    (BROKEN, rule("ACK-002", "broken", case("ACK-002", "the channel ends")), "changed reason", "the channel ends"),
-    (rule("ACK-002", "not-offered", reason="no acks"), BROKEN, "new rule", "does not apply to Broker 1: no acks."),
-    (rule("ACK-002"), rule("ACK-002", "not-offered", reason="no acks"), "no longer offered", "any more: no acks."),
-    (rule("ACK-002", "not-offered"), rule("ACK-002"), "now offered", "Broker 2 offers what this rule is about"),
-    (rule("ACK-002"), rule("ACK-002", "under-tested", reason="exercised 0 times"), "unclear",
-     "Nothing can be said of Broker 2: under-tested (exercised 0 times)."),
-    (BROKEN, rule("ACK-002", "inconclusive"), "unclear", "Broker 1 breaks it"),
-    (rule("TAG-004", reports={"a": 2}), rule("TAG-004", reports={"a": 9, "b": 1}), "seen otherwise",
-     "Broker 2 alone was seen to do this: b (once)."),
-])
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "said"),
+    [
+        (rule("ACK-002"), BROKEN, "broken", "Broker 2 breaks it on classic queues: tag 3 stays in q1."),
+        (rule("ACK-002"), DEVIATES, "broken", "A race. (docs/findings.md)"),
+        (BROKEN, rule("ACK-002"), "fixed", "Broker 2 keeps this rule (exercised 5 times)."),
+        (BROKEN, rule("ACK-002", "broken", case("ACK-002", "the channel ends")), "changed reason", "the channel ends"),
+        (rule("ACK-002", "not-offered", reason="no acks"), BROKEN, "new rule", "does not apply to Broker 1: no acks."),
+        (rule("ACK-002"), rule("ACK-002", "not-offered", reason="no acks"), "no longer offered", "any more: no acks."),
+        (rule("ACK-002", "not-offered"), rule("ACK-002"), "now offered", "Broker 2 offers what this rule is about"),
+        (
+            rule("ACK-002"),
+            rule("ACK-002", "under-tested", reason="exercised 0 times"),
+            "unclear",
+            "Nothing can be said of Broker 2: under-tested (exercised 0 times).",
+        ),
+        (BROKEN, rule("ACK-002", "inconclusive"), "unclear", "Broker 1 breaks it"),
+        (
+            rule("TAG-004", reports={"a": 2}),
+            rule("TAG-004", reports={"a": 9, "b": 1}),
+            "seen otherwise",
+            "Broker 2 alone was seen to do this: b (once).",
+        ),
+    ],
+)
 def test_each_kind_of_change_is_told(before: RuleResult, after: RuleResult, kind: str, said: str) -> None:
     found = change(before, after)
     assert found.kind == kind
@@ -60,15 +71,18 @@ def test_a_rule_that_one_run_alone_judged_is_new_or_gone() -> None:
     assert between(more, [rule("ACK-001"), rule("ACK-002", selected=False)]).changes[0].kind == "gone rule"
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    (rule("ACK-002"), rule("ACK-002", exercised=99)),
-    (BROKEN, rule("ACK-002", "broken", case("ACK-002", "tag 12 stays in amqpconf.x.9"))),
-    (rule("ACK-002", "broken", case("ACK-002", "tag 9 stays")), DEVIATES),
-    (DEVIATES, rule("ACK-002", "unseen", deviation=RACE, reason="unseen")),
-    (rule("ACK-002"), rule("ACK-002", "unseen", deviation=RACE, reason="unseen")),
-    (DEVIATES, rule("ACK-002", "deviates", case("ACK-002", "m1 stays too"), deviation=RACE)),
-    (rule("ERR-011", "not-judgeable"), rule("ERR-011", "not-judgeable")),
-])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (rule("ACK-002"), rule("ACK-002", exercised=99)),
+        (BROKEN, rule("ACK-002", "broken", case("ACK-002", "tag 12 stays in amqpconf.x.9"))),
+        (rule("ACK-002", "broken", case("ACK-002", "tag 9 stays")), DEVIATES),
+        (DEVIATES, rule("ACK-002", "unseen", deviation=RACE, reason="unseen")),
+        (rule("ACK-002"), rule("ACK-002", "unseen", deviation=RACE, reason="unseen")),
+        (DEVIATES, rule("ACK-002", "deviates", case("ACK-002", "m1 stays too"), deviation=RACE)),
+        (rule("ERR-011", "not-judgeable"), rule("ERR-011", "not-judgeable")),
+    ],
+)
 def test_numbers_luck_and_excuses_are_no_change(before: RuleResult, after: RuleResult) -> None:
     found = between([before], [after])
     assert found.same
@@ -78,8 +92,10 @@ def test_numbers_luck_and_excuses_are_no_change(before: RuleResult, after: RuleR
 
 
 def test_what_is_unclear_or_seen_otherwise_is_told_and_is_no_difference() -> None:
-    found = between([rule("ACK-002"), rule("TAG-004", reports={"a": 1})],
-                    [rule("ACK-002", "under-tested"), rule("TAG-004", reports={"b": 1})])
+    found = between(
+        [rule("ACK-002"), rule("TAG-004", reports={"a": 1})],
+        [rule("ACK-002", "under-tested"), rule("TAG-004", reports={"b": 1})],
+    )
     assert len(found.changes) == 2
     assert found.same
 
@@ -127,17 +143,25 @@ def test_two_runs_of_one_broker_are_told_apart() -> None:
     assert (found.before["name"], found.after["name"]) == ("Broker 1 (run a)", "Broker 1 (run b)")
 
 
-@pytest.mark.parametrize(("given", "warned"), [
-    ({"complete": False}, "cut short"), ({"depth": "deep"}, "smoke and deep"), ({"seed": 4}, "0 and 4"),
-    ({"profile": "mine"}, "none of ours"),
-])
+@pytest.mark.parametrize(
+    ("given", "warned"),
+    [
+        ({"complete": False}, "cut short"),
+        ({"depth": "deep"}, "smoke and deep"),
+        ({"seed": 4}, "0 and 4"),
+        ({"profile": "mine"}, "none of ours"),
+    ],
+)
 def test_what_makes_a_comparison_weak_is_said(given: dict[str, object], warned: str) -> None:
     assert warned in " ".join(compare(results(OLD, []), results(NEW, [], **given)).warnings)
 
 
 @pytest.mark.parametrize(("after", "code"), [(rule("ACK-002"), 0), (BROKEN, 1)])
 def test_the_verb_prints_every_format_and_its_code_says_whether_they_differ(
-    after: RuleResult, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    after: RuleResult,
+    code: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "a.json").write_text(to_json(results(OLD, [rule("ACK-002")])))
     (tmp_path / "b").mkdir()
@@ -153,12 +177,22 @@ def test_the_verb_prints_every_format_and_its_code_says_whether_they_differ(
     assert document["same"] is (code == 0)
 
 
-@pytest.mark.parametrize(("content", "why"), [
-    (None, "cannot be read: No such file"), (b"{", "not JSON"), (b"\xff", "no text"), (b"[]", "'list'"),
-    (b'{"schema": "other/1"}', "'other/1'"), (b'{"schema": "amqp-conformance/results/1"}', "does not follow"),
-])
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"{", "not JSON"),
+        (b"\xff", "no text"),
+        (b"[]", "'list'"),
+        (b'{"schema": "other/1"}', "'other/1'"),
+        (b'{"schema": "amqp-conformance/results/1"}', "does not follow"),
+    ],
+)
 def test_what_is_no_results_document_is_refused(
-    content: bytes | None, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    content: bytes | None,
+    why: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(to_json(results(OLD, [])))

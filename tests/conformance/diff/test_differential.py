@@ -85,11 +85,17 @@ def test_runs_are_explained_by_the_rules_on_which_they_disagree(tmp_path: Path) 
     assert "settle.reject-always-requeues" in document["after"]["name"]
 
 
-@pytest.mark.parametrize(("words", "why"), [
-    (["rabbitmq-4", "documented"], "did you mean rabbitmq-4"), (["documented+nothing", "documented"], "no mutant"),
-    (["none.json", "documented"], "cannot be read"), (["documented", "documented", "--format", "html"], "markdown"),
-    (["documented", "documented", "--rules", "XYZ-*"], "No rule matches"), (["amqp://", "documented"], "names no host"),
-])
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["rabbitmq-4", "documented"], "did you mean rabbitmq-4"),
+        (["documented+nothing", "documented"], "no mutant"),
+        (["none.json", "documented"], "cannot be read"),
+        (["documented", "documented", "--format", "html"], "markdown"),
+        (["documented", "documented", "--rules", "XYZ-*"], "No rule matches"),
+        (["amqp://", "documented"], "names no host"),
+    ],
+)
 def test_what_names_no_broker_is_refused(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "--explain", *words]) == 2
     assert why in " ".join(capsys.readouterr().err.split())

@@ -41,8 +41,18 @@ def test_both_sides_are_run_and_compared_on_one_page(tmp_path: Path, capsys: pyt
     assert upgrade(UpgradeOptions(URLS, tmp_path, ["--depth", "smoke"]), runs) == GATE_CLOSED
     assert runs.words == [
         ["run", "amqp://u:secret@old/%2F", "--report", str(tmp_path / "before"), "--depth", "smoke"],
-        ["run", "amqp://u:secret@new/%2F", "--broker-admin", "http://new:15672", "--consumer-timeout", "5000",
-         "--report", str(tmp_path / "after"), "--depth", "smoke"],
+        [
+            "run",
+            "amqp://u:secret@new/%2F",
+            "--broker-admin",
+            "http://new:15672",
+            "--consumer-timeout",
+            "5000",
+            "--report",
+            str(tmp_path / "after"),
+            "--depth",
+            "smoke",
+        ],
     ]
     page = (tmp_path / "index.html").read_text("utf-8")
     assert "What changes for your applications" in page
@@ -67,16 +77,26 @@ def test_a_side_that_came_to_no_verdicts_is_named_and_the_other_is_not_examined(
     assert len(runs.words) == 1
 
 
-@pytest.mark.parametrize(("words", "complaint"), [
-    (["--preset", "rabbitmq-upgrade", "amqp://one"], "takes two URLs"),
-    (["amqp://one", "amqp://two"], "One run examines one broker"),
-    (["--preset", "rabbitmq-upgrade", "amqp://one", "amqp://two", "--broker-admin", "http://x"], "Each broker has its"),
-    (["--preset", "rabbitmq-upgrade", "amqp://one", "amqp://two,nonsense=1"], "A broker is named URL"),
-    (["--preset", "nothing", "amqp://one", "amqp://two"], "invalid choice"),
-])
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--preset", "rabbitmq-upgrade", "amqp://one"], "takes two URLs"),
+        (["amqp://one", "amqp://two"], "One run examines one broker"),
+        (
+            ["--preset", "rabbitmq-upgrade", "amqp://one", "amqp://two", "--broker-admin", "http://x"],
+            "Each broker has its",
+        ),
+        (["--preset", "rabbitmq-upgrade", "amqp://one", "amqp://two,nonsense=1"], "A broker is named URL"),
+        (["--preset", "nothing", "amqp://one", "amqp://two"], "invalid choice"),
+    ],
+)
 def test_wrong_use_is_said_before_anything_is_run(words: list[str], complaint: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "conformance.cli", "run", *words, "--report", str(tmp_path / "out")],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli", "run", *words, "--report", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == WRONG_USE
     assert complaint in " ".join(done.stderr.split())
     assert done.stdout == ""

@@ -19,8 +19,13 @@ from reference_broker import ReferenceBroker
 @pytest.fixture
 def stage() -> Iterator[Stage]:
     with ReferenceBroker(clock="elastic", http_port=0) as broker:
-        stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("run", "reference"), "around",
-                      queue_type="quorum")
+        stage = Stage(
+            Target.parse(broker.url),
+            profiles.load("documented"),
+            Recorder("run", "reference"),
+            "around",
+            queue_type="quorum",
+        )
         stage.around = Around(Admin(broker.admin_url), broker.leap)
         yield stage
         stage.cleanup()

@@ -17,7 +17,11 @@ from reference_broker import ReferenceBroker
 def stage() -> Iterator[Stage]:
     with ReferenceBroker() as broker:
         made = Stage(
-            Target.parse(broker.url), profiles.load("documented"), Recorder("run", "b"), "scene", deadline=0.2,
+            Target.parse(broker.url),
+            profiles.load("documented"),
+            Recorder("run", "b"),
+            "scene",
+            deadline=0.2,
         )
         yield made
         made.cleanup()

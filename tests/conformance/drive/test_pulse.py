@@ -85,7 +85,8 @@ def test_a_command_that_fails_says_so(broker: ReferenceBroker) -> None:
 
 
 def test_a_daemon_that_the_command_leaves_behind_keeps_nobody_waiting(
-    broker: ReferenceBroker, monkeypatch: pytest.MonkeyPatch,
+    broker: ReferenceBroker,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("conformance.drive.pulse.RESTARTS", 5.0)
     pulse = pulse_of(broker.url, restart="sleep 30 &")

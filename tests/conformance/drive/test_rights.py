@@ -51,8 +51,10 @@ def house(request: pytest.FixtureRequest) -> Iterator[House]:
         pytest.skip("AMQP_RABBITMQ_URL is not set")
     real = urlsplit(REAL)
     try:
-        made = House(Admin(f"http://guest:guest@{real.hostname}:{(real.port or 5672) + 10000}"),
-                     f"{real.hostname}:{real.port or 5672}")
+        made = House(
+            Admin(f"http://guest:guest@{real.hostname}:{(real.port or 5672) + 10000}"),
+            f"{real.hostname}:{real.port or 5672}",
+        )
     except AdminRefused:
         pytest.skip("the node of AMQP_RABBITMQ_URL has no management interface where ours have it")
     yield made
@@ -62,7 +64,10 @@ def house(request: pytest.FixtureRequest) -> Iterator[House]:
 @pytest.mark.parametrize("rights", [(NONE, NONE, NONE), (NONE, ALL, ALL), (ALL, NONE, ALL), (ALL, ALL, NONE)])
 @pytest.mark.parametrize("rules", ["TAG-001", "*"])
 def test_a_user_without_a_right_ends_the_run_before_its_first_check(
-    house: House, rights: tuple[str, str, str], rules: str, capsys: pytest.CaptureFixture[str],
+    house: House,
+    rights: tuple[str, str, str],
+    rules: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     house.grant(*rights)
     assert main(["run", house.url, *QUICK, "--rules", rules]) == 3
@@ -74,7 +79,8 @@ def test_a_user_without_a_right_ends_the_run_before_its_first_check(
 
 
 def test_a_gate_that_saw_next_to_nothing_is_closed_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with ReferenceBroker(personality="refused.declares-after-40") as broker:
         assert main(["run", broker.url, *QUICK, "--report", str(tmp_path)]) == 1

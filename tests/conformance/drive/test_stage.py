@@ -174,7 +174,11 @@ def test_a_queue_that_the_scene_deletes_is_forgotten(stage: Stage) -> None:
 def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
     with ReferenceBroker() as gone:
         stage = Stage(
-            Target.parse(gone.url), profiles.load("documented"), Recorder("run", "reference"), "scene", deadline=0.5,
+            Target.parse(gone.url),
+            profiles.load("documented"),
+            Recorder("run", "reference"),
+            "scene",
+            deadline=0.5,
         )
         stage.queue()
     stage.pump(1)

@@ -50,14 +50,23 @@ class Scene:
         return cls(function.__name__, function, mark.args, mark.kwargs["queue_types"], cases)
 
     def run(
-        self, broker: ReferenceBroker, deadline: float, profile: str = "documented", queue_type: str | None = None,
+        self,
+        broker: ReferenceBroker,
+        deadline: float,
+        profile: str = "documented",
+        queue_type: str | None = None,
     ) -> Judgement:
         """Every case on a stage of its own, all judged together; on the first of its queue types, or on this one."""
         total = Judgement()
         for case in self.cases:
             stage = Stage(
-                Target.parse(broker.url), profiles.load(profile), Recorder("test", "reference"), self.name,
-                self.rules, queue_type or self.queue_types[0], deadline,
+                Target.parse(broker.url),
+                profiles.load(profile),
+                Recorder("test", "reference"),
+                self.name,
+                self.rules,
+                queue_type or self.queue_types[0],
+                deadline,
             )
             stage.around = Around(Admin(broker.admin_url), broker.leap, broker.crash)
             try:
@@ -81,7 +90,8 @@ def scenes() -> Iterator[Scene]:
 SCENES = list(scenes())
 DOCUMENTED = profiles.load("documented")
 OFFERED = [  # the embedded broker is held to the texts
-    scene for scene in SCENES
+    scene
+    for scene in SCENES
     if not all(rules.get(rule).ruled_out(DOCUMENTED.choices) for rule in scene.rules or ("TAG-001",))
 ]
 BY_RULE = {rule: scene for scene in SCENES for rule in scene.rules}
@@ -119,7 +129,8 @@ def test_a_scene_is_offered_where_its_rule_applies() -> None:
 
 @pytest.mark.parametrize("scene", OFFERED, ids=lambda scene: scene.name)
 def test_on_the_reference_broker_a_scene_exercises_its_rule_and_nothing_is_wrong(
-    scene: Scene, broker: ReferenceBroker,
+    scene: Scene,
+    broker: ReferenceBroker,
 ) -> None:
     judgement = scene.run(broker, deadline=GENEROUS)
     assert not judgement.findings

@@ -310,7 +310,9 @@ def test_who_answers_nobody_is_down_and_not_accused(monkeypatch: pytest.MonkeyPa
 
 
 def test_time_that_this_process_slept_is_no_part_of_a_deadline(
-    stage: Stage, clock: Clock, monkeypatch: pytest.MonkeyPatch,
+    stage: Stage,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each look takes ten times as long as it was to take: so few looks would be no deadline."""
     looks: list[float] = []

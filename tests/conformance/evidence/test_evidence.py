@@ -40,7 +40,8 @@ class Script:
     def _builder(self, connection: str) -> EventBuilder:
         labels = Labels("r", "b", "h", connection)
         return self._builders.setdefault(
-            connection, EventBuilder(labels, lambda: next(self._count), lambda: 0),
+            connection,
+            EventBuilder(labels, lambda: next(self._count), lambda: 0),
         )
 
     def connect(self, on: str = "c1") -> Script:
@@ -82,7 +83,8 @@ class Script:
     def get(self, channel: int, tag: int, message: str, queue: str = QUEUE, *, again: bool = False) -> Script:
         self.send(m.BasicGet(channel, queue=queue, no_ack=again))
         return self.receive(
-            m.BasicGetOk(channel, tag, redelivered=again, routing_key=queue), message=message,
+            m.BasicGetOk(channel, tag, redelivered=again, routing_key=queue),
+            message=message,
         )
 
     def flow(self, channel: int) -> Script:
@@ -153,16 +155,24 @@ def test_nothing_in_a_slice_comes_from_nowhere() -> None:
     assert methods.index("queue.declare") < methods.index("basic.publish")
 
 
-@pytest.mark.parametrize(("bug", "rule", "scene"), [
-    ("settle.multiple-only-below-tag", "ACK-002", test_ack.test_a_multiple_settles_all_up_to_its_tag),
-    ("settle.single-acts-as-multiple", "ACK-001", test_ack.test_a_single_ack_settles_one),
-    ("settle.crosses-channels", "ACK-004", test_ack.test_a_multiple_stays_on_its_channel),
-    ("settle.stale-multiple-accepted", "ACK-010",
-     partial(test_ack.test_a_multiple_needs_an_outstanding_tag, method="ack")),
-    ("settle.reject-always-requeues", "MODE-005", test_mode.test_reject_and_nack_without_requeue_remove),
-])
+@pytest.mark.parametrize(
+    ("bug", "rule", "scene"),
+    [
+        ("settle.multiple-only-below-tag", "ACK-002", test_ack.test_a_multiple_settles_all_up_to_its_tag),
+        ("settle.single-acts-as-multiple", "ACK-001", test_ack.test_a_single_ack_settles_one),
+        ("settle.crosses-channels", "ACK-004", test_ack.test_a_multiple_stays_on_its_channel),
+        (
+            "settle.stale-multiple-accepted",
+            "ACK-010",
+            partial(test_ack.test_a_multiple_needs_an_outstanding_tag, method="ack"),
+        ),
+        ("settle.reject-always-requeues", "MODE-005", test_mode.test_reject_and_nack_without_requeue_remove),
+    ],
+)
 def test_a_bug_of_a_broker_is_shown_in_at_most_eight_frames_of_interest(
-    bug: str, rule: str, scene: Callable[[Stage], None],
+    bug: str,
+    rule: str,
+    scene: Callable[[Stage], None],
 ) -> None:
     with ReferenceBroker(mutants=(bug,)) as broker:
         stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("r", "b"), "scene", deadline=0.5)
@@ -258,7 +268,14 @@ def test_steps_carry_text_for_people_and_frames_for_machines() -> None:
     script = Script().send(m.BasicAck(1, 2, multiple=True))
     step = evidence.steps(script.events)[1]
     assert step == {
-        "n": 2, "direction": ">", "connection": "c1", "channel": 1, "text": "basic.ack 2 multiple",
-        "method": "basic.ack", "raw": m.BasicAck(1, 2, multiple=True).encode().hex(), "interest": True,
-        "seq": script.events[1].seq, "state": "",
+        "n": 2,
+        "direction": ">",
+        "connection": "c1",
+        "channel": 1,
+        "text": "basic.ack 2 multiple",
+        "method": "basic.ack",
+        "raw": m.BasicAck(1, 2, multiple=True).encode().hex(),
+        "interest": True,
+        "seq": script.events[1].seq,
+        "state": "",
     }

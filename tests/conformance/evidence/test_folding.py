@@ -45,14 +45,21 @@ def test_few_steps_stay_steps() -> None:
 
 
 def test_other_channels_directions_and_words_end_a_run() -> None:
-    for other in ({"channel": 2}, {"direction": "<"}, {"connection": "c2"}, {"interest": False},
-                  {"text": "basic.ack 5 multiple"}):
+    for other in (
+        {"channel": 2},
+        {"direction": "<"},
+        {"connection": "c2"},
+        {"interest": False},
+        {"text": "basic.ack 5 multiple"},
+    ):
         assert len(runs([*acks(1, 2, 3, 4), {**step("basic.ack 5"), **other}])) == 2
 
 
 def test_what_is_to_stand_apart_does() -> None:
     assert words(acks(*range(1, 10)), frozenset({4})) == [
-        "basic.ack 1..4, 4 frames", "basic.ack 5", "basic.ack 6..9, 4 frames",
+        "basic.ack 1..4, 4 frames",
+        "basic.ack 5",
+        "basic.ack 6..9, 4 frames",
     ]
 
 

@@ -39,23 +39,31 @@ def said(method: str, **more: object) -> dict[str, Any]:
     return {"on": "c1", "channel": 1, "method": method, **more}
 
 
-@pytest.mark.parametrize(("frames", "verdict"), [
-    ([said("basic.qos-ok"), said("basic.deliver", message="m1")], BROKEN),
-    ([said("basic.qos-ok"), said("basic.deliver", message="m2")], ELSE),
-    ([said("basic.qos-ok")], ELSE),
-    ([said("connection.close", channel=0, reply_code=540)], ELSE),
-    ([said("connection.close", channel=0, reply_code=541)], UNCLEAR),
-    ([], UNCLEAR),
-])
+@pytest.mark.parametrize(
+    ("frames", "verdict"),
+    [
+        ([said("basic.qos-ok"), said("basic.deliver", message="m1")], BROKEN),
+        ([said("basic.qos-ok"), said("basic.deliver", message="m2")], ELSE),
+        ([said("basic.qos-ok")], ELSE),
+        ([said("connection.close", channel=0, reply_code=540)], ELSE),
+        ([said("connection.close", channel=0, reply_code=541)], UNCLEAR),
+        ([], UNCLEAR),
+    ],
+)
 def test_what_comes_decides(frames: list[dict[str, Any]], verdict: int) -> None:
     player = Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*frames), "p.", wait=0.2)
     assert player.play() == verdict, player.said
 
 
-@pytest.mark.parametrize(("headers", "verdict"), [
-    ({"x-delivery-count": 1, "x-death": [{"count": 1}]}, BROKEN), ({"x-acquired-count": 1}, ELSE), ({}, ELSE),
-    (None, ELSE),
-])
+@pytest.mark.parametrize(
+    ("headers", "verdict"),
+    [
+        ({"x-delivery-count": 1, "x-death": [{"count": 1}]}, BROKEN),
+        ({"x-acquired-count": 1}, ELSE),
+        ({}, ELSE),
+        (None, ELSE),
+    ],
+)
 def test_counts_in_headers_are_compared_where_they_are_the_matter(headers: object, verdict: int) -> None:
     came = [said("basic.qos-ok"), said("basic.deliver", message="m1", headers=headers)]
     counting = [QOS, QOS_OK, CONSUME, {**DELIVER, "counts": {"x-delivery-count": 1}}]
@@ -63,10 +71,14 @@ def test_counts_in_headers_are_compared_where_they_are_the_matter(headers: objec
     assert Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*came), "p.", wait=0.2).play() == BROKEN
 
 
-@pytest.mark.parametrize(("frames", "verdict"), [
-    (["basic.deliver"], BROKEN), (["basic.deliver", "basic.consume-ok"], BROKEN),
-    (["basic.consume-ok", "basic.deliver"], ELSE),
-])
+@pytest.mark.parametrize(
+    ("frames", "verdict"),
+    [
+        (["basic.deliver"], BROKEN),
+        (["basic.deliver", "basic.consume-ok"], BROKEN),
+        (["basic.consume-ok", "basic.deliver"], ELSE),
+    ],
+)
 def test_what_had_not_come_before_must_not_come_before(frames: list[str], verdict: int) -> None:
     early = [QOS, QOS_OK, CONSUME, {**DELIVER, "first": [{"method": "basic.consume-ok", "consumer_tag": "c1"}]}]
     came = [said("basic.qos-ok"), *(said(one, consumer_tag="c1", message="m1") for one in frames)]

@@ -13,15 +13,26 @@ def row(n: int, who: str, method: str, on: str = "c1", channel: int = 1, **more:
 
 
 STORY = [
-    row(1, "-", "connect"), row(2, ">", "channel.open"), row(3, "<", "channel.open-ok"),
-    row(4, ">", "confirm.select"), row(5, "<", "confirm.select-ok"),
-    row(6, ">", "basic.publish", body="m1"), row(7, ">", "basic.publish", properties={"message_id": "m2"}),
+    row(1, "-", "connect"),
+    row(2, ">", "channel.open"),
+    row(3, "<", "channel.open-ok"),
+    row(4, ">", "confirm.select"),
+    row(5, "<", "confirm.select-ok"),
+    row(6, ">", "basic.publish", body="m1"),
+    row(7, ">", "basic.publish", properties={"message_id": "m2"}),
     row(8, "<", "basic.ack", delivery_tag=2, multiple=True),
-    row(9, "-", "connect", "c2"), row(10, ">", "channel.open", "c2"), row(11, "<", "channel.open-ok", "c2"),
-    row(12, ">", "basic.get"), row(13, "<", "basic.get-ok", message="m1"),
-    row(14, ">", "basic.get"), row(15, "<", "basic.get-ok", message="m2"),
-    row(16, ">", "basic.ack", delivery_tag="@13"), row(17, ">", "basic.nack", delivery_tag="@15", requeue=True),
-    row(18, "-", "pause", seconds=1.0), row(19, ">", "basic.get"), row(20, "<", "basic.get-ok", message="m2"),
+    row(9, "-", "connect", "c2"),
+    row(10, ">", "channel.open", "c2"),
+    row(11, "<", "channel.open-ok", "c2"),
+    row(12, ">", "basic.get"),
+    row(13, "<", "basic.get-ok", message="m1"),
+    row(14, ">", "basic.get"),
+    row(15, "<", "basic.get-ok", message="m2"),
+    row(16, ">", "basic.ack", delivery_tag="@13"),
+    row(17, ">", "basic.nack", delivery_tag="@15", requeue=True),
+    row(18, "-", "pause", seconds=1.0),
+    row(19, ">", "basic.get"),
+    row(20, "<", "basic.get-ok", message="m2"),
 ]
 
 

@@ -19,7 +19,10 @@ def test_each_history_counts_from_one_over_all_its_connections() -> None:
         first.emit(builder.local(SCENE))
     scene(second)
     assert [(event.history, event.connection, event.seq) for event in seen] == [
-        ("a", "c1", 1), ("a", "c2", 2), ("a", "c1", 3), ("b", "c1", 1),
+        ("a", "c1", 1),
+        ("a", "c2", 2),
+        ("a", "c1", 3),
+        ("b", "c1", 1),
     ]
     assert {(event.run, event.broker) for event in seen} == {("run", "broker")}
 

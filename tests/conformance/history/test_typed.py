@@ -17,10 +17,25 @@ from reports.pipeline import ingest
 
 Read = Callable[[bytes], Event | None]
 ROW: dict[str, Any] = {
-    "run": "r", "broker": "b", "history": "h", "connection": "c", "channel": 1, "seq": 7, "time_ns": 12,
-    "direction": ">", "kind": "method", "class_id": 60, "method_id": 40, "method": "basic.publish",
-    "delivery_tag": 2**64 - 1, "multiple": False, "exchange": "", "routing_key": "ä", "arguments": "{}",
-    "body_size": 3, "raw": "0100ce",
+    "run": "r",
+    "broker": "b",
+    "history": "h",
+    "connection": "c",
+    "channel": 1,
+    "seq": 7,
+    "time_ns": 12,
+    "direction": ">",
+    "kind": "method",
+    "class_id": 60,
+    "method_id": 40,
+    "method": "basic.publish",
+    "delivery_tag": 2**64 - 1,
+    "multiple": False,
+    "exchange": "",
+    "routing_key": "ä",
+    "arguments": "{}",
+    "body_size": 3,
+    "raw": "0100ce",
 }
 VALUES = (None, "", "x", "0g", "\ud800", 0, -1, 1.0, 1.5, 2**63, 2**64 - 1, 2**70, 1e400, True, [], {})
 fast: Read = typed.reader(recording.NEEDED, {**recording._ABSENT, "raw": ""}, recording._event, lean=False)
@@ -36,8 +51,10 @@ def outcome(read: Read, line: bytes) -> object:
     return event and (event, [type(value) for value in event])
 
 
-@given(st.sets(st.sampled_from(sorted(ROW))), st.dictionaries(
-    st.sampled_from([*Event._fields, "later"]), st.sampled_from(VALUES), max_size=2))
+@given(
+    st.sets(st.sampled_from(sorted(ROW))),
+    st.dictionaries(st.sampled_from([*Event._fields, "later"]), st.sampled_from(VALUES), max_size=2),
+)
 def test_any_row(left_out: set[str], changes: dict[str, Any]) -> None:
     row = {name: value for name, value in ROW.items() if name not in left_out or name in recording.NEEDED}
     line = json.dumps({**row, **changes}).encode()
@@ -50,7 +67,7 @@ def test_any_row(left_out: set[str], changes: dict[str, Any]) -> None:
 @example(14, b"\x80", 0)
 def test_any_line_that_was_damaged(at: int, put: bytes, gone: int) -> None:
     whole = json.dumps(ROW).encode()
-    line = whole[:at] + put + whole[at + gone:]
+    line = whole[:at] + put + whole[at + gone :]
     assert outcome(fast, line) == outcome(recording._event, line)
 
 
@@ -81,7 +98,7 @@ def test_what_is_unusual_or_not_known_comes_as_it_is(tmp_path: Path) -> None:
     file.write_text("\n".join(json.dumps(row) for row in ({"schema": recording.SCHEMA, "run": "r"}, ROW, later)))
     event = recording.to_event(ROW)
     assert list(recording.known(file)) == [event, later]
-    batch, = ingest.batches_of(file)
+    (batch,) = ingest.batches_of(file)
     assert list(ingest.to_events(batch)) == [event, event]
     assert batch.column("extra").to_pylist() == [None, '{"later": 1}']
 

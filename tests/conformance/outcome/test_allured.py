@@ -11,9 +11,29 @@ from pathlib import Path
 def test_a_folder_of_allure_holds_rules_and_the_project_s_own_tests(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text("def test_mine():\n    pass\n", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "conformance", "test_mine.py",
-         "--mutant", "tags.start-at-zero", "--rules", "TAG-001", "--depth", "smoke", "--alluredir", "allure"],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--pyargs",
+            "conformance",
+            "test_mine.py",
+            "--mutant",
+            "tags.start-at-zero",
+            "--rules",
+            "TAG-001",
+            "--depth",
+            "smoke",
+            "--alluredir",
+            "allure",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     found = [json.loads(path.read_text("utf-8")) for path in (tmp_path / "allure").glob("*-result.json")]

@@ -38,11 +38,21 @@ from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 
 SAMPLE = (
-    "settle.multiple-only-below-tag", "settle.stale-multiple-accepted", "mode.ack-undone-at-end",
-    "requeue.persistent-overtake", "prefetch.denied-global-limits-nobody", "confirms.multiple-over-refused",
+    "settle.multiple-only-below-tag",
+    "settle.stale-multiple-accepted",
+    "mode.ack-undone-at-end",
+    "requeue.persistent-overtake",
+    "prefetch.denied-global-limits-nobody",
+    "confirms.multiple-over-refused",
     "routes.return-with-code-313",
-    "cancel.nowait-answered", "ends.loss-returns-nothing", "tags.auto-ack-skips-counter", "errors.connection-dies-too",
-    "slots.return-frees-nothing", "returning.limit-one-late", "timeouts.stale-refused", "prefetch.size-accepted",
+    "cancel.nowait-answered",
+    "ends.loss-returns-nothing",
+    "tags.auto-ack-skips-counter",
+    "errors.connection-dies-too",
+    "slots.return-frees-nothing",
+    "returning.limit-one-late",
+    "timeouts.stale-refused",
+    "prefetch.size-accepted",
 )
 
 
@@ -75,8 +85,9 @@ def told(mutant: str) -> tuple[Case, RuleResult]:
                     kept = checks.cut(stage.events, finding, profile)
                     tale = trial.tell(stage.events, kept, finding, profile, bench.target, 1.0)
                     steps = checks.shown(kept, profile)
-                    witness = Witness(finding, steps, tale.reproduced or "witnessed", 1, tale.story, tale.untold,
-                                      tale.absent)
+                    witness = Witness(
+                        finding, steps, tale.reproduced or "witnessed", 1, tale.story, tale.untold, tale.absent
+                    )
                     return made(witness, play.name, play.queue_type), result(finding.rule)
     raise AssertionError(f"{mutant} breaks nothing")
 
@@ -84,16 +95,46 @@ def told(mutant: str) -> tuple[Case, RuleResult]:
 def made(witness: Witness, scene: str, queue_type: str) -> Case:
     finding = witness.finding
     return Case(
-        f"{finding.rule}-1", finding.rule, finding.history, scene, queue_type, finding.allowed, finding.observed,
-        finding.at, finding.certain, 1, witness.reproduced, None, witness.steps, "again", finding.witness,
-        witness.story, witness.untold, witness.absent,
+        f"{finding.rule}-1",
+        finding.rule,
+        finding.history,
+        scene,
+        queue_type,
+        finding.allowed,
+        finding.observed,
+        finding.at,
+        finding.certain,
+        1,
+        witness.reproduced,
+        None,
+        witness.steps,
+        "again",
+        finding.witness,
+        witness.story,
+        witness.untold,
+        witness.absent,
     )
 
 
 def result(rule: str) -> RuleResult:
     known = rules.get(rule)
-    return RuleResult(rule, known.family, known.title, known.level, known.source, known.clause, known.status, "broken",
-                      1, 1, True, None, None, {}, ())
+    return RuleResult(
+        rule,
+        known.family,
+        known.title,
+        known.level,
+        known.source,
+        known.clause,
+        known.status,
+        "broken",
+        1,
+        1,
+        True,
+        None,
+        None,
+        {},
+        (),
+    )
 
 
 @pytest.mark.parametrize("mutant", SAMPLE)
@@ -125,15 +166,26 @@ def test_a_script_without_a_broker_cannot_say(tmp_path: Path) -> None:
 def document(mutant: str) -> dict[str, Any]:
     case, rule = told(mutant)
     return {
-        **asdict(case), "schema": cases.SCHEMA, "run": "r", "seed": 0, "suite": "0", "broker": "b", "title": rule.title,
-        "profile": held_to(MUTANTS[mutant].rules), "level": rule.level, "source": rule.source, "clause": rule.clause,
+        **asdict(case),
+        "schema": cases.SCHEMA,
+        "run": "r",
+        "seed": 0,
+        "suite": "0",
+        "broker": "b",
+        "title": rule.title,
+        "profile": held_to(MUTANTS[mutant].rules),
+        "level": rule.level,
+        "source": rule.source,
+        "clause": rule.clause,
         "scripts": {},
     }
 
 
 @pytest.mark.parametrize("mutant", [*SAMPLE[:3], "errors.reopen-keeps-prefetch"])
 def test_replay_tells_a_mended_broker_from_one_that_is_not(
-    mutant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    mutant: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "case.json"
     path.write_text(json.dumps(document(mutant)))
@@ -181,8 +233,12 @@ def test_a_capture_opens_in_tshark_with_every_frame(tmp_path: Path) -> None:
     case, _ = told(SAMPLE[0])
     path = tmp_path / "case.pcap"
     path.write_bytes(pcap.capture([asdict(step) for step in case.steps]))
-    done = subprocess.run(["tshark", "-r", str(path), "-Y", "amqp", "-o", "tcp.check_checksum:TRUE"],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["tshark", "-r", str(path), "-Y", "amqp", "-o", "tcp.check_checksum:TRUE"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     sent = [step for step in case.steps if step.method]
     assert len(done.stdout.splitlines()) == len(sent)
     assert "Malformed" not in done.stdout

@@ -18,17 +18,45 @@ EXERCISED = {"classic": {"ACK-002": 5, "ACK-013": 5}, "quorum": {"ACK-002": 5}}
 
 def rule(verdict: str, name: str = "ACK-002", level: str = "must", *cases: Case) -> RuleResult:
     return RuleResult(
-        id=name, family=name[:3], title="A title", level=level, source="s", clause="c", status="judged",
-        verdict=verdict, exercised=5, needed=1, selected=True, reason=None, deviation=None, reports={}, cases=cases,
+        id=name,
+        family=name[:3],
+        title="A title",
+        level=level,
+        source="s",
+        clause="c",
+        status="judged",
+        verdict=verdict,
+        exercised=5,
+        needed=1,
+        selected=True,
+        reason=None,
+        deviation=None,
+        reports={},
+        cases=cases,
     )
 
 
 def case(
-    observed: str = "tag 3 stays", deviation: int | None = None, queue_type: str = "classic", times: int = 1,
+    observed: str = "tag 3 stays",
+    deviation: int | None = None,
+    queue_type: str = "classic",
+    times: int = 1,
 ) -> Case:
     return Case(
-        id="ACK-002-1", rule="ACK-002", history="h", scene="s", queue_type=queue_type, allowed="a", observed=observed,
-        at=1, certain=True, seen=1, reproduced="witnessed", deviation=deviation, steps=(), rerun="again",
+        id="ACK-002-1",
+        rule="ACK-002",
+        history="h",
+        scene="s",
+        queue_type=queue_type,
+        allowed="a",
+        observed=observed,
+        at=1,
+        certain=True,
+        seen=1,
+        reproduced="witnessed",
+        deviation=deviation,
+        steps=(),
+        rerun="again",
         times=times,
     )
 
@@ -40,7 +68,10 @@ def deviation(reason: str = "stays", **given: object) -> Deviation:
 
 def decide(*rules: RuleResult, known: tuple[Deviation, ...] = (), **given: object) -> Gate:
     return gate.decide(
-        rules, Known(known, "known.toml", TODAY), EXERCISED, **given,  # type: ignore[arg-type]
+        rules,
+        Known(known, "known.toml", TODAY),
+        EXERCISED,
+        **given,  # type: ignore[arg-type]
     )
 
 
@@ -57,10 +88,17 @@ def test_held_rules_open_it() -> None:
     assert decide(HELD) == Gate(True, (), ())
 
 
-@pytest.mark.parametrize(("level", "strict", "is_open"), [
-    ("must", False, False), ("must", True, False), ("should", False, True), ("should", True, False),
-    ("may", True, True), ("observed", True, True),
-])
+@pytest.mark.parametrize(
+    ("level", "strict", "is_open"),
+    [
+        ("must", False, False),
+        ("must", True, False),
+        ("should", False, True),
+        ("should", True, False),
+        ("may", True, True),
+        ("observed", True, True),
+    ],
+)
 def test_a_broken_rule_closes_it_by_its_level(level: str, strict: bool, is_open: bool) -> None:
     assert decide(HELD, rule("broken", "ACK-002", level, case()), strict=strict).open is is_open
 
@@ -69,9 +107,12 @@ def test_how_to_accept_what_is_broken_is_said_once() -> None:
     broken = [rule("broken", name, "must", case("tag 3 of q.7 stays (really)")) for name in ("ACK-002", "ACK-003")]
     decided = decide(*broken)
     assert [reason.partition(":")[0] for reason in decided.reasons] == [
-        "ACK-002 (MUST) is broken", "ACK-003 (MUST) is broken"]
+        "ACK-002 (MUST) is broken",
+        "ACK-003 (MUST) is broken",
+    ]
     assert decided.advice == (
-        "To live with what is broken: amqp-conformance baseline results.json --deviations known.toml",)
+        "To live with what is broken: amqp-conformance baseline results.json --deviations known.toml",
+    )
     assert decide(rule("held", "ACK-002", "must")).advice == ()
 
 
@@ -108,9 +149,17 @@ def test_an_under_tested_must_is_said_loudly_and_a_may_is_not() -> None:
     assert decide(HELD, rule("under-tested", level="may")).warnings == ()
 
 
-@pytest.mark.parametrize(("bare", "least", "is_open"), [
-    (0, 100, True), (1, 75, True), (1, 76, False), (3, 0, True), (3, 25, True), (3, 26, False),
-])
+@pytest.mark.parametrize(
+    ("bare", "least", "is_open"),
+    [
+        (0, 100, True),
+        (1, 75, True),
+        (1, 76, False),
+        (3, 0, True),
+        (3, 25, True),
+        (3, 26, False),
+    ],
+)
 def test_a_gate_that_could_not_exercise_its_musts_is_closed(bare: int, least: int, is_open: bool) -> None:
     rules = [rule("under-tested" if place < bare else "held", f"ACK-00{place + 1}") for place in range(4)]
     beside = [rule("not-offered", "ACK-009"), rule("under-tested", "ACK-010", "should")]
@@ -135,9 +184,18 @@ def test_an_entry_of_a_race_is_never_stale_and_may_yet_drift() -> None:
     assert any("drifted" in reason for reason in decision.reasons)
 
 
-@pytest.mark.parametrize(("seen", "could", "is_open"), [
-    (1, 100, True), (4, 100, True), (9, 100, False), (100, 100, False), (9, 900, True), (2, 2, True), (4, 4, False),
-])
+@pytest.mark.parametrize(
+    ("seen", "could", "is_open"),
+    [
+        (1, 100, True),
+        (4, 100, True),
+        (9, 100, False),
+        (100, 100, False),
+        (9, 900, True),
+        (2, 2, True),
+        (4, 4, False),
+    ],
+)
 def test_a_race_that_shows_more_often_than_it_can_by_chance_closes_it(seen: int, could: int, is_open: bool) -> None:
     race = deviation(intermittent=True, where="closes-cross", at_most=0.01)
     found = rule("deviates", "ACK-002", "must", case(deviation=0, times=seen))

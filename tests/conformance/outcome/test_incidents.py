@@ -14,8 +14,11 @@ def history(*steps: tuple[str, m.Method]) -> list[Event]:
 
 
 CONSUMED = (
-    (">", m.ChannelOpen(1)), ("<", m.ChannelOpenOk(1)), (">", m.QueueDeclare(1, queue="q")),
-    (">", m.BasicConsume(1, queue="q", consumer_tag="a")), (">", m.BasicConsume(1, queue="q", consumer_tag="b")),
+    (">", m.ChannelOpen(1)),
+    ("<", m.ChannelOpenOk(1)),
+    (">", m.QueueDeclare(1, queue="q")),
+    (">", m.BasicConsume(1, queue="q", consumer_tag="a")),
+    (">", m.BasicConsume(1, queue="q", consumer_tag="b")),
 )
 DELETE = (">", m.QueueDelete(1, queue="q"))
 

@@ -55,7 +55,12 @@ def test_what_a_channel_holds_and_did_is_its_state(wire: Wire) -> None:
     wire.broker(*map(deliver, range(1, 6)))
     wire.client(m.BasicAck(1, 2, True))
     assert wire.states("basic.ack multiple") == {
-        "unacked 4", "window 8", "tag 4", "channel used qos", "connection used qos", "consumers 1",
+        "unacked 4",
+        "window 8",
+        "tag 4",
+        "channel used qos",
+        "connection used qos",
+        "consumers 1",
         "after basic.consume",
     }
     wire.client(m.BasicNack(1, delivery_tag=4, multiple=False, requeue=True))
@@ -81,8 +86,11 @@ def test_confirms_that_are_owed_are_counted(wire: Wire) -> None:
 
 def test_a_connection_keeps_what_its_channels_were_used_for(wire: Wire) -> None:
     wire.client(m.ChannelClose(1, 200, "", 0, 0), m.ChannelOpen(1), m.BasicRecover(1, True))
-    assert wire.states("basic.recover") == {"connection used qos", "connection used reopening",
-                                            "channel used reopening"}
+    assert wire.states("basic.recover") == {
+        "connection used qos",
+        "connection used reopening",
+        "channel used reopening",
+    }
 
 
 def test_another_connection_is_a_later_one_and_another_history_a_new_world(wire: Wire) -> None:

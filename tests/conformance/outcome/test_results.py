@@ -22,12 +22,24 @@ from conformance.outcome.results import BadResults, Results, RuleResult, Selecti
 
 SCHEMA = json.loads((Path(conformance.__file__).parent / "schemas" / "results.json").read_text())
 BROKER = Broker(
-    "Test 1.0", "amqp://guest@host:5672/%2F", "Test", "1.0", {"product": "Test"},
-    {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0}, ("basic.nack", "publisher_confirms"),
+    "Test 1.0",
+    "amqp://guest@host:5672/%2F",
+    "Test",
+    "1.0",
+    {"product": "Test"},
+    {"channel_max": 2047, "frame_max": 131072, "heartbeat": 0},
+    ("basic.nack", "publisher_confirms"),
 )
 FRAME = Frame(
-    run="r1", started="2026-11-21T15:00:00Z", seconds=1.25, command="amqp-conformance run",
-    rerun="amqp-conformance run", seed=7, depth="ci", selection=Selection("may", "*", False), known=gate.Known(),
+    run="r1",
+    started="2026-11-21T15:00:00Z",
+    seconds=1.25,
+    command="amqp-conformance run",
+    rerun="amqp-conformance run",
+    seed=7,
+    depth="ci",
+    selection=Selection("may", "*", False),
+    known=gate.Known(),
 )
 STEP = Step(1, ">", "c1", 1, "basic.ack 2 multiple", "basic.ack", "01ce", True)
 
@@ -106,8 +118,16 @@ def test_fields_of_a_newer_version_are_dropped() -> None:
     assert from_json(json.dumps(document)) == build(ledger(*FULL), FRAME)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "amqp-conformance/results/2"}',
-                                  '{"schema": "amqp-conformance/results/1", "rules": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"schema": "amqp-conformance/results/2"}',
+        '{"schema": "amqp-conformance/results/1", "rules": 3}',
+    ],
+)
 def test_another_document_is_refused_in_words(text: str) -> None:
     with pytest.raises(BadResults):
         from_json(text)
@@ -138,7 +158,12 @@ def test_a_report_without_an_entry_is_not_taken() -> None:
 
 
 def test_verdicts_come_from_findings_and_coverage() -> None:
-    seen = verdicts(build(ledger(*FULL), FRAME, ))
+    seen = verdicts(
+        build(
+            ledger(*FULL),
+            FRAME,
+        )
+    )
     assert seen["ACK-002"] == "broken"
     assert seen["ACK-004"] == "inconclusive"
     assert seen["ACK-005"] == "harness-error"
@@ -193,8 +218,11 @@ def test_an_interrupted_run_lists_what_it_did_not_reach() -> None:
 
 def test_a_rule_that_the_broker_cannot_be_asked_for_is_not_offered() -> None:
     made = build(ledger(entry("a", rules=(), queue_types=("classic",))), FRAME)
-    only_quorum = [rule for rule in CATALOGUE.values() if rule.judged and rule.queue_types == ("quorum",)
-                   and rule.capability is None]
+    only_quorum = [
+        rule
+        for rule in CATALOGUE.values()
+        if rule.judged and rule.queue_types == ("quorum",) and rule.capability is None
+    ]
     assert only_quorum
     for rule in only_quorum:
         assert rule_of(made, rule.id).verdict == "not-offered"
@@ -220,7 +248,7 @@ def test_findings_of_one_kind_are_one_case_with_the_clearest_exchange() -> None:
     long = tuple(replace(STEP, n=n) for n in range(1, 5))
     seen = [
         entry("x", witnesses=(Witness(finding(observed="tag 3 stays"), long),)),
-        entry("y", witnesses=(Witness(finding(observed="tag 7 stays"), (STEP,), seen=4), )),
+        entry("y", witnesses=(Witness(finding(observed="tag 7 stays"), (STEP,), seen=4),)),
         entry("z", witnesses=(Witness(finding(observed="tag 9 stays")),)),
         entry("w", witnesses=(Witness(finding(observed="tag 3 vanished")),)),
     ]
@@ -244,14 +272,23 @@ def test_totals_count_the_rules_that_are_listed() -> None:
 CHANNEL = {"consumer_timeout": "channel", "timeout_of_queue": "ignored"}
 
 
-@pytest.mark.parametrize(("given", "choices", "reason"), [
-    ({}, {}, 'needs a short timeout of the node: "consumer_timeout = 5000" in its rabbitmq.conf, and '
-             "--consumer-timeout 5000 here"),
-    ({"timeout": 5000}, {}, "exercised 0 times, 1 are needed"),
-    ({}, {"timeout_of_queue": "heeded"}, "exercised 0 times, 1 are needed"),
-])
+@pytest.mark.parametrize(
+    ("given", "choices", "reason"),
+    [
+        (
+            {},
+            {},
+            'needs a short timeout of the node: "consumer_timeout = 5000" in its rabbitmq.conf, and '
+            "--consumer-timeout 5000 here",
+        ),
+        ({"timeout": 5000}, {}, "exercised 0 times, 1 are needed"),
+        ({}, {"timeout_of_queue": "heeded"}, "exercised 0 times, 1 are needed"),
+    ],
+)
 def test_a_rule_that_only_a_short_timeout_of_the_node_can_show_says_so(
-    given: dict[str, int], choices: dict[str, str], reason: str,
+    given: dict[str, int],
+    choices: dict[str, str],
+    reason: str,
 ) -> None:
     made = build(ledger(entry("a", rules=("TMO-024",), choices={**CHANNEL, **choices})), replace(FRAME, **given))  # type: ignore[arg-type]
     assert (rule_of(made, "TMO-024").verdict, rule_of(made, "TMO-024").reason) == ("under-tested", reason)

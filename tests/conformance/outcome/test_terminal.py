@@ -18,36 +18,79 @@ def step(n: int, *, interest: bool = True) -> Step:
 def case(rule: str, observed: str, steps: int = 2) -> Case:
     shown = (*map(step, range(1, steps + 1)), step(99, interest=False))
     return Case(
-        id=f"{rule}-1", rule=rule, history="h", scene="s", queue_type="quorum", allowed="silence", observed=observed,
-        at=1, certain=True, seen=3, reproduced="4 of 5", deviation=None, steps=shown, rerun=f"again --rules {rule}",
+        id=f"{rule}-1",
+        rule=rule,
+        history="h",
+        scene="s",
+        queue_type="quorum",
+        allowed="silence",
+        observed=observed,
+        at=1,
+        certain=True,
+        seen=3,
+        reproduced="4 of 5",
+        deviation=None,
+        steps=shown,
+        rerun=f"again --rules {rule}",
     )
 
 
 def rule(name: str, verdict: str, level: str, *cases: Case) -> RuleResult:
     return RuleResult(
-        id=name, family=name[:3], title=f"Title of {name}", level=level, source="s", clause="A clause.",
-        status="planned" if name.startswith("CNF") else "judged", verdict=verdict, exercised=5, needed=1, selected=True,
-        reason=None, deviation=None, reports={}, cases=cases,
+        id=name,
+        family=name[:3],
+        title=f"Title of {name}",
+        level=level,
+        source="s",
+        clause="A clause.",
+        status="planned" if name.startswith("CNF") else "judged",
+        verdict=verdict,
+        exercised=5,
+        needed=1,
+        selected=True,
+        reason=None,
+        deviation=None,
+        reports={},
+        cases=cases,
     )
 
 
 def results(*rules: RuleResult, gate: Gate | None = None) -> Results:
     totals = {verdict: sum(one.verdict == verdict for one in rules) for verdict in {one.verdict for one in rules}}
     return Results(
-        suite="1", started="2026-01-01T00:00:00Z", seconds=2.0, command="c", run="r", seed=4, depth="ci", complete=True,
-        broker=Broker("Test 1", "amqp://h", "Test", "1", {}, {}, ()), profile="documented", queue_types=("classic",),
-        selection=Selection("may", "*", False), rules=rules, gate=gate or Gate(True, (), ()), totals=totals,
-        histories=1, events=2,
+        suite="1",
+        started="2026-01-01T00:00:00Z",
+        seconds=2.0,
+        command="c",
+        run="r",
+        seed=4,
+        depth="ci",
+        complete=True,
+        broker=Broker("Test 1", "amqp://h", "Test", "1", {}, {}, ()),
+        profile="documented",
+        queue_types=("classic",),
+        selection=Selection("may", "*", False),
+        rules=rules,
+        gate=gate or Gate(True, (), ()),
+        totals=totals,
+        histories=1,
+        events=2,
     )
 
 
 WRONG = results(
-    rule("ACK-001", "held", "must"), rule("ACK-004", "broken", "should", case("ACK-004", "silence")),
+    rule("ACK-001", "held", "must"),
+    rule("ACK-004", "broken", "should", case("ACK-004", "silence")),
     rule("ACK-002", "broken", "must", case("ACK-002", "m1 came back")),
     rule("ERR-001", "inconclusive", "must", case("ERR-001", "m1 came late")),
-    rule("ACK-003", "broken", "must", case("ACK-003", "m22 came back")), rule("CNF-001", "planned", "must"),
-    gate=Gate(False, ("ACK-002 (MUST) is broken: Title of ACK-002", "ACK-003 (MUST) is broken: Title", "and more"),
-              ("take care",), ("To live with what is broken: type this",)),
+    rule("ACK-003", "broken", "must", case("ACK-003", "m22 came back")),
+    rule("CNF-001", "planned", "must"),
+    gate=Gate(
+        False,
+        ("ACK-002 (MUST) is broken: Title of ACK-002", "ACK-003 (MUST) is broken: Title", "and more"),
+        ("take care",),
+        ("To live with what is broken: type this",),
+    ),
 )
 
 
@@ -85,12 +128,16 @@ def test_a_planned_rule_that_is_seen_broken_stands_last_and_does_not_count() -> 
 
 def test_the_verdict_comes_first_in_words_and_what_to_do_last_and_once() -> None:
     said = summary(WRONG)
-    assert said.startswith("GATE CLOSED  Test 1 at amqp://h (profile documented)\n"
-                           "  It breaks 3 of 5 rules judged, among them “Title of ACK-002”.\n")
+    assert said.startswith(
+        "GATE CLOSED  Test 1 at amqp://h (profile documented)\n"
+        "  It breaks 3 of 5 rules judged, among them “Title of ACK-002”.\n"
+    )
     assert said.index("warning: take care") < said.index("What closes the gate") < said.index("· 2 rules are broken: ")
     assert said.count("GATE CLOSED") == 1
-    assert said.endswith("  · and more\n  → --verbose shows the exchanges; ACK-002 again: again --rules ACK-002\n"
-                         "  → To live with what is broken: type this\n")
+    assert said.endswith(
+        "  · and more\n  → --verbose shows the exchanges; ACK-002 again: again --rules ACK-002\n"
+        "  → To live with what is broken: type this\n"
+    )
     held = summary(results(rule("ACK-001", "held", "must")))
     assert held.startswith("GATE OPEN  Test 1")
     assert "What closes the gate" not in held
@@ -107,8 +154,13 @@ def test_a_rule_is_one_line_and_the_rest_is_for_who_asks() -> None:
 def test_traffic_that_nobody_provoked_opens_no_gate() -> None:
     doubt = replace(rule("ERR-001", "inconclusive", "must"), reason=why_not({"open world": 2}))
     alike = replace(rule("ERR-002", "inconclusive", "must"), reason=why_not({"open world": 1}))
-    seen = results(rule("ACK-001", "held", "must"), doubt, alike, rule("ACK-002", "under-tested", "must"),
-                   gate=Gate(True, (), ("UNDER-TESTED: much", "take care")))
+    seen = results(
+        rule("ACK-001", "held", "must"),
+        doubt,
+        alike,
+        rule("ACK-002", "under-tested", "must"),
+        gate=Gate(True, (), ("UNDER-TESTED: much", "take care")),
+    )
     said = summary(replace(seen, depth="capture"))
     assert "GATE" not in said
     assert "UNDER-TESTED" not in said

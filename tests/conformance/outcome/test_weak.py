@@ -15,9 +15,21 @@ from conformance.session.ticket import Clocks
 def judged(name: str, verdict: str = "held") -> RuleResult:
     rule = CATALOGUE[name]
     return RuleResult(
-        id=rule.id, family=rule.family, title=rule.title, level=rule.level, source=rule.source, clause=rule.clause,
-        status=rule.status, verdict=verdict, exercised=1, needed=1, selected=True, reason=None, deviation=None,
-        reports={}, cases=(),
+        id=rule.id,
+        family=rule.family,
+        title=rule.title,
+        level=rule.level,
+        source=rule.source,
+        clause=rule.clause,
+        status=rule.status,
+        verdict=verdict,
+        exercised=1,
+        needed=1,
+        selected=True,
+        reason=None,
+        deviation=None,
+        reports={},
+        cases=(),
     )
 
 
@@ -28,9 +40,14 @@ def test_without_a_management_api_the_policy_level_is_untested() -> None:
     assert "--broker-admin" in said
 
 
-@pytest.mark.parametrize("rule", [
-    judged("TMO-003", "not-offered"), judged("ACK-010"), replace(judged("TMO-003"), selected=False),
-])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        judged("TMO-003", "not-offered"),
+        judged("ACK-010"),
+        replace(judged("TMO-003"), selected=False),
+    ],
+)
 def test_who_has_no_timeouts_or_was_not_asked_needs_no_policy(rule: RuleResult) -> None:
     assert warnings([rule], admin=False, step=0.0) == []
 

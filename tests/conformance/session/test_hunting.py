@@ -75,8 +75,17 @@ def test_whatever_it_leans_to_has_a_text(state: str) -> None:
     assert Round.read(str(one)) == one
 
 
-@pytest.mark.parametrize("text", ["", "confirms", "confirms/classic/lockstep/7/4x20", "luck/classic/lockstep/7/4x20/",
-                                  "confirms/stream/lockstep/7/4x20/", "confirms/classic/lockstep/7/4x20/window=wide"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "confirms",
+        "confirms/classic/lockstep/7/4x20",
+        "luck/classic/lockstep/7/4x20/",
+        "confirms/stream/lockstep/7/4x20/",
+        "confirms/classic/lockstep/7/4x20/window=wide",
+    ],
+)
 def test_what_is_no_round_is_refused(text: str) -> None:
     with pytest.raises(BadRound):
         Round.read(text)
@@ -98,9 +107,27 @@ def numbers_wrongly() -> Iterator[str]:
 def examined(verb: str, url: str, report: Path, *more: str) -> tuple[int, dict[str, Any], str]:
     """The exit code, the rules that are broken, and what was said on the way."""
     done = subprocess.run(
-        [sys.executable, "-m", "conformance.cli", verb, url, "--rules", "CNF-006", "--min-coverage", "0", "--depth",
-         "smoke", "--examples", "1", "--report", str(report), *more],
-        capture_output=True, text=True, timeout=280,
+        [
+            sys.executable,
+            "-m",
+            "conformance.cli",
+            verb,
+            url,
+            "--rules",
+            "CNF-006",
+            "--min-coverage",
+            "0",
+            "--depth",
+            "smoke",
+            "--examples",
+            "1",
+            "--report",
+            str(report),
+            *more,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=280,
     )
     results = json.loads((report / "results.json").read_text(encoding="utf-8"))
     return done.returncode, {one["id"]: one for one in results["rules"] if one["verdict"] == "broken"}, done.stderr
@@ -119,5 +146,5 @@ def test_a_hunt_finds_what_a_small_run_misses(numbers_wrongly: str, tmp_path: Pa
     assert re.search(r"[1-9]\d* of \d+ pairs reached; found .*CNF-006", lines[-1])
     again = shlex.split(broken["CNF-006"]["cases"][0]["rerun"])
     assert again[:3] == ["amqp-conformance", "hunt", numbers_wrongly]
-    code, broken, _ = examined("hunt", numbers_wrongly, tmp_path / "again", *again[again.index("--again"):])
+    code, broken, _ = examined("hunt", numbers_wrongly, tmp_path / "again", *again[again.index("--again") :])
     assert (code, "CNF-006" in broken) == (1, True)

@@ -166,14 +166,28 @@ def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
 
 
 def test_all_front_doors_give_the_same_verdicts(
-    pytester: pytest.Pytester, broker: ReferenceBroker, leftovers: Callable[[str, Path], list[str]],
+    pytester: pytest.Pytester,
+    broker: ReferenceBroker,
+    leftovers: Callable[[str, Path], list[str]],
 ) -> None:
     where = {name: pytester.path / name for name in ("one", "two", "cli")}
     url, rules = f"--broker-url={broker.url}", "--rules=TAG-*,ACK-*,RQ-*"
     one = run(pytester, url, rules, f"--report={where['one']}", f"--recording={pytester.path / 'rec'}")
     two = run(pytester, url, rules, f"--report={where['two']}", "-n", "2", f"--recording={pytester.path / 'rec2'}")
-    cli = pytester.run(sys.executable, "-m", "conformance.cli", "run", broker.url, rules, "--depth", "smoke",
-                       "--report", str(where["cli"]), "--format", "json")
+    cli = pytester.run(
+        sys.executable,
+        "-m",
+        "conformance.cli",
+        "run",
+        broker.url,
+        rules,
+        "--depth",
+        "smoke",
+        "--report",
+        str(where["cli"]),
+        "--format",
+        "json",
+    )
     assert one.ret == two.ret == cli.ret
     assert verdicts(where["one"]) == verdicts(where["two"]) == verdicts(where["cli"])
     assert cli.stdout.str().strip() == (where["cli"] / "results.json").read_text().strip()
@@ -214,18 +228,26 @@ def collected(pytester: pytest.Pytester, *words: str) -> set[str]:
     return {rule["id"] for rule in results["rules"] if rule["status"] == "judged"}
 
 
-@pytest.mark.parametrize(("words", "found"), [
-    (("-k", "TAG-002"), {"TAG-002"}),
-    (("--rules", "TAG-*", "-m", "observed"), {"TAG-004"}),
-])
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("-k", "TAG-002"), {"TAG-002"}),
+        (("--rules", "TAG-*", "-m", "observed"), {"TAG-004"}),
+    ],
+)
 def test_checks_are_selected_by_keyword_and_marker(
-    words: tuple[str, ...], found: set[str], pytester: pytest.Pytester, broker: ReferenceBroker,
+    words: tuple[str, ...],
+    found: set[str],
+    pytester: pytest.Pytester,
+    broker: ReferenceBroker,
 ) -> None:
     assert collected(pytester, f"--broker-url={broker.url}", *words) == found
 
 
 def test_options_come_from_the_ini_file_and_the_environment(
-    pytester: pytest.Pytester, broker: ReferenceBroker, monkeypatch: pytest.MonkeyPatch,
+    pytester: pytest.Pytester,
+    broker: ReferenceBroker,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytester.makeini("[pytest]\namqp_rules = TAG-001\namqp_profile = documented\namqp_seed = 5\namqp_strict = true")
     monkeypatch.setenv("AMQP_URL", broker.url)
@@ -234,7 +256,10 @@ def test_options_come_from_the_ini_file_and_the_environment(
     assert results["broker"]["url"].startswith("amqp://guest@127.0.0.1")
     assert results["profile"] == "documented"
     assert results["selection"] == {
-        "level": "may", "rules": "TAG-001", "strict": True, "min_coverage": 75,
+        "level": "may",
+        "rules": "TAG-001",
+        "strict": True,
+        "min_coverage": 75,
     }
     assert results["seed"] == 6
     done.stdout.fnmatch_lines(["broker:*profile documented (as asked)*"])
@@ -246,15 +271,21 @@ def test_strict_of_pytest_is_strict_of_the_gate(pytester: pytest.Pytester, broke
     assert json.loads((report / "results.json").read_text())["selection"]["strict"] is True
 
 
-@pytest.mark.parametrize(("words", "code", "hint"), [
-    (("--broker-url", "amqp://"), 2, "names no host"),
-    (("--profile", "rabbitmq-5"), 2, "there is no profile"),
-    (("--rules", "NO-*", "-n", "1"), 2, "matches no rule"),
-    (("--broker-url", "amqp://a@127.0.0.1:1/"), 3, "nothing listens"),
-    (("--broker-url", "amqp://a@127.0.0.1:1/", "-n", "2"), 3, "nothing listens"),
-])
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("--broker-url", "amqp://"), 2, "names no host"),
+        (("--profile", "rabbitmq-5"), 2, "there is no profile"),
+        (("--rules", "NO-*", "-n", "1"), 2, "matches no rule"),
+        (("--broker-url", "amqp://a@127.0.0.1:1/"), 3, "nothing listens"),
+        (("--broker-url", "amqp://a@127.0.0.1:1/", "-n", "2"), 3, "nothing listens"),
+    ],
+)
 def test_what_is_wrong_is_said_in_words_and_with_the_documented_code(
-    words: tuple[str, ...], code: int, hint: str, pytester: pytest.Pytester,
+    words: tuple[str, ...],
+    code: int,
+    hint: str,
+    pytester: pytest.Pytester,
 ) -> None:
     done = run(pytester, *words)
     assert done.ret == code
@@ -267,7 +298,11 @@ def test_what_is_wrong_is_said_in_words_and_with_the_documented_code(
 def test_own_failures_are_not_hidden_by_an_open_gate(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
     pytester.makepyfile(test_own="def test_own(): assert False")
     done = pytester.runpytest_subprocess(
-        "test_own.py", *SMOKE, f"--broker-url={broker.url}", "-k", "TAG-001 or own",
+        "test_own.py",
+        *SMOKE,
+        f"--broker-url={broker.url}",
+        "-k",
+        "TAG-001 or own",
     )
     assert done.ret == 1
 
@@ -290,15 +325,25 @@ def test_a_planted_bug_closes_the_gate_with_the_right_rule_and_a_short_exchange(
         assert words in " ".join(said.split()), words
     assert "Traceback" not in said
     assert "site-packages" not in said
-    files = ["allure-results", "badge.json", "badge.svg", "cases", "ctrf.json", "index.html", "junit.xml",
-             "results.json", "summary.md"]
+    files = [
+        "allure-results",
+        "badge.json",
+        "badge.svg",
+        "cases",
+        "ctrf.json",
+        "index.html",
+        "junit.xml",
+        "results.json",
+        "summary.md",
+    ]
     assert sorted(path.name for path in report.iterdir()) == files
     case = json.loads((report / "cases" / "ACK-002-1.json").read_text())
     assert case["steps"] == rule["cases"][0]["steps"]
 
 
 def test_a_known_deviation_passes_and_a_stale_one_closes_the_gate(
-    pytester: pytest.Pytester, broker: ReferenceBroker,
+    pytester: pytest.Pytester,
+    broker: ReferenceBroker,
 ) -> None:
     file = pytester.path / "known.toml"
     file.write_text("""

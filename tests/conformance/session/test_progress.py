@@ -38,7 +38,8 @@ def run(clock: Clock, checks: int, done: int, seconds: float, failing: tuple[int
 
 def test_a_line_tells_what_is_done_what_failed_and_how_long_it_will_take(clock: Clock) -> None:
     assert run(clock, 120, 120, 0.5, failing=(60, 70)) == [
-        "50 of 120 checks, about 35 s left", "100 of 120 checks, 2 failed, about 10 s left",
+        "50 of 120 checks, about 35 s left",
+        "100 of 120 checks, 2 failed, about 10 s left",
         "120 of 120 checks, 2 failed",
     ]
 

@@ -49,7 +49,8 @@ def test_one_that_is_down_or_dumb_keeps_nobody_for_ever(monkeypatch: pytest.Monk
 def test_a_local_process_is_interrupted() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", "import signal, sys; print(flush=True); signal.sigwait({signal.SIGINT}); sys.exit(7)"],
-        stdout=subprocess.PIPE, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}),
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}),
     )
     assert process.stdout is not None
     process.stdout.readline()

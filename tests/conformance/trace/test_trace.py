@@ -113,6 +113,7 @@ def server(secure: Secure = lambda sock: sock) -> Iterator[tuple[str, socket.soc
     """A broker of a kind: says who it is to the first, and accepts the second."""
     start = m.ConnectionStart(0, 0, 9, [("product", "S", b"Odd")], b"PLAIN", b"en_US").encode()
     with socket.create_server(("127.0.0.1", 0)) as listener:
+
         def introduce() -> None:
             with secure(listener.accept()[0]) as first, suppress(ConnectionResetError):
                 first.recv(8)
@@ -163,9 +164,26 @@ def test_malformed_octets_pass_as_they_are(tracer: Callable[[str], Tracer]) -> N
 def certificate(tmp_path: Path) -> tuple[Path, Secure]:
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
-        check=True, capture_output=True,
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            str(key),
+            "-out",
+            str(cert),
+        ],
+        check=True,
+        capture_output=True,
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
@@ -227,13 +245,19 @@ def test_a_side_that_takes_nothing_slows_the_other_and_loses_nothing(tracer: Cal
         assert tracing.stop()[0] == 0
 
 
-@pytest.mark.parametrize(("words", "code", "says"), [
-    (["--listen", "0", "http://x"], 2, "scheme of a web address"),
-    (["--listen", "here", "amqp://127.0.0.1"], 2, "is no port"),
-    (["--listen", "0", "amqp://127.0.0.1:1"], 3, "refuses the connection"),
-])
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--listen", "0", "http://x"], 2, "scheme of a web address"),
+        (["--listen", "here", "amqp://127.0.0.1"], 2, "is no port"),
+        (["--listen", "0", "amqp://127.0.0.1:1"], 3, "refuses the connection"),
+    ],
+)
 def test_what_cannot_begin_is_refused_in_words(
-    capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
+    says: str,
 ) -> None:
     assert main(["trace", "record", *words]) == code
     assert says in " ".join(capsys.readouterr().err.split())

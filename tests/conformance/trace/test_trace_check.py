@@ -34,19 +34,28 @@ def test_what_is_neither_is_refused_by_what_it_is(capsys: pytest.CaptureFixture[
     assert (code, "no recording and no capture here" in said) == (2, True)
 
 
-@pytest.mark.parametrize(("option", "value", "told"), [
-    ("--profile", "rabbitmq-9", "there is no profile 'rabbitmq-9'"),
-    ("--deviations", "rabbitmq-9", "there are no deviations 'rabbitmq-9'"),
-])
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--profile", "rabbitmq-9", "there is no profile 'rabbitmq-9'"),
+        ("--deviations", "rabbitmq-9", "there are no deviations 'rabbitmq-9'"),
+    ],
+)
 def test_options_are_checked_first(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str, value: str, told: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    option: str,
+    value: str,
+    told: str,
 ) -> None:
     code, said = run(capsys, tmp_path, str(tmp_path), option, value)
     assert (code, told in said) == (2, True)
 
 
 def test_without_java_it_says_what_to_install(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "events-a.jsonl").write_text('{"schema":"amqp-conformance/recording/1","run":"r1"}\n')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -70,14 +79,29 @@ def test_a_filter_names_the_packets() -> None:
 
 
 SUMMARY: dict[str, Any] = {
-    "runs": [{"run": run, "broker": "B <1>", "started": f"2026-01-0{day}", "profile": "p", "events": 5}
-             for day, run in enumerate(("r1", "r2", "r3"), 1)],
-    "history": [{"run": run, "broker": "B <1>", "rule": rule, "verdict": verdict}
-                for rule, verdicts in {"X-1": ("held", "broken", "held"), "X-2": ("held",) * 3}.items()
-                for run, verdict in zip(("r1", "r2", "r3"), verdicts, strict=True)],
+    "runs": [
+        {"run": run, "broker": "B <1>", "started": f"2026-01-0{day}", "profile": "p", "events": 5}
+        for day, run in enumerate(("r1", "r2", "r3"), 1)
+    ],
+    "history": [
+        {"run": run, "broker": "B <1>", "rule": rule, "verdict": verdict}
+        for rule, verdicts in {"X-1": ("held", "broken", "held"), "X-2": ("held",) * 3}.items()
+        for run, verdict in zip(("r1", "r2", "r3"), verdicts, strict=True)
+    ],
     "flakiness": [{"broker": "B <1>", "rule": "X-1", "flips": 2, "flaky": True}],
-    "latency": [{"run": "r1", "broker": "B <1>", "what": "confirm", "n": 12, "p50": 0.4, "p90": 2.0, "p99": 1500.0,
-                 "p999": 1500.0, "worst": 1500.0}],
+    "latency": [
+        {
+            "run": "r1",
+            "broker": "B <1>",
+            "what": "confirm",
+            "n": 12,
+            "p50": 0.4,
+            "p90": 2.0,
+            "p99": 1500.0,
+            "p999": 1500.0,
+            "worst": 1500.0,
+        }
+    ],
     "regressions": [{"before": "r1", "after": "r2", "rule": "X-1", "was": "held", "now": "broken", "change": "broken"}],
 }
 
@@ -96,8 +120,15 @@ def test_the_capture_page_leads_to_the_case_and_to_the_packets(results_of: Resul
     from conformance.trace.results import document
 
     shown = document(results_of)
-    place = {"run": "x", "case": "X-1", "rule": shown["rules"][0]["id"], "observed": "tag 0", "file": "x.pcap",
-             "packet": 9, "packets": [8, 9]}
+    place = {
+        "run": "x",
+        "case": "X-1",
+        "rule": shown["rules"][0]["id"],
+        "observed": "tag 0",
+        "file": "x.pcap",
+        "packet": 9,
+        "packets": [8, 9],
+    }
     page = captures.render([(shown, [place], {"kind": "capture", "gap": 2, "connections": 3, "events": 4})])
     assert f'href="index.html#/{place["rule"]}"' in page
     assert "frame.number in {8..9}" in page

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-TASKS = '''
+TASKS = """
 import os
 import time
 from pathlib import Path
@@ -27,9 +27,16 @@ def work(self, folder):
     else:
         started.touch()
         time.sleep(600)
-'''
+"""
 WORKER = (
-    "worker", "--pool", "solo", "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING",
+    "worker",
+    "--pool",
+    "solo",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
+    "--loglevel",
+    "WARNING",
 )
 
 

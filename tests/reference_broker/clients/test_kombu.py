@@ -34,9 +34,7 @@ def test_objects_go_through_and_come_back(connection):
     queue = kombu.Queue("q", exchange, routing_key="a.#", durable=False, auto_delete=True)
     producer = connection.Producer()
     producer.publish({"n": 1}, exchange=exchange, routing_key="a.b", declare=[queue], priority=3)
-    seen = drained(
-        connection, queue, 2, lambda message, times: message.requeue() if times == 1 else message.ack()
-    )
+    seen = drained(connection, queue, 2, lambda message, times: message.requeue() if times == 1 else message.ack())
     assert seen == [({"n": 1}, False), ({"n": 1}, True)]
 
 

@@ -100,9 +100,10 @@ def test_mistakes_cost_the_channel(connection, channel, do, code):
 
 def test_what_is_exclusive_is_so_for_one_connection(broker, channel):
     channel.queue_declare("mine", exclusive=True)
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as other, pytest.raises(
-        ChannelClosedByBroker
-    ) as closed:
+    with (
+        pika.BlockingConnection(pika.URLParameters(broker.url)) as other,
+        pytest.raises(ChannelClosedByBroker) as closed,
+    ):
         other.channel().queue_declare("mine", passive=True)
     assert closed.value.reply_code == 405
 

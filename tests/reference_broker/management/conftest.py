@@ -34,7 +34,9 @@ class Manager:
         data = content if isinstance(content, bytes) else None if content is None else json.dumps(content).encode()
         who = base64.b64encode((login or self.login).encode()).decode()
         request = urllib.request.Request(
-            self.base + path, data, {"Authorization": f"Basic {who}", "Content-Type": "application/json", **headers},
+            self.base + path,
+            data,
+            {"Authorization": f"Basic {who}", "Content-Type": "application/json", **headers},
             method=method,
         )
         try:

@@ -19,13 +19,20 @@ TEXT = st.sampled_from(["", "q", "/", "amq.topic", "guest", "é\0", "a" * 300, "
 NUMBERS = st.sampled_from([0, 1, -1, 2**31, 2**63, 2**70, 1.5, -0.0, 1e300])
 SCALARS = st.none() | st.booleans() | NUMBERS | TEXT
 JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=6,
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
 )
 KNOWN = ["x-max-length", "x-queue-type", "headers", "priority", "message-ttl", "expiration", "delivery_mode"]
 OF_TYPE = {
-    "string": TEXT, "integer": NUMBERS, "number": NUMBERS, "boolean": st.booleans(), "null": st.none(),
+    "string": TEXT,
+    "integer": NUMBERS,
+    "number": NUMBERS,
+    "boolean": st.booleans(),
+    "null": st.none(),
     "object": st.dictionaries(TEXT | st.sampled_from(KNOWN), JSON, max_size=3),
-    "array": st.lists(JSON, max_size=3), "any": JSON,
+    "array": st.lists(JSON, max_size=3),
+    "any": JSON,
 }
 
 
@@ -36,7 +43,8 @@ def requests(draw: st.DrawFn) -> tuple[str, str, bytes]:
     parts = [draw(TEXT) if part[0] == "{" else part for part in route.parts]
     body = {
         name: draw(OF_TYPE[draw(st.sampled_from(field.types.split("|")))] | JSON)
-        for name, field in (route.fields or {}).items() if field.required or draw(st.booleans())
+        for name, field in (route.fields or {}).items()
+        if field.required or draw(st.booleans())
     }
     path = "/" + "/".join(quote(part, safe="") for part in parts)
     return route.method, path, json.dumps(body).encode() if route.fields is not None else b""
@@ -50,7 +58,11 @@ def living(manager_of: Any) -> Iterator[Any]:
 
 
 @settings(
-    max_examples=400, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck),
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 @given(request=requests())
 def test_any_request_has_an_answer(living: Any, request: tuple[str, str, bytes]) -> None:

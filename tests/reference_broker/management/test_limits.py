@@ -74,7 +74,8 @@ def test_what_is_no_limit(both: Any) -> None:
     assert both.do("PUT", "/api/vhost-limits/none/max-queues", {"value": 1})[0] == 404
     assert both.do("GET", "/api/vhost-limits/none")[0] == 404
     assert both.do("PUT", "/api/vhost-limits/{v}/max-queues", {}) == (
-        400, {"error": "bad_request", "reason": "[{key_missing,value}]"},
+        400,
+        {"error": "bad_request", "reason": "[{key_missing,value}]"},
     )
     if both.do("GET", "/api/user-limits")[0] == 404:
         return

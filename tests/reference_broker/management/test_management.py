@@ -9,18 +9,45 @@ import pika
 import pytest
 
 SHAPES = {
-    "/api/overview": {"product_name": str, "product_version": str, "rabbitmq_version": str, "object_totals": dict,
-                      "queue_totals": dict, "node": str},
+    "/api/overview": {
+        "product_name": str,
+        "product_version": str,
+        "rabbitmq_version": str,
+        "object_totals": dict,
+        "queue_totals": dict,
+        "node": str,
+    },
     "/api/whoami": {"name": str, "tags": list},
     "/api/users/{u}": {"name": str, "password_hash": str, "hashing_algorithm": str, "tags": list},
     "/api/permissions/{v}/{u}": {"user": str, "vhost": str, "configure": str, "write": str, "read": str},
     "/api/vhosts/{v}": {"name": str, "tracing": bool},
-    "/api/queues/{v}/q": {"name": str, "vhost": str, "type": str, "durable": bool, "auto_delete": bool,
-                          "exclusive": bool, "arguments": dict, "node": str},
-    "/api/exchanges/{v}/ex": {"name": str, "vhost": str, "type": str, "durable": bool, "auto_delete": bool,
-                              "internal": bool, "arguments": dict},
-    "/api/policies/{v}/p": {"vhost": str, "name": str, "pattern": str, "apply-to": str, "definition": dict,
-                            "priority": int},
+    "/api/queues/{v}/q": {
+        "name": str,
+        "vhost": str,
+        "type": str,
+        "durable": bool,
+        "auto_delete": bool,
+        "exclusive": bool,
+        "arguments": dict,
+        "node": str,
+    },
+    "/api/exchanges/{v}/ex": {
+        "name": str,
+        "vhost": str,
+        "type": str,
+        "durable": bool,
+        "auto_delete": bool,
+        "internal": bool,
+        "arguments": dict,
+    },
+    "/api/policies/{v}/p": {
+        "vhost": str,
+        "name": str,
+        "pattern": str,
+        "apply-to": str,
+        "definition": dict,
+        "priority": int,
+    },
 }
 
 
@@ -49,11 +76,16 @@ def test_operators_have_policies_beside_those_of_users(both: Any) -> None:
         assert both.do("GET", f"/api/{kind}/{{v}}/p") == (200, {"vhost": both.vhost, "name": "p", **policy})
         assert [one["name"] for one in both.do("GET", f"/api/{kind}/{{v}}")[1]] == ["p"]
         refused = both.do("PUT", f"/api/{kind}/{{v}}/p", {**policy, "definition": {"max-length": -1}})
-        assert refused == (400, {"error": "bad_request",
-                                 "reason": "Validation failed\n\n-1 is not a valid maximum length\n"})
+        assert refused == (
+            400,
+            {"error": "bad_request", "reason": "Validation failed\n\n-1 is not a valid maximum length\n"},
+        )
     for _ in range(5):
-        both.do("POST", "/api/exchanges/{v}/amq.default/publish",
-                {"properties": {}, "routing_key": "q", "payload": "x", "payload_encoding": "string"})
+        both.do(
+            "POST",
+            "/api/exchanges/{v}/amq.default/publish",
+            {"properties": {}, "routing_key": "q", "payload": "x", "payload_encoding": "string"},
+        )
     wanted = {"count": 9, "ackmode": "ack_requeue_true", "encoding": "auto"}
     assert len(both.do("POST", "/api/queues/{v}/q/get", wanted)[1]) == 3
     assert both.do("GET", "/api/definitions/{v}")[1]["parameters"][0]["component"] == "operator_policy"
@@ -68,8 +100,11 @@ def test_topics_need_permissions_where_a_user_has_some(both: Any) -> None:
     assert both.do("PUT", "/api/topic-permissions/{v}/{u}", permission) == (201, None)
     assert both.do("PUT", "/api/topic-permissions/{v}/{u}", permission) == (204, None)
     told = {"user": both.user, "vhost": both.vhost, **permission}
-    for path in ("/api/topic-permissions/{v}/{u}", "/api/users/{u}/topic-permissions",
-                 "/api/vhosts/{v}/topic-permissions"):
+    for path in (
+        "/api/topic-permissions/{v}/{u}",
+        "/api/users/{u}/topic-permissions",
+        "/api/vhosts/{v}/topic-permissions",
+    ):
         assert both.do("GET", path) == (200, [told])
     with both.connect() as connection:
         channel = connection.channel()
@@ -128,7 +163,10 @@ def test_a_connection_is_seen_and_closed(both: Any) -> None:
     assert consumer["queue"] == {"name": "q", "vhost": both.vhost}
     (shown,) = both.eventually("/api/vhosts/{v}/connections", "state")
     assert (shown["user"], shown["vhost"], shown["protocol"], shown["state"]) == (
-        both.user, both.vhost, "AMQP 0-9-1", "running",
+        both.user,
+        both.vhost,
+        "AMQP 0-9-1",
+        "running",
     )
     assert shown["client_properties"]["product"].startswith("Pika")
     (number,) = both.eventually("/api/vhosts/{v}/channels", "number", "user", "confirm")
@@ -139,27 +177,36 @@ def test_a_connection_is_seen_and_closed(both: Any) -> None:
         connection.process_data_events(time_limit=60)
 
 
-@pytest.mark.parametrize(("method", "path", "content", "status"), [
-    ("GET", "/api/vhosts/none", None, 404), ("GET", "/api/users/none", None, 404),
-    ("DELETE", "/api/users/none", None, 404), ("GET", "/api/queues/{v}/none", None, 404),
-    ("DELETE", "/api/queues/{v}/none", None, 404), ("GET", "/api/exchanges/{v}/none", None, 404),
-    ("GET", "/api/policies/{v}/none", None, 404), ("GET", "/api/permissions/{v}/none", None, 404),
-    ("GET", "/api/connections/none", None, 404), ("DELETE", "/api/exchanges/{v}/amq.topic", None, 401),
-    ("PUT", "/api/permissions/{v}/none", {"configure": "", "write": "", "read": ""}, 400),
-    ("PUT", "/api/permissions/{v}/{u}", {"configure": ""}, 400),
-    ("PUT", "/api/permissions/{v}/{u}", {"configure": "(", "write": "", "read": ""}, 400),
-    ("PUT", "/api/users/{u}", {"password": "x"}, 400),
-    ("PUT", "/api/users/{u}", {"password_hash": "!!!", "tags": ""}, 400),
-    ("PUT", "/api/policies/{v}/p", {"pattern": "^a"}, 400),
-    ("PUT", "/api/policies/{v}/p", {"pattern": "(", "definition": {"max-length": 1}}, 400),
-    ("PUT", "/api/policies/{v}/p", {"pattern": "a", "definition": {}}, 400),
-    ("PUT", "/api/policies/{v}/p", {"pattern": "a", "definition": {"max-length": 1}, "apply-to": "x"}, 400),
-    ("PUT", "/api/queues/{v}/q", {"durable": "x"}, 400),
-    ("PUT", "/api/queues/{v}/q", {"arguments": {"x-max-length": -1}}, 400),
-    ("PUT", "/api/queues/{v}/amq.q", {}, 401), ("PUT", "/api/exchanges/{v}/ex", {"type": "none"}, 400),
-    ("POST", "/api/bindings/{v}/e/none/q/none", {}, 404),
-    ("POST", "/api/exchanges/{v}/amq.default/publish", {"routing_key": "q"}, 400),
-])
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("GET", "/api/vhosts/none", None, 404),
+        ("GET", "/api/users/none", None, 404),
+        ("DELETE", "/api/users/none", None, 404),
+        ("GET", "/api/queues/{v}/none", None, 404),
+        ("DELETE", "/api/queues/{v}/none", None, 404),
+        ("GET", "/api/exchanges/{v}/none", None, 404),
+        ("GET", "/api/policies/{v}/none", None, 404),
+        ("GET", "/api/permissions/{v}/none", None, 404),
+        ("GET", "/api/connections/none", None, 404),
+        ("DELETE", "/api/exchanges/{v}/amq.topic", None, 401),
+        ("PUT", "/api/permissions/{v}/none", {"configure": "", "write": "", "read": ""}, 400),
+        ("PUT", "/api/permissions/{v}/{u}", {"configure": ""}, 400),
+        ("PUT", "/api/permissions/{v}/{u}", {"configure": "(", "write": "", "read": ""}, 400),
+        ("PUT", "/api/users/{u}", {"password": "x"}, 400),
+        ("PUT", "/api/users/{u}", {"password_hash": "!!!", "tags": ""}, 400),
+        ("PUT", "/api/policies/{v}/p", {"pattern": "^a"}, 400),
+        ("PUT", "/api/policies/{v}/p", {"pattern": "(", "definition": {"max-length": 1}}, 400),
+        ("PUT", "/api/policies/{v}/p", {"pattern": "a", "definition": {}}, 400),
+        ("PUT", "/api/policies/{v}/p", {"pattern": "a", "definition": {"max-length": 1}, "apply-to": "x"}, 400),
+        ("PUT", "/api/queues/{v}/q", {"durable": "x"}, 400),
+        ("PUT", "/api/queues/{v}/q", {"arguments": {"x-max-length": -1}}, 400),
+        ("PUT", "/api/queues/{v}/amq.q", {}, 401),
+        ("PUT", "/api/exchanges/{v}/ex", {"type": "none"}, 400),
+        ("POST", "/api/bindings/{v}/e/none/q/none", {}, 404),
+        ("POST", "/api/exchanges/{v}/amq.default/publish", {"routing_key": "q"}, 400),
+    ],
+)
 def test_refusals_have_the_same_status(both: Any, method: str, path: str, content: object, status: int) -> None:
     assert both.do(method, path, content)[0] == status
 

@@ -17,9 +17,21 @@ from reference_broker.management.route import ANY
 from reference_broker.management.shapes import SHAPES
 
 ROUTES = [*THEIRS, *OURS]
-NAMES = {"vhost": "/", "queue": "q", "exchange": "ex", "source": "ex", "user": "guest", "name": "policy",
-         "node": "reference@localhost", "properties_key": "k", "component": "operator_policy", "limit": "max-queues",
-         "protocol": "amqp", "within": "1", "unit": "weeks"}
+NAMES = {
+    "vhost": "/",
+    "queue": "q",
+    "exchange": "ex",
+    "source": "ex",
+    "user": "guest",
+    "name": "policy",
+    "node": "reference@localhost",
+    "properties_key": "k",
+    "component": "operator_policy",
+    "limit": "max-queues",
+    "protocol": "amqp",
+    "within": "1",
+    "unit": "weeks",
+}
 WRONG = {"string": 7, "integer": "x", "number": "x", "boolean": "x", "object": 7, "array": 7, "null": "x"}
 
 
@@ -103,10 +115,16 @@ def test_bad_input_is_refused_with_a_reason(manager: Any, names: dict[str, str],
     for name, field in fields.items():
         if field.types == ANY:
             continue
-        status, content = manager.do(route.method, path, {
-            **{other: required for other, one in fields.items() if one.required for required in [sample(one.types)]},
-            name: WRONG[field.types.split("|")[-1]] if "null" not in field.types else {"a": 1},
-        })
+        status, content = manager.do(
+            route.method,
+            path,
+            {
+                **{
+                    other: required for other, one in fields.items() if one.required for required in [sample(one.types)]
+                },
+                name: WRONG[field.types.split("|")[-1]] if "null" not in field.types else {"a": 1},
+            },
+        )
         assert status == 400, name
         assert name in content["reason"], content
     required = [name for name, one in fields.items() if one.required]
@@ -121,12 +139,21 @@ def sample(types: str) -> Any:
     return samples[types.split("|")[0]]
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [
-    ("GET", "/api/none", 404), ("POST", "/api/overview", 405), ("DELETE", "/api/queues/%2F/none", 404),
-    ("GET", "/api/queues/none", 404), ("GET", "/api/nodes/none", 404), ("GET", "/api/queues?page=x", 400),
-    ("GET", "/api/queues?name=(&use_regex=true", 400), ("GET", "/x/events?from=x", 400),
-    ("DELETE", "/api/exchanges/%2F/amq.topic", 401), ("PUT", "/api/queues/%2F/amq.mine", 401),
-])
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/none", 404),
+        ("POST", "/api/overview", 405),
+        ("DELETE", "/api/queues/%2F/none", 404),
+        ("GET", "/api/queues/none", 404),
+        ("GET", "/api/nodes/none", 404),
+        ("GET", "/api/queues?page=x", 400),
+        ("GET", "/api/queues?name=(&use_regex=true", 400),
+        ("GET", "/x/events?from=x", 400),
+        ("DELETE", "/api/exchanges/%2F/amq.topic", 401),
+        ("PUT", "/api/queues/%2F/amq.mine", 401),
+    ],
+)
 def test_what_is_not_to_be_had(manager: Any, method: str, path: str, status: int) -> None:
     found, content = manager.do(method, path, {} if method == "PUT" else None)
     assert found == status

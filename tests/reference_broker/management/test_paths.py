@@ -20,9 +20,16 @@ def offers(both: Any, path: str) -> None:
         pytest.skip("this RabbitMQ has no such path")
 
 
-@pytest.mark.parametrize(("protocol", "known"), [
-    ("amqp", True), ("amqp091", True), ("http", True), ("mqtt", False), ("none", False),
-])
+@pytest.mark.parametrize(
+    ("protocol", "known"),
+    [
+        ("amqp", True),
+        ("amqp091", True),
+        ("http", True),
+        ("mqtt", False),
+        ("none", False),
+    ],
+)
 def test_protocols_that_are_listened_for(both: Any, protocol: str, known: bool) -> None:
     offers(both, f"{CHECKS}/protocol-listener/amqp")
     status, told = both.do("GET", f"{CHECKS}/protocol-listener/{protocol}")
@@ -43,26 +50,55 @@ def test_ports_that_are_listened_on(both: Any) -> None:
     assert both.do("GET", f"{CHECKS}/port-listener/x") == (400, refused)
 
 
-@pytest.mark.parametrize(("within", "status"), [
-    ("1/weeks", 200), ("0/days", 200), ("3/months", 200), ("1/years", 200), ("x/weeks", 400), ("1/eons", 400),
-])
+@pytest.mark.parametrize(
+    ("within", "status"),
+    [
+        ("1/weeks", 200),
+        ("0/days", 200),
+        ("3/months", 200),
+        ("1/years", 200),
+        ("x/weeks", 400),
+        ("1/eons", 400),
+    ],
+)
 def test_how_long_certificates_are_good(both: Any, within: str, status: int) -> None:
     offers(both, f"{CHECKS}/certificate-expiration/1/weeks")
     found, told = both.do("GET", f"{CHECKS}/certificate-expiration/{within}")
     assert found == status
     assert told == {"status": "ok"} or told["reason"] in (
-        "Invalid expiration value.", "Time unit not recognised. Supported units: days, weeks, months, years.",
+        "Invalid expiration value.",
+        "Time unit not recognised. Supported units: days, weeks, months, years.",
     )
 
 
 def test_a_certificate_that_ends_soon_is_told(tmp_path: Path, manager_of: Any) -> None:
     pem = tmp_path / "pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                    "-days", "10", "-subj", "/CN=localhost", "-keyout", pem, "-out", tmp_path / "crt"],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "10",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            pem,
+            "-out",
+            tmp_path / "crt",
+        ],
+        check=True,
+        capture_output=True,
+    )
     pem.write_text(pem.read_text() + (tmp_path / "crt").read_text())
-    end = subprocess.run(["openssl", "x509", "-noout", "-enddate", "-in", tmp_path / "crt"],
-                         check=True, capture_output=True, text=True).stdout
+    end = subprocess.run(
+        ["openssl", "x509", "-noout", "-enddate", "-in", tmp_path / "crt"], check=True, capture_output=True, text=True
+    ).stdout
     assert expires(pem.read_text()) == ssl.cert_time_to_seconds(end.strip().removeprefix("notAfter="))
     with ReferenceBroker(http_port=0, tls=Tls(str(pem))) as broker:
         manager = manager_of(broker.admin_url)
@@ -73,10 +109,19 @@ def test_a_certificate_that_ends_soon_is_told(tmp_path: Path, manager_of: Any) -
         assert manager.do("GET", f"{CHECKS}/protocol-listener/amqps")[0] == 200
 
 
-@pytest.mark.parametrize("path", [
-    "/api/extensions", "/api/feature-flags", "/api/parameters", "/api/global-parameters", "/api/vhost-limits",
-    "/api/users/without-permissions", "/api/parameters/vhost-limits", "/api/parameters/operator_policy/{v}",
-])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/extensions",
+        "/api/feature-flags",
+        "/api/parameters",
+        "/api/global-parameters",
+        "/api/vhost-limits",
+        "/api/users/without-permissions",
+        "/api/parameters/vhost-limits",
+        "/api/parameters/operator_policy/{v}",
+    ],
+)
 def test_lists_that_are_asked_for(both: Any, path: str) -> None:
     status, found = both.do("GET", path)
     assert status == 200
@@ -134,7 +179,8 @@ def test_booleans_and_some_numbers_may_be_texts(both: Any) -> None:
     assert both.do("PUT", "/api/queues/{v}/q", {"durable": "true", "auto_delete": "false"}) == (201, None)
     assert both.do("PUT", "/api/exchanges/{v}/ex", {"durable": "false", "internal": "true"}) == (201, None)
     assert both.do("GET", "/api/exchanges/{v}/ex?columns=internal,durable") == (
-        200, {"internal": True, "durable": False},
+        200,
+        {"internal": True, "durable": False},
     )
     get = {"ackmode": "ack_requeue_true", "encoding": "auto"}
     assert both.do("POST", "/api/queues/{v}/q/get", {**get, "count": "1", "truncate": "50000"}) == (200, [])
@@ -153,7 +199,8 @@ def test_some_members_of_one_thing(both: Any) -> None:
     assert both.do("GET", "/api/vhosts/{v}?columns=name,tracing") == (200, {"name": both.vhost, "tracing": False})
     assert set(both.do("GET", "/api/overview?columns=product_name,none")[1]) == {"product_name"}
     assert both.do("GET", "/api/queues/{v}/none?columns=name")[1] == {
-        "error": "Object Not Found", "reason": "Not Found",
+        "error": "Object Not Found",
+        "reason": "Not Found",
     }
 
 

@@ -75,8 +75,21 @@ def test_the_old_one(old: Tool, manager: Any, tmp_path: Path) -> None:
     old("declare", "vhost_limit", "vhost=v", "name=max-connections", "value=100")
     assert "published" in old("-V", "v", "publish", "exchange=ex", "routing_key=a.b", "payload=hello")
     assert "hello" in old("-V", "v", "get", "queue=q", "count=2", "ackmode=ack_requeue_true")
-    for kind in ("connections", "channels", "consumers", "exchanges", "bindings", "users", "vhosts", "permissions",
-                 "nodes", "parameters", "policies", "operator_policies", "vhost_limits"):
+    for kind in (
+        "connections",
+        "channels",
+        "consumers",
+        "exchanges",
+        "bindings",
+        "users",
+        "vhosts",
+        "permissions",
+        "nodes",
+        "parameters",
+        "policies",
+        "operator_policies",
+        "vhost_limits",
+    ):
         old("-V", "v", "list", kind)
     assert "reference@localhost" in old("show", "overview")
     assert json.loads(old("-f", "raw_json", "-V", "v", "list", "queues", "name", "messages")) == [
@@ -102,23 +115,68 @@ def test_the_new_one(new: Tool, manager: Any, broker: ReferenceBroker, tmp_path:
     new(*inside, "permissions", "declare", "--user", "anna", "--configure", ".*", "--read", ".*", "--write", ".*")
     new(*inside, "queues", "declare", "--name", "q", "--type", "classic", "--arguments", '{"x-max-length":5}')
     new(*inside, "exchanges", "declare", "--name", "ex", "--type", "topic", "--durable", "true")
-    new(*inside, "bindings", "declare", "--source", "ex", "--destination-type", "queue", "--destination", "q",
-        "--routing-key", "a.#")
+    new(
+        *inside,
+        "bindings",
+        "declare",
+        "--source",
+        "ex",
+        "--destination-type",
+        "queue",
+        "--destination",
+        "q",
+        "--routing-key",
+        "a.#",
+    )
     for kind in ("policies", "operator_policies"):
-        new(*inside, kind, "declare", "--name", "p", "--pattern", "^q", "--apply-to", "queues", "--priority", "3",
-            "--definition", '{"max-length": 7}')
+        new(
+            *inside,
+            kind,
+            "declare",
+            "--name",
+            "p",
+            "--pattern",
+            "^q",
+            "--apply-to",
+            "queues",
+            "--priority",
+            "3",
+            "--definition",
+            '{"max-length": 7}',
+        )
     new(*inside, "vhost_limits", "declare", "--name", "max-queues", "--value", "100")
     new("user_limits", "declare", "--user", "anna", "--name", "max-channels", "--value", "9")
     new("global_parameters", "set", "--name", "g", "--value", '{"a": 1}')
     assert "routed" in new(*inside, "publish", "message", "--routing-key", "q", "--payload", "hello")
     assert "hello" in new(*inside, "get", "messages", "--queue", "q", "--count", "1", "--ack-mode", "ack_requeue_true")
-    for kind in ("queues", "exchanges", "bindings", "channels", "connections", "consumers", "vhosts", "users",
-                 "permissions", "policies", "operator_policies", "parameters", "feature_flags", "nodes",
-                 "vhost_limits", "user_limits", "deprecated_features"):
+    for kind in (
+        "queues",
+        "exchanges",
+        "bindings",
+        "channels",
+        "connections",
+        "consumers",
+        "vhosts",
+        "users",
+        "permissions",
+        "policies",
+        "operator_policies",
+        "parameters",
+        "feature_flags",
+        "nodes",
+        "vhost_limits",
+        "user_limits",
+        "deprecated_features",
+    ):
         new(*inside, "list", kind)
     assert "reference" in new("show", "overview")
-    for check in (("port_listener", "--port", str(broker.port)), ("protocol_listener", "--protocol", "amqp"),
-                  ("local_alarms",), ("cluster_wide_alarms",), ("node_is_quorum_critical",)):
+    for check in (
+        ("port_listener", "--port", str(broker.port)),
+        ("protocol_listener", "--protocol", "amqp"),
+        ("local_alarms",),
+        ("cluster_wide_alarms",),
+        ("node_is_quorum_critical",),
+    ):
         assert "passed" in new("health_check", *check)
     exported = tmp_path / "exported"
     new("definitions", "export", "--file", str(exported))

@@ -31,8 +31,11 @@ steps = st.one_of(
     st.tuples(st.just("publish"), queues, st.just(CONFIRMS)),
     st.tuples(st.just("get"), queues, channels),
     st.tuples(st.just("settle"), st.sampled_from(["ack", "ack", "requeue"]), channels),
-    st.tuples(st.just("cycle"), queues), st.tuples(st.just("cycle"), queues),
-    st.tuples(st.just("commit")), st.tuples(st.just("tick")), st.tuples(st.just("write")),
+    st.tuples(st.just("cycle"), queues),
+    st.tuples(st.just("cycle"), queues),
+    st.tuples(st.just("commit")),
+    st.tuples(st.just("tick")),
+    st.tuples(st.just("write")),
     st.tuples(st.just("purge"), queues),
 )
 
@@ -59,7 +62,9 @@ def play(schedule: list[tuple], fuse: int, broken: set[int], seed: int) -> None:
 
 
 anything = given(
-    schedule=st.lists(steps, max_size=80), fuse=st.integers(1, 200), broken=st.sets(st.integers(1, 200), max_size=4),
+    schedule=st.lists(steps, max_size=80),
+    fuse=st.integers(1, 200),
+    broken=st.sets(st.integers(1, 200), max_size=4),
     seed=st.integers(0, 1000),
 )
 
@@ -123,10 +128,21 @@ def gaps_are_overlooked(patch):
     patch.setattr(log, "first_after_gap", lambda numbers: 0)
 
 
-@pytest.mark.parametrize("mistake", [
-    no_sync, names_are_not_synced, confirmed_when_sealed, a_failed_sync_is_believed, replies_do_not_wait,
-    segments_go_too_early, a_torn_block_is_read, settlements_are_not_recorded, gaps_are_overlooked,
-], ids=lambda mistake: mistake.__name__)
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        no_sync,
+        names_are_not_synced,
+        confirmed_when_sealed,
+        a_failed_sync_is_believed,
+        replies_do_not_wait,
+        segments_go_too_early,
+        a_torn_block_is_read,
+        settlements_are_not_recorded,
+        gaps_are_overlooked,
+    ],
+    ids=lambda mistake: mistake.__name__,
+)
 def test_a_mistake_is_found(mistake, monkeypatch):
     """Confirmed and lost, settled and back, or not readable; the schedules are the same each time."""
     mistake(monkeypatch)
@@ -138,11 +154,16 @@ def test_a_mistake_is_found(mistake, monkeypatch):
 def drawn(chance: random.Random) -> tuple[list[tuple], int, set[int]]:
     """A schedule, where the machine ends, and which operations fail."""
     kinds = [
-        lambda: ("publish", chance.randrange(2), CONFIRMS), lambda: ("publish", chance.randrange(2), TX),
+        lambda: ("publish", chance.randrange(2), CONFIRMS),
+        lambda: ("publish", chance.randrange(2), TX),
         lambda: ("get", chance.randrange(2), chance.choice([CONFIRMS, TX])),
         lambda: ("settle", chance.choice(["ack", "requeue"]), chance.choice([CONFIRMS, TX])),
-        lambda: ("cycle", chance.randrange(2)), lambda: ("cycle", chance.randrange(2)), lambda: ("commit",),
-        lambda: ("tick",), lambda: ("write",), lambda: ("purge", chance.randrange(2)),
+        lambda: ("cycle", chance.randrange(2)),
+        lambda: ("cycle", chance.randrange(2)),
+        lambda: ("commit",),
+        lambda: ("tick",),
+        lambda: ("write",),
+        lambda: ("purge", chance.randrange(2)),
     ]
     schedule = [chance.choice(kinds)() for _ in range(chance.randrange(60))]
     return schedule, chance.randint(1, 120), {chance.randint(1, 120) for _ in range(chance.randrange(4))}
@@ -178,8 +199,9 @@ def test_a_reply_waits_for_what_it_promises_and_what_follows_waits_behind_it():
 
 def test_who_waits_for_the_log_costs_nothing_meanwhile_and_goes_on_then():
     world = World(FakeDisk())
-    world.connection.feed(m.QueueDeclare(CONFIRMS, 0, "more", durable=True).encode()
-                          + m.BasicQos(CONFIRMS, 0, 1, False).encode() * 2000)
+    world.connection.feed(
+        m.QueueDeclare(CONFIRMS, 0, "more", durable=True).encode() + m.BasicQos(CONFIRMS, 0, 1, False).encode() * 2000
+    )
     world.connection.take()
     world.host.broker.take_dirty()
     world.connection.take()

@@ -15,20 +15,31 @@ texts = st.text(max_size=40).filter(lambda text: len(text.encode()) < 256)
 numbers = st.integers(0, 2**32 - 1)
 positions = st.integers(1, 2**53).map(float)
 places = st.builds(
-    Place, queue=numbers, position=positions, expires=st.floats(0, allow_nan=False), redelivered=st.booleans(),
-    in_line=st.booleans(), failures=numbers, returns=numbers,
+    Place,
+    queue=numbers,
+    position=positions,
+    expires=st.floats(0, allow_nan=False),
+    redelivered=st.booleans(),
+    in_line=st.booleans(),
+    failures=numbers,
+    returns=numbers,
 )
 
 
 def packed(place):
     flags = records.REDELIVERED * place.redelivered | records.IN_LINE * place.in_line
-    return records.ENTRY.pack(
-        place.queue, place.position, place.expires, flags, place.failures, place.returns
-    )
+    return records.ENTRY.pack(place.queue, place.position, place.expires, flags, place.failures, place.returns)
 
 
-@given(place=places, exchange=texts, key=texts, more=st.lists(texts, max_size=3), body=st.binary(max_size=50),
-       kind=texts, delivery_mode=st.sampled_from([1, 2]))
+@given(
+    place=places,
+    exchange=texts,
+    key=texts,
+    more=st.lists(texts, max_size=3),
+    body=st.binary(max_size=50),
+    kind=texts,
+    delivery_mode=st.sampled_from([1, 2]),
+)
 def test_a_publish(place, exchange, key, more, body, kind, delivery_mode):
     header = codec.header(0, len(body), content_type=kind, delivery_mode=delivery_mode)
     message = copied(exchange, key, header, body, tuple(more))

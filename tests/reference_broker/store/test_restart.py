@@ -69,8 +69,11 @@ def test_everything_about_a_message_is_kept(client, host, client_on):
 
 def test_what_was_settled_is_gone_whatever_settled_it(client, host):
     client.queue("dead", durable=True)
-    client.queue("l", durable=True, arguments={"x-max-length": 1, "x-dead-letter-exchange": "",
-                                               "x-dead-letter-routing-key": "dead"})
+    client.queue(
+        "l",
+        durable=True,
+        arguments={"x-max-length": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"},
+    )
     host.settle()
     kept(client, "acked", "rejected", "auto-acked", "stays")
     tags = [client.get()[0] for _ in range(2)]
@@ -241,10 +244,13 @@ def test_durable_exchanges_and_bindings_are_there(client, host, client_on):
         m.ExchangeDeclare(1, 0, "t", "topic", durable=True, arguments=alternate),
         m.ExchangeDeclare(1, 0, "lost", "topic"),
         m.ExchangeDeclare(1, 0, "inner", "headers", durable=True, internal=True),
-        m.QueueBind(1, 0, "q", "t", "a.*"), m.QueueBind(1, 0, "q", "amq.fanout", ""),
-        m.ExchangeBind(1, 0, "inner", "t", "#"), m.QueueBind(1, 0, "q", "lost", ""),
+        m.QueueBind(1, 0, "q", "t", "a.*"),
+        m.QueueBind(1, 0, "q", "amq.fanout", ""),
+        m.ExchangeBind(1, 0, "inner", "t", "#"),
+        m.QueueBind(1, 0, "q", "lost", ""),
         m.QueueBind(1, 0, "q", "inner", "", arguments=values.table({"x-match": "any", "k": 1})),
-        m.QueueBind(1, 0, "q", "t", "gone"), m.QueueUnbind(1, 0, "q", "t", "gone"),
+        m.QueueBind(1, 0, "q", "t", "gone"),
+        m.QueueUnbind(1, 0, "q", "t", "gone"),
     )
     host.settle()
     vhost = host.after_crash().broker.vhost

@@ -52,8 +52,10 @@ def leave(talk: Talk) -> Talk:
 def many() -> list[Seg]:
     """Three connections at a time that take turns; one leaves, and its port is used again."""
     segments: list[Seg] = []
-    pool = [start(Talk(segments, client=("10.0.0.7", 40000 + n), numbers=((1 << 32) - 3000 * n, (1 << 32) - 20000)))
-            for n in range(3)]
+    pool = [
+        start(Talk(segments, client=("10.0.0.7", 40000 + n), numbers=((1 << 32) - 3000 * n, (1 << 32) - 20000)))
+        for n in range(3)
+    ]
     for n in range(1, 25):
         for talk in pool:
             work(talk, 1, n)
@@ -74,8 +76,11 @@ def whole(**how: Any) -> list[Seg]:
 
 def heard(events: Iterable[Event], connection: str | None = None) -> Heard:
     """What passed: direction, method, octets."""
-    return [(event.direction, event.method or event.kind, event.raw) for event in events
-            if event.direction != "-" and connection in (None, event.connection)]
+    return [
+        (event.direction, event.method or event.kind, event.raw)
+        for event in events
+        if event.direction != "-" and connection in (None, event.connection)
+    ]
 
 
 def local(events: Iterable[Event]) -> list[str]:

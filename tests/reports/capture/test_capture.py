@@ -48,7 +48,10 @@ def test_a_connection_is_read_as_a_driver_would_tell_it(read: Read, talks: Any) 
 @pytest.mark.parametrize("link", packets.LINKS)
 @pytest.mark.parametrize("hosts", [("10.0.0.7", "10.0.0.1"), ("fe80::7", "2001:db8::1")])
 def test_link_layers_and_ip_versions_make_no_difference(
-    read: Read, talks: Any, link: str, hosts: tuple[str, str],
+    read: Read,
+    talks: Any,
+    link: str,
+    hosts: tuple[str, str],
 ) -> None:
     segments = talks.whole(client=(hosts[0], 40000), broker=(hosts[1], 5672))
     assert talks.heard(read(segments, link)) == talks.heard(read(talks.whole()))
@@ -67,8 +70,10 @@ def test_reordering_doubling_and_recutting_make_no_difference(read: Read, talks:
             segments[at], segments[other] = segments[other], seg
         elif len(seg.data) > 4:
             half = chance.randint(1, len(seg.data) - 2)
-            segments[at:at + 1] = [moved(seg, data=seg.data[:half + 1]),
-                                   moved(seg, seq=(seg.seq + half - 1) & MASK, data=seg.data[half - 1:])]
+            segments[at : at + 1] = [
+                moved(seg, data=seg.data[: half + 1]),
+                moved(seg, seq=(seg.seq + half - 1) & MASK, data=seg.data[half - 1 :]),
+            ]
     assert list(map(gist, read(timed(segments)))) == list(map(gist, read(whole)))
 
 
@@ -78,10 +83,10 @@ def test_what_is_missing_is_said_and_nothing_is_made_up(read: Read, talks: Any, 
     segments: list[Seg] = []
     talks.leave(talks.work(talks.start(Talk(segments)), 30))
     everything = talks.heard(read(segments))
-    thinned = segments[chance.choice((0, chance.randrange(len(segments) - 40))):]
+    thinned = segments[chance.choice((0, chance.randrange(len(segments) - 40))) :]
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(thinned) - 20)
-        del thinned[at:at + chance.choice((1, 1, 3, 15))]
+        del thinned[at : at + chance.choice((1, 1, 3, 15))]
     events = read(timed(thinned))
     rest = iter(everything)
     assert all(piece in rest for piece in talks.heard(events)), "not a part of what was said"
@@ -98,8 +103,9 @@ def test_a_gap_stands_before_what_follows_from_it_and_where_frames_are_told_agai
     events = read(timed(segments))
     gaps = [event for event in events if event.kind == "gap"]
     assert [event.args["direction"] for event in gaps] == [">", ">"]
-    assert gaps[0].args["octets"] == len(codec.content(m.BasicPublish(1, 0, "x", "k1", False, False), b"\1" * 397,
-                                                       message_id="m1"))
+    assert gaps[0].args["octets"] == len(
+        codec.content(m.BasicPublish(1, 0, "x", "k1", False, False), b"\1" * 397, message_id="m1")
+    )
     first = next(event for event in events if event.method == "basic.ack")
     again = next(event for event in events if event.direction == ">" and event.seq > gaps[1].seq)
     assert gaps[0].seq < first.seq
@@ -172,11 +178,14 @@ def test_frames_larger_than_agreed_are_malformed(read: Read, talks: Any) -> None
     assert [event.kind for event in read(segments) if event.direction == ">"] == ["protocol", "method", "malformed"]
 
 
-@pytest.mark.parametrize(("end", "cause"), [
-    (lambda talk: talk.close(), "closed"),
-    (lambda talk: talk.reset(0), "aborted"),
-    (lambda talk: talk.reset(1), "reset"),
-])
+@pytest.mark.parametrize(
+    ("end", "cause"),
+    [
+        (lambda talk: talk.close(), "closed"),
+        (lambda talk: talk.reset(0), "aborted"),
+        (lambda talk: talk.reset(1), "reset"),
+    ],
+)
 def test_how_a_connection_ends(read: Read, talks: Any, end: Callable[[Talk], object], cause: str) -> None:
     segments: list[Seg] = []
     end(talks.start(Talk(segments)))

@@ -26,7 +26,10 @@ def read(path: Path, content: bytes) -> tuple[list[Packet], list[str]]:
 @pytest.mark.parametrize("nano", [False, True])
 @pytest.mark.parametrize("write", [packets.pcap, packets.pcapng])
 def test_packets_are_read_as_written(
-    tmp_path: Path, write: Callable[..., bytes], nano: bool, order: str,
+    tmp_path: Path,
+    write: Callable[..., bytes],
+    nano: bool,
+    order: str,
 ) -> None:
     found, notes = read(tmp_path / "a", write(PACKETS, 1, order=order, nano=nano))
     unit = 1 if nano else 1000
@@ -48,23 +51,26 @@ def test_a_file_cut_anywhere_gives_all_packets_before_the_cut(tmp_path: Path, wr
     whole, _ = read(tmp_path / "a", content)
     for cut in range(len(content) - 1000, len(content)):
         found, notes = read(tmp_path / "a", content[:cut])
-        assert found == whole[:len(found)]
-        ends_well = write(PACKETS[:len(found)]) == content[:cut]
+        assert found == whole[: len(found)]
+        ends_well = write(PACKETS[: len(found)]) == content[:cut]
         assert (notes == []) == ends_well
         assert ends_well or "ends in the middle of packet" in notes[0] or "middle" in notes[0]
 
 
 def test_a_size_that_cannot_be_is_damage(tmp_path: Path) -> None:
     content = bytearray(packets.pcap(PACKETS))
-    content[24 + 8:24 + 12] = b"\xff\xff\xff\x7f"
+    content[24 + 8 : 24 + 12] = b"\xff\xff\xff\x7f"
     assert read(tmp_path / "a", bytes(content)) == ([], ["a: damaged after packet 0"])
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    (b"", "is no capture: it begins with b''"),
-    (b"PK\x03\x04 a zip", "is no capture.*PK"),
-    (packets.pcap([])[:11], "ends within its first 24 octets"),
-])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is no capture: it begins with b''"),
+        (b"PK\x03\x04 a zip", "is no capture.*PK"),
+        (packets.pcap([])[:11], "ends within its first 24 octets"),
+    ],
+)
 def test_what_is_no_capture_is_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
     with pytest.raises(BadCapture, match=words):
         read(tmp_path / "a", content)

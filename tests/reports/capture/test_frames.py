@@ -21,7 +21,7 @@ SINGLE = codec.FrameReader().cut(STREAM)
 
 
 def fed(splitter: Splitter, data: bytes, size: int) -> list[bytes]:
-    return [raw for at in range(0, len(data), size) for raw in splitter.feed(data[at:at + size])]
+    return [raw for at in range(0, len(data), size) for raw in splitter.feed(data[at : at + size])]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 20, 21, 1000, 10**6])
@@ -32,10 +32,15 @@ def test_a_whole_stream_is_cut_the_same_however_it_comes(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 21, 10**6])
-@pytest.mark.parametrize("bad", [
-    b"HTTP/1.1 400", b"\x04\0\0\0\0\0\0\xce", b"\x01\0\0\0\0\0\4\0\x0a\0\x0bX" + b"\0" * 8,
-    b"\x01\0\0\x7f\xff\xff\xff\0\0\0\0\0",
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"HTTP/1.1 400",
+        b"\x04\0\0\0\0\0\0\xce",
+        b"\x01\0\0\0\0\0\4\0\x0a\0\x0bX" + b"\0" * 8,
+        b"\x01\0\0\x7f\xff\xff\xff\0\0\0\0\0",
+    ],
+)
 def test_what_is_no_frame_is_the_same_problem_that_the_codec_finds(bad: bytes, size: int) -> None:
     splitter = Splitter(whole=True)
     assert fed(splitter, SINGLE[0] + bad, size) == SINGLE[:1]
@@ -67,7 +72,7 @@ def test_frames_are_found_again_where_they_really_are(seed: int, size: int) -> N
     kept = b"".join(found)
     assert (STREAM[begin:] + STREAM).endswith(kept)
     assert splitter.skipped == len(STREAM) - begin + len(STREAM) - len(kept)
-    assert found == [*SINGLE, *SINGLE][-len(found):]
+    assert found == [*SINGLE, *SINGLE][-len(found) :]
     assert len(found) > len(SINGLE)
 
 
@@ -79,13 +84,20 @@ def test_the_beginning_of_a_connection_needs_no_other_proof(first: bytes) -> Non
     assert splitter.skipped == 0
 
 
-@pytest.mark.parametrize("data", [
-    b"", bytes(5000), random.Random(1).randbytes(50_000),
-    codec.Body(1, bytes(900)).encode() * 9,
-    b"".join(codec.Heartbeat().encode() for _ in range(20)),
-    SINGLE[0], SINGLE[0] + SINGLE[1][:-1],
-    b"".join(SINGLE[:3])[:-1] + b"\xcd" + b"".join(SINGLE[:1]),
-], ids=["nothing", "zeros", "noise", "bodies", "heartbeats", "one", "one-and-a-half", "broken"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        bytes(5000),
+        random.Random(1).randbytes(50_000),
+        codec.Body(1, bytes(900)).encode() * 9,
+        b"".join(codec.Heartbeat().encode() for _ in range(20)),
+        SINGLE[0],
+        SINGLE[0] + SINGLE[1][:-1],
+        b"".join(SINGLE[:3])[:-1] + b"\xcd" + b"".join(SINGLE[:1]),
+    ],
+    ids=["nothing", "zeros", "noise", "bodies", "heartbeats", "one", "one-and-a-half", "broken"],
+)
 def test_what_is_not_enough_proves_nothing(data: bytes) -> None:
     assert proven(data) is None
 

@@ -23,12 +23,33 @@ from reports.capture.rows import HOLE, Place, Rows
 from reports.pipeline.ingest import to_events
 
 LABELS = Labels("r", "b", "h", "c")
-IDS = ["m1", "m2", "a longer id, with spaces", "x" * 255, 'a "quoted" one', "back\\slash", "é", "", "\x7f", HOLE,
-       '"message_id": "m1"', "m1m2"]
+IDS = [
+    "m1",
+    "m2",
+    "a longer id, with spaces",
+    "x" * 255,
+    'a "quoted" one',
+    "back\\slash",
+    "é",
+    "",
+    "\x7f",
+    HOLE,
+    '"message_id": "m1"',
+    "m1m2",
+]
 EVERY: dict[str, Any] = {
-    "content_type": "text/plain", "content_encoding": "e", "headers": [("message_id", "S", b"m1")], "delivery_mode": 2,
-    "priority": 3, "correlation_id": "m1", "reply_to": "q", "expiration": "60000", "timestamp": 1_700_000_000,
-    "type": "t", "user_id": "guest", "app_id": "m1",
+    "content_type": "text/plain",
+    "content_encoding": "e",
+    "headers": [("message_id", "S", b"m1")],
+    "delivery_mode": 2,
+    "priority": 3,
+    "correlation_id": "m1",
+    "reply_to": "q",
+    "expiration": "60000",
+    "timestamp": 1_700_000_000,
+    "type": "t",
+    "user_id": "guest",
+    "app_id": "m1",
 }
 
 
@@ -42,7 +63,7 @@ def made(pieces: Sequence[bytes], most: int = 1 << 20) -> Rows:
     rows = Rows("a.pcap")
     reader = Reader(LABELS, TO_CLIENT, rows, Place(), lambda _: None)
     for piece in pieces:
-        rest = piece[reader.known(piece, most):]
+        rest = piece[reader.known(piece, most) :]
         assert reader.frames(codec.FrameReader(0).cut(rest)) is None
     return rows
 
@@ -76,11 +97,16 @@ def test_headers_of_any_kind_keep_all_that_is_not_the_id(raw: bytes) -> None:
 
 MESSAGES = st.builds(
     lambda channel, tag, body, name, more: codec.content(
-        m.BasicDeliver(channel, "c", tag, False, "x", "k"), body,
-        **({} if name is None else {"message_id": name}), **{key: EVERY[key] for key in more},
+        m.BasicDeliver(channel, "c", tag, False, "x", "k"),
+        body,
+        **({} if name is None else {"message_id": name}),
+        **{key: EVERY[key] for key in more},
     ),
-    st.integers(1, 2), st.integers(1, 2**64 - 1), st.sampled_from([b"", b"body", b"\xce" * 40]),
-    st.none() | st.sampled_from(IDS), st.sampled_from([(), ("headers",), ("correlation_id", "app_id"), tuple(EVERY)]),
+    st.integers(1, 2),
+    st.integers(1, 2**64 - 1),
+    st.sampled_from([b"", b"body", b"\xce" * 40]),
+    st.none() | st.sampled_from(IDS),
+    st.sampled_from([(), ("headers",), ("correlation_id", "app_id"), tuple(EVERY)]),
 )
 OTHERS = st.sampled_from([one.encode() for one in (m.BasicAck(1, 7, True), codec.Heartbeat(), m.BasicCancelOk(2, "c"))])
 
@@ -103,13 +129,16 @@ def test_rows_are_the_builders_events_however_they_come(parts: list[bytes], size
 
 
 def test_one_template_serves_all_ids() -> None:
-    pieces = [codec.content(m.BasicPublish(1, 0, "x", "k", False, False), b"body", message_id=f"m{n}", priority=1)
-              for n in range(100)]
+    pieces = [
+        codec.content(m.BasicPublish(1, 0, "x", "k", False, False), b"body", message_id=f"m{n}", priority=1)
+        for n in range(100)
+    ]
     block = made(pieces).take()
     assert len(block.templates) == 1
     assert [event.message_id for event in block.events()] == [f"m{n}" for n in range(100)]
     assert [event.args["properties"] for event in block.events()] == [
-        {"message_id": f"m{n}", "priority": 1} for n in range(100)]
+        {"message_id": f"m{n}", "priority": 1} for n in range(100)
+    ]
 
 
 def test_frames_larger_than_agreed_are_left_to_the_splitter() -> None:
@@ -123,7 +152,9 @@ def test_frames_larger_than_agreed_are_left_to_the_splitter() -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(MESSAGES | OTHERS, min_size=1, max_size=8), st.integers(5, 300))
 def test_segments_of_any_size_hold_the_same_events(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], mss: int,
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[bytes],
+    mss: int,
 ) -> None:
     segments: list[Seg] = []
     talk = Talk(segments, mss=mss).open().client(codec.ProtocolHeader().encode())

@@ -57,11 +57,14 @@ def test_a_length_of_zero_means_all_of_the_packet() -> None:
     assert gist(101, bytes(octets)) == expected(V4)
 
 
-@pytest.mark.parametrize("octets", [
-    struct.pack(">BBHHHBBH", 0x45, 0, 28, 0, 0, 64, 17, 0) + bytes(16),  # UDP
-    bytes((0x55,)) * 40,
-    b"",
-])
+@pytest.mark.parametrize(
+    "octets",
+    [
+        struct.pack(">BBHHHBBH", 0x45, 0, 28, 0, 0, 64, 17, 0) + bytes(16),  # UDP
+        bytes((0x55,)) * 40,
+        b"",
+    ],
+)
 def test_what_is_not_tcp_is_nothing(octets: bytes) -> None:
     assert segment(101, octets) is None
     assert segment(1, bytes(12) + b"\x08\x06" + octets) is None

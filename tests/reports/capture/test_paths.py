@@ -30,12 +30,21 @@ def messages(draw: st.DrawFn) -> tuple[int, bytes]:
     """Who says it, and its octets: few words, so that most come again."""
     side, channel, tag = draw(st.sampled_from([0, 1])), draw(st.sampled_from([1, 2])), draw(st.integers(0, 3))
     body, name = draw(BODIES), draw(IDS)
-    method = draw(st.sampled_from([
-        m.BasicPublish(channel, 0, "x", "k", False, False), m.BasicDeliver(channel, "c", tag, False, "x", "k"),
-        m.BasicDeliver(channel, "tag", 2**63 + tag, True, "x", "k"), m.BasicGetOk(channel, tag, False, "x", "k", 1),
-        m.BasicAck(channel, tag, False), m.BasicNack(channel, tag, True, False), m.BasicGetEmpty(channel, ""),
-        m.QueueDeclareOk(channel, "q", 2, 1), None,
-    ]))
+    method = draw(
+        st.sampled_from(
+            [
+                m.BasicPublish(channel, 0, "x", "k", False, False),
+                m.BasicDeliver(channel, "c", tag, False, "x", "k"),
+                m.BasicDeliver(channel, "tag", 2**63 + tag, True, "x", "k"),
+                m.BasicGetOk(channel, tag, False, "x", "k", 1),
+                m.BasicAck(channel, tag, False),
+                m.BasicNack(channel, tag, True, False),
+                m.BasicGetEmpty(channel, ""),
+                m.QueueDeclareOk(channel, "q", 2, 1),
+                None,
+            ]
+        )
+    )
     if method is None:
         return side, codec.Heartbeat().encode()
     if not method.HAS_CONTENT:
@@ -52,7 +61,7 @@ def talks(draw: st.DrawFn) -> list[Seg]:
         Talk(segments, client=("10.0.0.7", 40000), numbers=(MASK - 500, MASK - 9), mss=draw(st.integers(30, 1448))),
         Talk(segments, client=("fe80::7", 40001), broker=("fe80::1", 5672)),
     ]
-    for talk in pool[:draw(st.integers(0, 2))]:
+    for talk in pool[: draw(st.integers(0, 2))]:
         talk.open().client(codec.ProtocolHeader().encode())
         talk.broker(codec.Heartbeat().encode())
     vocabulary = draw(st.lists(messages(), min_size=1, max_size=4))
@@ -80,8 +89,10 @@ def harmed(draw: st.DrawFn) -> list[Seg]:
             other = min(at + 3, len(segments) - 1)
             segments[at], segments[other] = segments[other], seg
         elif what == "overlap" and half:
-            segments[at:at + 1] = [moved(seg, data=seg.data[:half + 1]),
-                                   moved(seg, seq=(seg.seq + half - 1) & MASK, data=seg.data[half - 1:])]
+            segments[at : at + 1] = [
+                moved(seg, data=seg.data[: half + 1]),
+                moved(seg, seq=(seg.seq + half - 1) & MASK, data=seg.data[half - 1 :]),
+            ]
         elif half:
             place = draw(st.sampled_from([half, -1]))
             segments[at] = moved(seg, data=seg.data[:place] + b"\xff" + seg.data[place:][1:])
@@ -110,26 +121,36 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
-    segments=harmed(), link=st.sampled_from(["ethernet", "vlan", "cooked2"]), nano=st.booleans(),
+    segments=harmed(),
+    link=st.sampled_from(["ethernet", "vlan", "cooked2"]),
+    nano=st.booleans(),
     part=st.sampled_from([None, (0, 2), (1, 3)]),
 )
 def test_both_ways_give_the_same_rows(
-    file: Path, segments: list[Seg], link: str, nano: bool, part: tuple[int, int] | None,
+    file: Path,
+    segments: list[Seg],
+    link: str,
+    nano: bool,
+    part: tuple[int, int] | None,
 ) -> None:
     file.write_bytes(packets.pcap(packets.packets(segments, link), packets.LINKS[link][0], nano=nano))
     assert read(file, part) == slowly(file, part)
 
 
 @pytest.mark.parametrize("body", [b"", b"body"])
-@pytest.mark.parametrize("method", [
-    m.BasicPublish(1, 0, "x", "k", False, False), m.BasicDeliver(1, "c", 7, False, "x", "k"),
-])
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.BasicPublish(1, 0, "x", "k", False, False),
+        m.BasicDeliver(1, "c", 7, False, "x", "k"),
+    ],
+)
 def test_a_wrong_octet_anywhere_is_seen_both_ways(file: Path, method: codec.Method, body: bytes) -> None:
     raw = codec.content(method, body, message_id="m#", priority=3)
     for at in range(len(raw)):
         segments: list[Seg] = []
         talk = Talk(segments).open().client(codec.ProtocolHeader().encode())
-        for said in (raw, raw, raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1:], raw):
+        for said in (raw, raw, raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :], raw):
             talk.client(said)
         file.write_bytes(packets.pcap(packets.packets(segments)))
         assert read(file) == slowly(file)

@@ -57,7 +57,7 @@ class Taken:
 
     @property
     def profile(self) -> Profile:
-        header, = about.headers("", [self.pcap], {self.port}).values()
+        (header,) = about.headers("", [self.pcap], {self.port}).values()
         return profiles.load(header["profile"])
 
     def judged(self, pcap: Path | None = None) -> Judgement:
@@ -98,8 +98,11 @@ def taken(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def accused(judgement: Judgement, profile: Profile) -> set[str]:
     """Rules that are certainly broken, and not known to be."""
     known = deviations.load(profile.deviations) if profile.deviations else ()
-    return {found.rule for found in judgement.findings if found.certain and not any(
-        entry.rule == found.rule and entry.covers(found.observed, None) for entry in known)}
+    return {
+        found.rule
+        for found in judgement.findings
+        if found.certain and not any(entry.rule == found.rule and entry.covers(found.observed, None) for entry in known)
+    }
 
 
 def test_a_right_broker_is_accused_of_nothing(taken: Taken) -> None:
@@ -147,7 +150,7 @@ def test_any_single_packet_may_be_missing(tmp_path: Path) -> None:
     misled = 0
     for number in range(len(packets)):
         pcap = tmp_path / "one_less.pcap"
-        pcap.write_bytes(head + b"".join(packets[:number] + packets[number + 1:]))
+        pcap.write_bytes(head + b"".join(packets[:number] + packets[number + 1 :]))
         events = list(Capture([pcap], ports={taken.port}).events())
         assert accused(judge(as_whole(events), taken.profile), taken.profile) == set(), number
         misled += bool(accused(judge(as_whole(events, blindly=True), taken.profile), taken.profile))
@@ -156,7 +159,9 @@ def test_any_single_packet_may_be_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mutilated", SHAPES, ids=lambda one: one.__name__)
 def test_what_is_lost_accuses_nobody_and_is_said(
-    taken: Taken, mutilated: Callable[..., list[bytes]], tmp_path: Path,
+    taken: Taken,
+    mutilated: Callable[..., list[bytes]],
+    tmp_path: Path,
 ) -> None:
     head, packets = pcaps.split(taken.pcap.read_bytes())
     total, empty = Judgement(), 0
@@ -291,7 +296,10 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Taken]:
 
 @pytest.mark.spark
 def test_a_wrong_broker_is_found_offline(
-    wrong: dict[str, Taken], tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str],
+    wrong: dict[str, Taken],
+    tmp_path: Path,
+    spark: SparkSession,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """One job over all of them: named rules, closed gates, and cases that lead to packets. In this process it comes to
     the same, and Spark goes on with its tables."""
@@ -337,4 +345,3 @@ def tables(out: Path) -> Counter[str]:
 
 def broken(run: dict[str, Any]) -> set[str]:
     return {rule["id"] for rule in run["rules"] if rule["verdict"] == "broken"}
-

@@ -17,11 +17,21 @@ def write(path: Path, second: int | None) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "ring"), [
-    ("cap.pcap", "cap.pcap"), ("cap.pcap0", "cap.pcap"), ("cap.pcap12", "cap.pcap"), ("cap.pcap3.gz", "cap.pcap"),
-    ("cap.pcapng7", "cap.pcapng"), ("cap_00012_20261121183000.pcapng", "cap.pcapng"), ("test1.pcap", "test1.pcap"),
-    ("cap_1_2.pcap", "cap_1_2.pcap"), ("noname", "noname"), ("run7", "run7"),
-])
+@pytest.mark.parametrize(
+    ("name", "ring"),
+    [
+        ("cap.pcap", "cap.pcap"),
+        ("cap.pcap0", "cap.pcap"),
+        ("cap.pcap12", "cap.pcap"),
+        ("cap.pcap3.gz", "cap.pcap"),
+        ("cap.pcapng7", "cap.pcapng"),
+        ("cap_00012_20261121183000.pcapng", "cap.pcapng"),
+        ("test1.pcap", "test1.pcap"),
+        ("cap_1_2.pcap", "cap_1_2.pcap"),
+        ("noname", "noname"),
+        ("run7", "run7"),
+    ],
+)
 def test_a_ring_is_known_by_its_name(name: str, ring: str) -> None:
     assert ring_name(Path(name)) == ring
 

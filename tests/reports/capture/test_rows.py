@@ -49,8 +49,10 @@ def busy(count: int = 50) -> list[bytes]:
         channel, tag = 1 + n % 3, 2**63 + n if n % 7 else n
         body, key = b"b" * (n % 5 * 3), f"k{n % 4}"
         out += cut(
-            m.BasicAck(channel, tag, n % 2 == 0).encode(), m.BasicNack(channel, tag, False, n % 2 == 0).encode(),
-            m.BasicReject(channel, tag, True).encode(), codec.Heartbeat().encode(),
+            m.BasicAck(channel, tag, n % 2 == 0).encode(),
+            m.BasicNack(channel, tag, False, n % 2 == 0).encode(),
+            m.BasicReject(channel, tag, True).encode(),
+            codec.Heartbeat().encode(),
             codec.content(m.BasicDeliver(channel, "é" * (n % 3), tag, n % 2 == 0, "x", key), body, priority=n % 3),
             codec.content(m.BasicGetOk(channel, tag, False, "x", "k", n), body * 9, frame_max=16, message_id=key),
             codec.content(m.BasicPublish(channel, 0, "x", "k", False, False), body),

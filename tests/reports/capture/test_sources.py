@@ -61,10 +61,14 @@ def test_recordings_are_read_from_lines_and_columns(spark: SparkSession, tmp_pat
     assert [row[:24] for row in lines] == list(map(tuple, events))
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({}, "name what to read"), ({"path": "/nowhere/at/all.pcap"}, "No capture in"),
-    ({"path": "/", "ports": "amqp"}, "ports=amqp: give TCP ports"),
-])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "name what to read"),
+        ({"path": "/nowhere/at/all.pcap"}, "No capture in"),
+        ({"path": "/", "ports": "amqp"}, "ports=amqp: give TCP ports"),
+    ],
+)
 def test_wrong_use_is_refused_in_words(options: dict[str, str], words: str) -> None:
     with pytest.raises(BadRecording, match=words):
         sources.CaptureSource(options).reader(None).partitions()
@@ -73,8 +77,10 @@ def test_wrong_use_is_refused_in_words(options: dict[str, str], words: str) -> N
 def split(path: Path, segments: list[Seg], cuts: list[int]) -> list[Path]:
     """A ring of files, cut at these packets."""
     ends = [0, *cuts, len(segments)]
-    return [write(path.with_name(f"{path.name}{number}"), segments[begin:end], begin)
-            for number, (begin, end) in enumerate(pairwise(ends))]
+    return [
+        write(path.with_name(f"{path.name}{number}"), segments[begin:end], begin)
+        for number, (begin, end) in enumerate(pairwise(ends))
+    ]
 
 
 def test_a_ring_is_read_file_by_file_and_tied(spark: SparkSession, tmp_path: Path, talks: Any) -> None:

@@ -62,8 +62,11 @@ def apart(files: Sequence[Path]) -> list[Event]:
 
 def gist(events: Sequence[Event]) -> list[Gist]:
     """All but seq, and the names of connections that begin in later files."""
-    return [(event.connection.split("/")[0].split("#")[0], event.channel, *event[6:]) for event in events
-            if event.kind != "observed"]
+    return [
+        (event.connection.split("/")[0].split("#")[0], event.channel, *event[6:])
+        for event in events
+        if event.kind != "observed"
+    ]
 
 
 def wire(events: Sequence[Gist]) -> Counter[Gist]:

@@ -99,7 +99,7 @@ def test_shuffled_doubled_and_recut_segments_come_out_as_they_were_said(seed: in
                 segments.insert(at + chance.randint(1, 7), seg)
             case _ if len(seg.data) > 4:
                 cut = chance.randint(2, len(seg.data) - 2)
-                segments[at] = moved(seg, seq=(seg.seq + cut - 2) & MASK, data=seg.data[cut - 2:])
+                segments[at] = moved(seg, seq=(seg.seq + cut - 2) & MASK, data=seg.data[cut - 2 :])
                 segments.insert(at + chance.randint(0, 1), moved(seg, data=seg.data[:cut]))
     told = fed(segments)
     assert told.said == fed(plain).said
@@ -183,12 +183,15 @@ def test_a_capture_may_begin_anywhere() -> None:
             assert fed(whole).said[side].endswith(told.said[side])
 
 
-@pytest.mark.parametrize(("changes", "follows"), [
-    ({"flags": SYN, "seq": 1000}, True),
-    ({"flags": SYN, "seq": 77}, False),
-    ({"seq": (1000 - (1 << 25)) & MASK}, False),
-    ({"seq": 1000}, True),
-])
+@pytest.mark.parametrize(
+    ("changes", "follows"),
+    [
+        ({"flags": SYN, "seq": 1000}, True),
+        ({"flags": SYN, "seq": 77}, False),
+        ({"seq": (1000 - (1 << 25)) & MASK}, False),
+        ({"seq": 1000}, True),
+    ],
+)
 def test_segments_of_another_connection_are_told_apart(changes: dict[str, int], follows: bool) -> None:
     talk = Talk(segments := [], numbers=(1000, 1000)).open().client(b"something")
     flow = Flow(Told())

@@ -47,8 +47,22 @@ Channels = dict[tuple[str, int, int], list[Seen]]
 
 
 def theirs(path: Path, port: int) -> Channels:
-    command = ["tshark", "-r", str(path), "-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"tcp.port=={port},amqp",
-               "-T", "json", "-J", "frame tcp amqp", "--no-duplicate-keys", "-Y", "amqp"]
+    command = [
+        "tshark",
+        "-r",
+        str(path),
+        "-o",
+        "tcp.reassemble_out_of_order:TRUE",
+        "-d",
+        f"tcp.port=={port},amqp",
+        "-T",
+        "json",
+        "-J",
+        "frame tcp amqp",
+        "--no-duplicate-keys",
+        "-Y",
+        "amqp",
+    ]
     out = subprocess.run(command, capture_output=True, check=True).stdout
     found: Channels = defaultdict(list)
     for packet in json.loads(out):
@@ -78,7 +92,7 @@ def ours(path: Path, port: int) -> Channels:
     for block in Capture([path], ports=[port]).blocks():
         for row, event in zip(block.rows, block.events(), strict=True):
             if event.kind == "method":
-                method = codec.decode(event.raw[:8 + int.from_bytes(event.raw[3:7], "big")])
+                method = codec.decode(event.raw[: 8 + int.from_bytes(event.raw[3:7], "big")])
                 assert isinstance(method, codec.Method)
                 words = tuple(_shown(getattr(method, name)) for name in method.FIELDS)
                 client = int(event.connection.split("#")[0].rsplit(":", 1)[1])
@@ -114,8 +128,10 @@ def agree(path: Path, port: int = 5672) -> int:
 def conversation(talks: Any) -> list[Seg]:
     """Two connections that take turns."""
     segments: list[Seg] = []
-    pair = [talks.start(Talk(segments, client=("10.0.0.7", 40000 + n), numbers=((1 << 32) - 9000 + n, 1 << 31)))
-            for n in range(2)]
+    pair = [
+        talks.start(Talk(segments, client=("10.0.0.7", 40000 + n), numbers=((1 << 32) - 9000 + n, 1 << 31)))
+        for n in range(2)
+    ]
     for n in range(1, 26):
         for talk in pair:
             talks.work(talk, 1, n)
@@ -148,11 +164,14 @@ def test_reordered_doubled_and_overlapping_segments(tmp_path: Path, talks: Any, 
         at = chance.randrange(30, len(segments) - 20)
         seg, after = segments[at], segments[at + 1]
         if seg.source == after.source and seg.data and after.data:
-            segments[at:at + 2] = [after, seg]
+            segments[at : at + 2] = [after, seg]
         elif len(seg.data) > 4:
             half = chance.randint(1, len(seg.data) - 2)
-            segments[at:at + 1] = [moved(seg, data=seg.data[:half + 1]), seg,
-                                   moved(seg, seq=(seg.seq + half - 1) & MASK, data=seg.data[half - 1:])]
+            segments[at : at + 1] = [
+                moved(seg, data=seg.data[: half + 1]),
+                seg,
+                moved(seg, seq=(seg.seq + half - 1) & MASK, data=seg.data[half - 1 :]),
+            ]
     path = tmp_path / "a.pcap"
     timed = [moved(seg, time_ns=BEGIN_NS + n * 1000) for n, seg in enumerate(segments)]
     path.write_bytes(packets.pcap(packets.packets(timed)))

@@ -12,7 +12,8 @@ from tools.mutation.sites import Mutation, mutations
 def place(function: str, kind: str, text: str = "") -> Mutation:
     """The one place of this kind in this function whose words have the text in them."""
     (found,) = (
-        one for one in mutations()
+        one
+        for one in mutations()
         if (f"{one.module}.{one.function}", one.kind) == (function, kind) and text in one.says
     )
     return found

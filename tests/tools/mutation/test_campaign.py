@@ -126,11 +126,18 @@ def test_machines_alone_are_asked_about_what_shows_to_all(asked: list[Any], tmp_
 
 
 def test_who_does_not_answer_is_not_done_in_time_and_who_cannot_start_shows_nothing(
-    asked: list[Any], tmp_path: Path, monkeypatch: Any,
+    asked: list[Any],
+    tmp_path: Path,
+    monkeypatch: Any,
 ) -> None:
     answers = {"unacked": None, "confirms": {"trouble": "no broker"}}
-    monkeypatch.setattr(campaigns, "bounded", lambda function, argument, *_: (
-        told(function, argument) if not isinstance(argument, Exam) else answers[argument.mutation.module]))
+    monkeypatch.setattr(
+        campaigns,
+        "bounded",
+        lambda function, argument, *_: (
+            told(function, argument) if not isinstance(argument, Exam) else answers[argument.mutation.module]
+        ),
+    )
     one = campaign(tmp_path)
     reach = one.surveyed(SETTINGS)
     hung, was_hung = one.examined(place("unacked.Unacked.up_to", "constant", "`True` as"), ALWAYS, SETTINGS, reach)
@@ -178,7 +185,8 @@ def sample() -> list[Sampled]:
     mutation = place("unacked.Unacked.up_to", "constant", "`True` as")
     one = Sampled(0, mutation, Trigger("from", k=2), "ACK-001", 3, Seen("found", "ACK-001"))
     return [
-        one, replace(one, number=1, trigger=Trigger("from", k=1024), seen=Seen("silent", occasions=9), passed_over=1),
+        one,
+        replace(one, number=1, trigger=Trigger("from", k=1024), seen=Seen("silent", occasions=9), passed_over=1),
         replace(one, number=2, trigger=Trigger("write"), seen=Seen("unseen", fired=4), base="ERR-012"),
     ]
 
@@ -187,8 +195,12 @@ def test_the_figures_count_by_kind_and_power(tmp_path: Path) -> None:
     document = figures(sample(), campaign(tmp_path), 1000)
     assert (document["sample"], document["passed_over"], document["seed"]) == (3, 7, 7)
     assert document["kinds"]["from"] == {"found": 1, "unseen": 0, "silent": 1, "unfinished": 0}
-    assert document["powers"] == {"from": {2: {"found": 1, "unseen": 0, "silent": 0, "unfinished": 0},
-                                           1024: {"found": 0, "unseen": 0, "silent": 1, "unfinished": 0}}}
+    assert document["powers"] == {
+        "from": {
+            2: {"found": 1, "unseen": 0, "silent": 0, "unfinished": 0},
+            1024: {"found": 0, "unseen": 0, "silent": 1, "unfinished": 0},
+        }
+    }
     assert (sum(document["near"].values()), sum(document["far"].values())) == (2, 1)
     assert sum(document["quiet"].values()) == 2
     assert [one["number"] for one in document["survivors"]] == [1, 2]

@@ -130,14 +130,19 @@ def test_every_place_has_a_name_of_its_own_and_they_are_of_all_kinds() -> None:
     keys = [one.key for one in mutations()]
     assert len(keys) == len(set(keys))
     assert {one.kind for one in mutations()} == {
-        "comparison", "boundary", "constant", "dropped", "condition", "other end"
+        "comparison",
+        "boundary",
+        "constant",
+        "dropped",
+        "condition",
+        "other end",
     }
     assert {one.module for one in mutations()} == set(CORE)
 
 
 @pytest.mark.parametrize("mutation", drawn(12), ids=lambda one: one.key)
 def test_only_the_function_with_the_place_is_rewritten_and_asks(mutation: Mutation) -> None:
-    (name, code), = rewritten(mutation).items()
+    ((name, code),) = rewritten(mutation).items()
     assert name == mutation.function
     assert MUTANT in str(list(names(code)))
 
@@ -147,10 +152,18 @@ def names(code: object) -> list[str]:
     return [*code.co_names, *inner]
 
 
-@pytest.mark.parametrize(("text", "twice"), [
-    ("a and not b.c", True), ("len(a) > b[0]", True), ("a.get(b) is None", True), ("a and b.pop()", False),
-    ("a.get(b.next())", False), ("(a := b) and c", False), ("a(b)(c)", False),
-])
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ("a and not b.c", True),
+        ("len(a) > b[0]", True),
+        ("a.get(b) is None", True),
+        ("a and b.pop()", False),
+        ("a.get(b.next())", False),
+        ("(a := b) and c", False),
+        ("a(b)(c)", False),
+    ],
+)
 def test_only_what_changes_nothing_may_be_evaluated_twice(text: str, twice: bool) -> None:
     assert pure(ast.parse(text, mode="eval").body) is twice
 

@@ -69,8 +69,14 @@ def test_only_the_second_time_for_each_consumer() -> None:
 def test_only_for_the_second_consumer_under_a_tag() -> None:
     client = spoken_to()
     consume, cancel = m.BasicConsume(1, 0, "q", "c"), m.BasicCancel(1, "c")
-    steps = [say(client, consume), put(client), say(client, cancel, consume), put(client),
-             say(client, cancel, consume), put(client)]
+    steps = [
+        say(client, consume),
+        put(client),
+        say(client, cancel, consume),
+        put(client),
+        say(client, cancel, consume),
+        put(client),
+    ]
     assert fired(Trigger("second", "tag", "consumer"), NEXT_TAG, *steps) == [0, 0, 0, 1, 1, 1]
 
 
@@ -125,8 +131,12 @@ def test_what_is_being_done_is_not_its_own_past() -> None:
 
 
 FEATURES = {
-    "qos": m.BasicQos(1, 0, 5), "confirm": m.ConfirmSelect(1), "tx": m.TxSelect(2), "get": m.BasicGet(1, 0, "q"),
-    "nowait": m.QueueDeclare(1, 0, "q", no_wait=True), "recover": m.BasicRecover(1, True),
+    "qos": m.BasicQos(1, 0, 5),
+    "confirm": m.ConfirmSelect(1),
+    "tx": m.TxSelect(2),
+    "get": m.BasicGet(1, 0, "q"),
+    "nowait": m.QueueDeclare(1, 0, "q", no_wait=True),
+    "recover": m.BasicRecover(1, True),
     "cancel": m.BasicCancel(1, "nobody"),
 }
 
@@ -166,9 +176,14 @@ def test_the_one_that_a_decision_concerns_is_the_nearest() -> None:
     assert fired(Trigger("feature", "confirm", "channel"), PUSH, say(consumer, m.ConfirmSelect(1)), put_one) == [0, 0]
 
 
-@pytest.mark.parametrize("trigger", [
-    Trigger("size", "ready", "queue", 2), Trigger("feature", "get", "queue"),
-], ids=lambda trigger: trigger.kind)
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        Trigger("size", "ready", "queue", 2),
+        Trigger("feature", "get", "queue"),
+    ],
+    ids=lambda trigger: trigger.kind,
+)
 def test_what_is_in_the_making_has_no_size_and_no_past(trigger: Trigger) -> None:
     client = spoken_to()
     where = "arguments.QueueArguments.length_limited", "comparison", "self.max_length is not None"

@@ -55,7 +55,10 @@ def pytest_configure(config: Any) -> None:
 
 docker = types.ModuleType("tests.docker_client")
 docker.__dict__.update(
-    ContainerInfo=Container, DockerClient=Client, DockerHostInfo=object, DockerNotAvailableError=OSError,
+    ContainerInfo=Container,
+    DockerClient=Client,
+    DockerHostInfo=object,
+    DockerNotAvailableError=OSError,
     check_docker_available=lambda: None,
 )
 sys.modules["tests.docker_client"] = docker

@@ -41,9 +41,16 @@ class Peer:
 
     def start(self, mechanisms: bytes = b"PLAIN AMQPLAIN") -> None:
         self.header()
-        self.send(m.ConnectionStart(
-            0, 0, 9, values.table({"product": "Scripted", "version": "1.2"}), mechanisms, b"en_US",
-        ))
+        self.send(
+            m.ConnectionStart(
+                0,
+                0,
+                9,
+                values.table({"product": "Scripted", "version": "1.2"}),
+                mechanisms,
+                b"en_US",
+            )
+        )
 
     def login(self) -> m.ConnectionStartOk:
         self.start()

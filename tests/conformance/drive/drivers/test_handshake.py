@@ -38,8 +38,14 @@ def test_a_handshake_is_part_of_the_history(serve: Serve, recorder: Recorder, lo
     target = serve(lambda peer: (peer.welcome(), peer.sock.recv(1)))
     connection = RawConnection.open(target, recorder, "c1")
     assert [event.method or event.kind for event in log] == [
-        events.OPEN, events.PROTOCOL, "connection.start", "connection.start-ok", "connection.tune",
-        "connection.tune-ok", "connection.open", "connection.open-ok",
+        events.OPEN,
+        events.PROTOCOL,
+        "connection.start",
+        "connection.start-ok",
+        "connection.tune",
+        "connection.tune-ok",
+        "connection.open",
+        "connection.open-ok",
     ]
     assert [event.seq for event in log] == list(range(1, 9))
     assert connection.server_properties == {"product": "Scripted", "version": "1.2"}
@@ -50,6 +56,7 @@ def test_a_handshake_is_part_of_the_history(serve: Serve, recorder: Recorder, lo
 
 def test_a_segment_that_begins_amid_amqplain_is_no_protocol_header(serve: Serve, recorder: Recorder) -> None:
     """Mechanisms come in connection.start, and TCP may cut that anywhere."""
+
     def script(peer: Any) -> None:
         peer.header()
         about = values.table({"product": "Cut", "version": "1"})
@@ -139,7 +146,9 @@ def test_a_port_that_hangs_up(serve: Serve, recorder: Recorder) -> None:
 
 
 def test_a_port_that_hangs_up_while_the_header_is_sent(
-    serve: Serve, recorder: Recorder, monkeypatch: pytest.MonkeyPatch,
+    serve: Serve,
+    recorder: Recorder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The end is noticed by the write; nothing is waited for after it."""
     connect, connected = Wire.connect, threading.Event()
@@ -188,10 +197,13 @@ def test_a_refused_login_without_a_word(serve: Serve, recorder: Recorder) -> Non
     assert "without a word" in refused.message
 
 
-@pytest.mark.parametrize(("text", "layer"), [
-    ("NOT_ALLOWED - vhost x not found", "vhost"),
-    ("NOT_ALLOWED - access to vhost 'x' refused for user 'guest'", "rights"),
-])
+@pytest.mark.parametrize(
+    ("text", "layer"),
+    [
+        ("NOT_ALLOWED - vhost x not found", "vhost"),
+        ("NOT_ALLOWED - access to vhost 'x' refused for user 'guest'", "rights"),
+    ],
+)
 def test_a_vhost_that_does_not_open(serve: Serve, recorder: Recorder, text: str, layer: str) -> None:
     def script(peer: Any) -> None:
         peer.tune()
@@ -214,9 +226,26 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("tls")
     key, cert = folder / "key.pem", folder / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
-        check=True, capture_output=True,
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            "-keyout",
+            str(key),
+            "-out",
+            str(cert),
+        ],
+        check=True,
+        capture_output=True,
     )
     return cert, key
 
@@ -245,7 +274,9 @@ def test_tls(serve: Serve, recorder: Recorder, certificate: tuple[Path, Path]) -
 
 
 def test_tls_where_plain_amqp_is_asked_for(
-    serve: Serve, recorder: Recorder, certificate: tuple[Path, Path],
+    serve: Serve,
+    recorder: Recorder,
+    certificate: tuple[Path, Path],
 ) -> None:
     refused = refusal(serve(over_tls(certificate, lambda peer: peer.welcome())), recorder)
     assert refused.layer == "header"
@@ -274,7 +305,10 @@ def test_a_missing_certificate_file(serve: Serve, recorder: Recorder) -> None:
 
 @pytest.mark.parametrize("polite", [True, False], ids=["with an alert", "without a word"])
 def test_a_broker_that_wants_a_client_certificate(
-    serve: Serve, recorder: Recorder, certificate: tuple[Path, Path], polite: bool,
+    serve: Serve,
+    recorder: Recorder,
+    certificate: tuple[Path, Path],
+    polite: bool,
 ) -> None:
     """With TLS 1.3 the client's handshake is over before the server finds that there is no certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -72,16 +72,23 @@ def test_what_is_sent_together_leaves_in_one_piece(serve: Serve, recorder: Recor
     assert received == [b"".join(method.encode() for method in sent)]
 
 
-@pytest.mark.parametrize(("octets", "logged"), [
-    (m.ChannelOpen(1).encode() + b"\x00\x00", [">channel.open", ">malformed"]),
-    (m.ChannelOpen(1).encode()[:-1] + b"\x00", [">malformed"]),
-    (b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x00\x63\xce", [">malformed"]),
-    (b"GET / HTTP/1.1\r\n", [">malformed"]),
-    (b"AMQP\x00\x00\x09\x01", [">protocol"]),
-    (codec.Heartbeat().encode(), [">heartbeat"]),
-])
+@pytest.mark.parametrize(
+    ("octets", "logged"),
+    [
+        (m.ChannelOpen(1).encode() + b"\x00\x00", [">channel.open", ">malformed"]),
+        (m.ChannelOpen(1).encode()[:-1] + b"\x00", [">malformed"]),
+        (b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x00\x63\xce", [">malformed"]),
+        (b"GET / HTTP/1.1\r\n", [">malformed"]),
+        (b"AMQP\x00\x00\x09\x01", [">protocol"]),
+        (codec.Heartbeat().encode(), [">heartbeat"]),
+    ],
+)
 def test_broken_octets_are_sent_and_logged_as_what_they_are(
-    serve: Serve, recorder: Recorder, log: list[Event], octets: bytes, logged: list[str],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
+    octets: bytes,
+    logged: list[str],
 ) -> None:
     received: list[bytes] = []
 
@@ -98,7 +105,9 @@ def test_broken_octets_are_sent_and_logged_as_what_they_are(
 
 
 def test_closes_are_answered_after_all_that_came_with_them(
-    serve: Serve, recorder: Recorder, log: list[Event],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
         peer.send(m.ChannelClose(1, 406, "no", 60, 80), m.ChannelOpenOk(2))
@@ -110,7 +119,11 @@ def test_closes_are_answered_after_all_that_came_with_them(
     since = len(log)
     until(connection, ended)
     assert told(log, since) == [
-        "<channel.close", "<channel.open-ok", ">channel.close-ok", "<connection.close", ">connection.close-ok",
+        "<channel.close",
+        "<channel.open-ok",
+        ">channel.close-ok",
+        "<connection.close",
+        ">connection.close-ok",
         "-end",
     ]
     assert log[-1].args["cause"] in ("fin", "reset")
@@ -118,7 +131,9 @@ def test_closes_are_answered_after_all_that_came_with_them(
 
 
 def test_flow_is_answered_until_the_channel_is_closed_from_here(
-    serve: Serve, recorder: Recorder, log: list[Event],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
         peer.send(m.ChannelFlow(1, True))
@@ -132,7 +147,12 @@ def test_flow_is_answered_until_the_channel_is_closed_from_here(
     connection.send(m.ChannelClose(1, 200, "done", 0, 0))
     until(connection, ended)
     assert told(log, since) == [
-        "<channel.flow", ">channel.flow-ok", ">channel.close", "<channel.flow", "<channel.close-ok", "-end",
+        "<channel.flow",
+        ">channel.flow-ok",
+        ">channel.close",
+        "<channel.flow",
+        "<channel.close-ok",
+        "-end",
     ]
 
 
@@ -168,7 +188,9 @@ def test_content_in_pieces_is_one_event(serve: Serve, recorder: Recorder) -> Non
 
 
 def test_octets_that_are_no_frame_end_the_connection(
-    serve: Serve, recorder: Recorder, log: list[Event],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
         peer.sock.sendall(m.ChannelOpenOk(1).encode() + m.ChannelOpenOk(2).encode()[:-1] + b"\x00")
@@ -181,7 +203,9 @@ def test_octets_that_are_no_frame_end_the_connection(
 
 
 def test_a_lost_connection_is_an_event_and_then_refuses(
-    serve: Serve, recorder: Recorder, log: list[Event],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
 ) -> None:
     connection = opened(serve, recorder, lambda peer: None)
     until(connection, ended)
@@ -193,7 +217,9 @@ def test_a_lost_connection_is_an_event_and_then_refuses(
 
 
 def test_the_last_words_of_a_peer_that_is_gone_are_still_read(
-    serve: Serve, recorder: Recorder, log: list[Event],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
 ) -> None:
     def script(peer: Any) -> None:
         peer.expect(m.ChannelOpen)
@@ -211,7 +237,9 @@ def test_the_last_words_of_a_peer_that_is_gone_are_still_read(
 
 
 def test_both_sides_may_have_full_buffers(
-    serve: Serve, recorder: Recorder, log: list[Event],
+    serve: Serve,
+    recorder: Recorder,
+    log: list[Event],
 ) -> None:
     much = codec.content(m.BasicDeliver(1, "c", 1, False, "", "q"), b"x" * 8000) * 1500
 
@@ -229,7 +257,9 @@ def test_both_sides_may_have_full_buffers(
 
 
 def test_heartbeats_are_sent_when_they_are_due(
-    serve: Serve, recorder: Recorder, monkeypatch: pytest.MonkeyPatch,
+    serve: Serve,
+    recorder: Recorder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def script(peer: Any) -> None:
         while isinstance(peer.reader.feed(peer.sock.recv(65536))[0], codec.Heartbeat):

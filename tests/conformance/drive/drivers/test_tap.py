@@ -23,7 +23,7 @@ def tapped(*said: tuple[str, bytes], size: int = 10**6) -> list[Event]:
     tap.open(Target("broker", 5672), "10.0.0.7:40000")
     for direction, data in said:
         for at in range(0, len(data), size):
-            tap.octets(direction, data[at:at + size])
+            tap.octets(direction, data[at : at + size])
     tap.end("closed")
     return events
 
@@ -32,7 +32,11 @@ def tapped(*said: tuple[str, bytes], size: int = 10**6) -> list[Event]:
 def test_octets_become_events_however_they_come(size: int) -> None:
     events = tapped((TO_BROKER, HEADER + MESSAGE), (TO_CLIENT, m.BasicAck(1, 1, False).encode()), size=size)
     assert [(event.direction, event.method or event.kind) for event in events] == [
-        ("-", "open"), (">", "protocol"), (">", "basic.publish"), ("<", "basic.ack"), ("-", "end"),
+        ("-", "open"),
+        (">", "protocol"),
+        (">", "basic.publish"),
+        ("<", "basic.ack"),
+        ("-", "end"),
     ]
     assert events[0].args == {"host": "broker", "port": 5672, "client": "10.0.0.7:40000"}
     assert b"".join(event.raw for event in events if event.direction == ">") == HEADER + MESSAGE

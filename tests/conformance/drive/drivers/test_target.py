@@ -8,20 +8,28 @@ from conformance.drive.drivers.target import BadUrl, Target
 def test_a_full_url_is_taken_apart() -> None:
     target = Target.parse("amqp://al%40ice:se%3Acret@broker.example:5673/my%2Fvhost?connection_timeout=1500")
     assert target == Target(
-        "broker.example", 5673, "al@ice", "se:cret", "my/vhost", options={"connection_timeout": "1500"},
+        "broker.example",
+        5673,
+        "al@ice",
+        "se:cret",
+        "my/vhost",
+        options={"connection_timeout": "1500"},
     )
     assert target.timeout == 1.5
 
 
-@pytest.mark.parametrize(("url", "port", "vhost", "tls"), [
-    ("amqp://localhost", 5672, "/", False),
-    ("amqp://localhost/", 5672, "/", False),
-    ("amqp://localhost/%2F", 5672, "/", False),
-    ("amqp://localhost/%2f", 5672, "/", False),
-    ("amqp://localhost/test", 5672, "test", False),
-    ("amqps://localhost", 5671, "/", True),
-    ("  amqp://localhost\n", 5672, "/", False),
-])
+@pytest.mark.parametrize(
+    ("url", "port", "vhost", "tls"),
+    [
+        ("amqp://localhost", 5672, "/", False),
+        ("amqp://localhost/", 5672, "/", False),
+        ("amqp://localhost/%2F", 5672, "/", False),
+        ("amqp://localhost/%2f", 5672, "/", False),
+        ("amqp://localhost/test", 5672, "test", False),
+        ("amqps://localhost", 5671, "/", True),
+        ("  amqp://localhost\n", 5672, "/", False),
+    ],
+)
 def test_defaults(url: str, port: int, vhost: str, tls: bool) -> None:
     target = Target.parse(url)
     assert (target.port, target.vhost, target.tls) == (port, vhost, tls)
@@ -39,21 +47,24 @@ def test_the_password_stays_out_of_sight() -> None:
     assert "hunter2" not in repr(target)
 
 
-@pytest.mark.parametrize(("url", "says"), [
-    ("http://localhost:15672/", "web address"),
-    ("localhost:5672", "begin it with amqp://"),
-    ("mqtt://localhost", "'mqtt' is not known"),
-    ("amqp:///vhost", "names no host"),
-    ("amqp://localhost:99999/", "from 1 to 65535"),
-    ("amqp://localhost:abc/", "from 1 to 65535"),
-    ("amqp://localhost:0/", "port of"),
-    ("amqp://localhost/a/b", "%2F"),
-    ("amqp://localhost/?heartbeet=3", "'heartbeet' is not known"),
-    ("amqps://localhost/?verify=maybe", "verify_peer or verify_none"),
-    ("amqp://localhost/?connection_timeout=soon", "milliseconds"),
-    ("", "has no scheme"),
-    ("amqp://[::1", "cannot be read"),
-])
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://localhost:15672/", "web address"),
+        ("localhost:5672", "begin it with amqp://"),
+        ("mqtt://localhost", "'mqtt' is not known"),
+        ("amqp:///vhost", "names no host"),
+        ("amqp://localhost:99999/", "from 1 to 65535"),
+        ("amqp://localhost:abc/", "from 1 to 65535"),
+        ("amqp://localhost:0/", "port of"),
+        ("amqp://localhost/a/b", "%2F"),
+        ("amqp://localhost/?heartbeet=3", "'heartbeet' is not known"),
+        ("amqps://localhost/?verify=maybe", "verify_peer or verify_none"),
+        ("amqp://localhost/?connection_timeout=soon", "milliseconds"),
+        ("", "has no scheme"),
+        ("amqp://[::1", "cannot be read"),
+    ],
+)
 def test_a_bad_url_is_refused_with_a_remedy(url: str, says: str) -> None:
     with pytest.raises(BadUrl) as refused:
         Target.parse(url)

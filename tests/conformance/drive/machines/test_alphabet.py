@@ -12,10 +12,14 @@ from tests.support.worlds import last
 def sent(world: World, *commands: a.Command) -> list[str]:
     """What the last of these commands sends, each on a broker at rest."""
     return [
-        " ".join((
-            event.method, *([] if event.delivery_tag is None else [str(event.delivery_tag)]),
-            *(["multiple"] if event.multiple else []), *(["requeue"] if event.has("requeue") else []),
-        ))
+        " ".join(
+            (
+                event.method,
+                *([] if event.delivery_tag is None else [str(event.delivery_tag)]),
+                *(["multiple"] if event.multiple else []),
+                *(["requeue"] if event.has("requeue") else []),
+            )
+        )
         for event in last(world, *commands)
         if event.direction == ">"
     ]
@@ -50,30 +54,36 @@ def test_channels_that_are_apart_fail_apart(wide: World) -> None:
     assert [wide.channels[place].connection for place in (0, 2)] == [connections[0], connections[2]]
 
 
-@pytest.mark.parametrize(("settle", "sends"), [
-    (a.Settle(0, "ack", 1, False, True), ["basic.ack 2"]),
-    (a.Settle(0, "ack", 5, True, False), ["basic.ack 2 multiple"]),
-    (a.Settle(0, "nack", 0, True, True), ["basic.nack 1 multiple requeue"]),
-    (a.Settle(0, "reject", 0, True, False), ["basic.reject 1"]),
-    (a.Settle(1, "ack", 0, False, False), ["basic.ack 1"]),
-    (a.SettleAll(0, "ack", False), ["basic.ack 0 multiple"]),
-    (a.SettleAll(0, "reject", True), ["basic.nack 0 multiple requeue"]),
-    (a.Recover(0), ["basic.recover requeue"]),
-])
+@pytest.mark.parametrize(
+    ("settle", "sends"),
+    [
+        (a.Settle(0, "ack", 1, False, True), ["basic.ack 2"]),
+        (a.Settle(0, "ack", 5, True, False), ["basic.ack 2 multiple"]),
+        (a.Settle(0, "nack", 0, True, True), ["basic.nack 1 multiple requeue"]),
+        (a.Settle(0, "reject", 0, True, False), ["basic.reject 1"]),
+        (a.Settle(1, "ack", 0, False, False), ["basic.ack 1"]),
+        (a.SettleAll(0, "ack", False), ["basic.ack 0 multiple"]),
+        (a.SettleAll(0, "reject", True), ["basic.nack 0 multiple requeue"]),
+        (a.Recover(0), ["basic.recover requeue"]),
+    ],
+)
 def test_settling(world: World, settle: a.Command, sends: list[str]) -> None:
     """Channel 0 holds tags 1 and 2. Indices go round, and a channel that holds nothing passes on."""
     assert sent(world, PUBLISH, GET, GET, settle) == sends
 
 
-@pytest.mark.parametrize(("bad", "tag"), [
-    (a.SettleBadly(0, "ack", "double", 0, False), "1"),
-    (a.SettleBadly(1, "ack", "double", 1, True), "1"),
-    (a.SettleBadly(0, "nack", "future", 0, False), "4"),
-    (a.SettleBadly(0, "ack", "future", 3, False), str(2**8)),
-    (a.SettleBadly(0, "ack", "future", 8, False), str(2**63)),
-    (a.SettleBadly(0, "reject", "foreign", 1, False), "3"),
-    (a.SettleBadly(0, "ack", "zero", 2, True), "0"),
-])
+@pytest.mark.parametrize(
+    ("bad", "tag"),
+    [
+        (a.SettleBadly(0, "ack", "double", 0, False), "1"),
+        (a.SettleBadly(1, "ack", "double", 1, True), "1"),
+        (a.SettleBadly(0, "nack", "future", 0, False), "4"),
+        (a.SettleBadly(0, "ack", "future", 3, False), str(2**8)),
+        (a.SettleBadly(0, "ack", "future", 8, False), str(2**63)),
+        (a.SettleBadly(0, "reject", "foreign", 1, False), "3"),
+        (a.SettleBadly(0, "ack", "zero", 2, True), "0"),
+    ],
+)
 def test_settling_badly(world: World, bad: a.SettleBadly, tag: str) -> None:
     """Channel 0 has settled 1 and holds 2 and 3; the broker closes the channel that erred, and it opens again."""
     acked = a.Settle(0, "ack", 0, False, False)
@@ -92,7 +102,9 @@ def test_an_automatic_delivery_cannot_be_settled(world: World) -> None:
 
 def test_settlements_and_a_close_leave_in_one_write(world: World) -> None:
     assert sent(world, PUBLISH, GET, GET, a.SettleAndClose(2, "reject")) == [
-        "basic.reject 1", "basic.reject 2", "channel.close",
+        "basic.reject 1",
+        "basic.reject 2",
+        "channel.close",
     ]
 
 
@@ -124,9 +136,14 @@ def test_a_cancel_waits_for_consume_ok(world: World) -> None:
     assert "basic.cancel" not in [event.method for event in world.stage.events[begin:]]
 
 
-@pytest.mark.parametrize("command", [
-    a.SettleAll(0, "ack", False), a.SettleBadly(0, "ack", "future", 0, False), a.Recover(0),
-])
+@pytest.mark.parametrize(
+    "command",
+    [
+        a.SettleAll(0, "ack", False),
+        a.SettleBadly(0, "ack", "future", 0, False),
+        a.Recover(0),
+    ],
+)
 def test_what_depends_on_frames_under_way_is_left_out(world: World, command: a.Command) -> None:
     """A get whose answer is not read yet may deliver what the command would then cover."""
     world.stage.quiesce()

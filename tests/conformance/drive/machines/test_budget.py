@@ -18,8 +18,16 @@ def test_a_silence_is_shrunk_within_a_minute() -> None:
     """The slowest kind: each time that it is tried again, a deadline passes."""
     with ReferenceBroker(mutants=("settle.multiple-only-below-tag",)) as broker:
         outcome = search.run(
-            SETTLEMENT, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("run", "reference"),
-            "classic", "lockstep", 8, 20, 1, deadline=1.0,
+            SETTLEMENT,
+            Target.parse(broker.url),
+            profiles.load("documented"),
+            lambda: Recorder("run", "reference"),
+            "classic",
+            "lockstep",
+            8,
+            20,
+            1,
+            deadline=1.0,
         )
         ended = time.time_ns()
     assert outcome.broken

@@ -18,8 +18,16 @@ EXAMPLES = 12
 def play(scheduler: Scheduler, *mutants: str, deadline: float = 0.5) -> MachineOutcome:
     with ReferenceBroker(mutants=mutants) as broker:
         return search.run(
-            CANCELLATION, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("test", "reference"),
-            "classic", scheduler, EXAMPLES, 40, seed=1, deadline=deadline,
+            CANCELLATION,
+            Target.parse(broker.url),
+            profiles.load("documented"),
+            lambda: Recorder("test", "reference"),
+            "classic",
+            scheduler,
+            EXAMPLES,
+            40,
+            seed=1,
+            deadline=deadline,
         )
 
 
@@ -33,11 +41,17 @@ def test_nothing_is_wrong_with_the_reference_broker(scheduler: Scheduler) -> Non
         assert all(exercised[rule] for rule in ("CAN-001", "CAN-003", "CAN-005", "CAN-006", "CAN-008", "CAN-013"))
 
 
-@pytest.mark.parametrize(("mutant", "rule"), [
-    ("cancel.notifies-everybody", "CAN-001"), ("cancel.notifies-twice", "CAN-003"),
-    ("cancel.unknown-tag-refused", "CAN-007"), ("cancel.answered-only", "CAN-009"),
-    ("cancel.tag-stays-taken", "CAN-013"), ("cancel.nowait-answered", "CAN-014"),
-])
+@pytest.mark.parametrize(
+    ("mutant", "rule"),
+    [
+        ("cancel.notifies-everybody", "CAN-001"),
+        ("cancel.notifies-twice", "CAN-003"),
+        ("cancel.unknown-tag-refused", "CAN-007"),
+        ("cancel.answered-only", "CAN-009"),
+        ("cancel.tag-stays-taken", "CAN-013"),
+        ("cancel.nowait-answered", "CAN-014"),
+    ],
+)
 def test_it_sees_a_wrong_broker(mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.drive.machines.campaign.SHRINK_SECONDS", 0.2)
     assert rule in {finding.rule for finding in play("lockstep", mutant).judgement.findings}

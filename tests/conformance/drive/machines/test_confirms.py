@@ -24,27 +24,36 @@ def told(world: World, *commands: a.Command) -> list[str]:
     """What goes over the wire for the last of these commands, each on a broker at rest."""
     return [
         f"{event.direction}{event.method}{' multiple' if event.multiple else ''}"
-        for event in last(world, *commands) if event.channel != BACKSTAGE
+        for event in last(world, *commands)
+        if event.channel != BACKSTAGE
     ]
 
 
 def send(
-    address: c.Address, *, channel: int = 0, count: int = 1, mandatory: bool = False, body: c.Body = "small",
+    address: c.Address,
+    *,
+    channel: int = 0,
+    count: int = 1,
+    mandatory: bool = False,
+    body: c.Body = "small",
 ) -> c.Send:
     return c.Send(channel, address, 0, count, mandatory, True, body)
 
 
-@pytest.mark.parametrize(("command", "wire"), [
-    (send("queue", count=2), [">basic.publish"] * 2 + ["<basic.ack multiple"]),
-    (send("queue", body="large", count=3), [">basic.publish", "<basic.ack"]),
-    (send("queue", body="empty"), [">basic.publish", "<basic.ack"]),
-    (send("all"), [">basic.publish", "<basic.ack"]),
-    (send("mixed"), [">basic.publish", "<basic.ack"]),
-    (send("full", count=4), [">basic.publish"] * 4 + ["<basic.ack multiple", "<basic.nack", "<basic.nack"]),
-    (send("nowhere"), [">basic.publish", "<basic.ack"]),
-    (send("other key", mandatory=True), [">basic.publish", "<basic.return", "<basic.ack"]),
-    (send("queue", channel=1), [">basic.publish"]),
-])
+@pytest.mark.parametrize(
+    ("command", "wire"),
+    [
+        (send("queue", count=2), [">basic.publish"] * 2 + ["<basic.ack multiple"]),
+        (send("queue", body="large", count=3), [">basic.publish", "<basic.ack"]),
+        (send("queue", body="empty"), [">basic.publish", "<basic.ack"]),
+        (send("all"), [">basic.publish", "<basic.ack"]),
+        (send("mixed"), [">basic.publish", "<basic.ack"]),
+        (send("full", count=4), [">basic.publish"] * 4 + ["<basic.ack multiple", "<basic.nack", "<basic.nack"]),
+        (send("nowhere"), [">basic.publish", "<basic.ack"]),
+        (send("other key", mandatory=True), [">basic.publish", "<basic.return", "<basic.ack"]),
+        (send("queue", channel=1), [">basic.publish"]),
+    ],
+)
 def test_publishing(world: World, command: c.Send, wire: list[str]) -> None:
     """Channel 0 is in confirm mode, channel 1 is not."""
     assert told(world, command) == wire
@@ -79,7 +88,15 @@ def test_purging(world: World) -> None:
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_sound_broker_passes(target: Target, scheduler: Scheduler) -> None:
     outcome = search.run(
-        c.CONFIRMS, target, PROFILE, lambda: Recorder("run", "reference"), "classic", scheduler, 12, 30, 3,
+        c.CONFIRMS,
+        target,
+        PROFILE,
+        lambda: Recorder("run", "reference"),
+        "classic",
+        scheduler,
+        12,
+        30,
+        3,
         deadline=10.0,
     )
     assert outcome.broken == {}
@@ -90,16 +107,29 @@ def test_a_sound_broker_passes(target: Target, scheduler: Scheduler) -> None:
             assert outcome.judgement.exercised[rule], rule
 
 
-@pytest.mark.parametrize(("mutant", "rule"), [
-    ("confirms.second-select-restarts", "CNF-003"), ("routes.confirm-before-return", "CNF-009"),
-    ("routes.returned-without-consumers", "CNF-025"), ("confirms.confirm-in-transaction", "CNF-016"),
-])
+@pytest.mark.parametrize(
+    ("mutant", "rule"),
+    [
+        ("confirms.second-select-restarts", "CNF-003"),
+        ("routes.confirm-before-return", "CNF-009"),
+        ("routes.returned-without-consumers", "CNF-025"),
+        ("confirms.confirm-in-transaction", "CNF-016"),
+    ],
+)
 def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.5)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = search.run(
-            c.CONFIRMS, Target.parse(broker.url), PROFILE, lambda: Recorder("run", "mutant"), "classic", "lockstep",
-            30, 40, 1, deadline=0.5,
+            c.CONFIRMS,
+            Target.parse(broker.url),
+            PROFILE,
+            lambda: Recorder("run", "mutant"),
+            "classic",
+            "lockstep",
+            30,
+            40,
+            1,
+            deadline=0.5,
         )
     assert rule in outcome.broken

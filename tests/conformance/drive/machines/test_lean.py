@@ -15,7 +15,9 @@ from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.timeouts import TIMED_OUT
 
 LEANS = (
-    PLAIN, Lean((("window", 1030), ("stock", 300))), Lean((), ("Get", "Settle")),
+    PLAIN,
+    Lean((("window", 1030), ("stock", 300))),
+    Lean((), ("Get", "Settle")),
     Lean((("used", frozenset({"dead-letter exchange", "qos"})), ("apart", True)), ("Reopen",)),
 )
 

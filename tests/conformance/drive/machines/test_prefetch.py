@@ -16,11 +16,24 @@ REACHED = ("QOS-001", "QOS-003", "QOS-004", "QOS-010", "QOS-012", "QOS-016", "QO
 
 
 def run(
-    broker: ReferenceBroker, queue_type: str, scheduler: Scheduler, examples: int, profile: str, deadline: float = 10.0,
+    broker: ReferenceBroker,
+    queue_type: str,
+    scheduler: Scheduler,
+    examples: int,
+    profile: str,
+    deadline: float = 10.0,
 ) -> MachineOutcome:
     return search.run(
-        PREFETCH, Target.parse(broker.url), profiles.load(profile), lambda: Recorder("run", "reference"), queue_type,
-        scheduler, examples, 40, 3, deadline=deadline,
+        PREFETCH,
+        Target.parse(broker.url),
+        profiles.load(profile),
+        lambda: Recorder("run", "reference"),
+        queue_type,
+        scheduler,
+        examples,
+        40,
+        3,
+        deadline=deadline,
     )
 
 

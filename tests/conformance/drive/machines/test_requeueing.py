@@ -18,10 +18,21 @@ DOCUMENTED = profiles.load("documented")
 
 
 def run(
-    target: Target, queue_type: str, scheduler: Scheduler, examples: int = 10, deadline: float = 10.0,
+    target: Target,
+    queue_type: str,
+    scheduler: Scheduler,
+    examples: int = 10,
+    deadline: float = 10.0,
 ) -> MachineOutcome:
     return run_requeueing(
-        target, DOCUMENTED, lambda: Recorder("run", "reference"), queue_type, scheduler, examples, 30, 1,
+        target,
+        DOCUMENTED,
+        lambda: Recorder("run", "reference"),
+        queue_type,
+        scheduler,
+        examples,
+        30,
+        1,
         deadline=deadline,
     )
 

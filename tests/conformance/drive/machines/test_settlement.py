@@ -33,8 +33,16 @@ class Run:
         self.recorded: list[Event] = []
         self.told: list[tuple[Judgement, Sequence[Event], str]] = []
         self.outcome: MachineOutcome = run_settlement(
-            target, PROFILE, lambda: Recorder("run", "reference", self.recorded.append), "classic", scheduler,
-            examples, 20, seed, self.tell, deadline=10.0,
+            target,
+            PROFILE,
+            lambda: Recorder("run", "reference", self.recorded.append),
+            "classic",
+            scheduler,
+            examples,
+            20,
+            seed,
+            self.tell,
+            deadline=10.0,
         )
 
     def tell(self, judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None:
@@ -99,7 +107,7 @@ def test_a_broken_rule_is_shrunk_and_its_first_witness_kept(target: Target, monk
     broken = run.outcome.broken["ACK-012"]
     assert len(broken.events) < len(broken.first_events)
     methods = [event.method for event in broken.events]
-    after = methods[len(methods) - methods[::-1].index("basic.reject"):]
+    after = methods[len(methods) - methods[::-1].index("basic.reject") :]
     assert set(after) <= {"channel.close", "channel.close-ok", ""}, "the history ends where the rule broke"
     assert broken.reproduced == "5 of 5"
 
@@ -119,9 +127,7 @@ def test_only_what_is_told_is_recorded(target: Target, monkeypatch: pytest.Monke
     assert len(histories) == run.outcome.histories == len(run.outcome.judgements)
     told = {reproduced for judgement, _, reproduced in run.told if judgement.findings}
     assert "5 of 5" in told
-    assert sum(len(judgement.findings) for judgement in run.outcome.judgements) == len(
-        run.outcome.judgement.findings
-    )
+    assert sum(len(judgement.findings) for judgement in run.outcome.judgements) == len(run.outcome.judgement.findings)
 
 
 def test_a_finding_that_happens_once_is_kept_as_witnessed(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:

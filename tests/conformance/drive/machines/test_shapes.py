@@ -23,8 +23,12 @@ QUICK = settings(max_examples=400, phases=(Phase.generate,), database=None, dead
 
 def drawn(machine: Machine, queue_type: str, scheduler: Scheduler, shape: Shape) -> bool:
     """Is there one with so many queues, as wide, and apart like this one?"""
-    return possible(machine, queue_type, scheduler, lambda one: (one.queues, one.wide, one.apart) == (
-        shape.queues, shape.wide, shape.apart))
+    return possible(
+        machine,
+        queue_type,
+        scheduler,
+        lambda one: (one.queues, one.wide, one.apart) == (shape.queues, shape.wide, shape.apart),
+    )
 
 
 def possible(machine: Machine, queue_type: str, scheduler: Scheduler, such: Callable[[Shape], bool]) -> bool:
@@ -56,6 +60,7 @@ def test_rivals_are_always_apart_and_clocks_never_wide(scheduler: Scheduler) -> 
 
 def test_circumstances_meet_each_other() -> None:
     """Any two of them, in one history or another."""
+
     def both(one: Shape) -> bool:
         return one.often > 1 and one.length > 100
 
@@ -63,9 +68,14 @@ def test_circumstances_meet_each_other() -> None:
     assert possible(SETTLEMENT, "quorum", "lockstep", lambda one: one.behind and one.quiet and "cancel" in one.used)
 
 
-@pytest.mark.parametrize("such", [
-    lambda one: one.often > 1, lambda one: one.stock > 0,
-], ids=["by the dozen", "stocked"])
+@pytest.mark.parametrize(
+    "such",
+    [
+        lambda one: one.often > 1,
+        lambda one: one.stock > 0,
+    ],
+    ids=["by the dozen", "stocked"],
+)
 def test_quorum_queues_are_not_made_to_return_too_much_at_once(such: Callable[[Shape], bool]) -> None:
     assert possible(SETTLEMENT, "classic", "lockstep", such)
     assert not possible(SETTLEMENT, "quorum", "lockstep", such)

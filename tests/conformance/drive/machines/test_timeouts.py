@@ -16,19 +16,42 @@ from reference_broker import ReferenceBroker
 
 HEARD, UNHEARD = TIMED_OUT
 REACHED = {
-    "TMO-002", "TMO-003", "TMO-006", "TMO-007", "TMO-009", "TMO-010", "TMO-011", "TMO-012", "TMO-013", "TMO-015",
-    "TMO-017", "TMO-018",
+    "TMO-002",
+    "TMO-003",
+    "TMO-006",
+    "TMO-007",
+    "TMO-009",
+    "TMO-010",
+    "TMO-011",
+    "TMO-012",
+    "TMO-013",
+    "TMO-015",
+    "TMO-017",
+    "TMO-018",
 }
 
 
 def run(
-    machine: search.Machine, examples: int, *mutants: str, ours: bool = True, deadline: float = 10.0,
+    machine: search.Machine,
+    examples: int,
+    *mutants: str,
+    ours: bool = True,
+    deadline: float = 10.0,
 ) -> MachineOutcome:
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants) as broker:
         around = Around(Admin(broker.admin_url), broker.leap if ours else None)
         return search.run(
-            machine, Target.parse(broker.url), profiles.load("documented"), lambda: Recorder("run", "reference"),
-            "quorum", "lockstep", examples, 40, 1, deadline=deadline, around=around,
+            machine,
+            Target.parse(broker.url),
+            profiles.load("documented"),
+            lambda: Recorder("run", "reference"),
+            "quorum",
+            "lockstep",
+            examples,
+            40,
+            1,
+            deadline=deadline,
+            around=around,
         )
 
 
@@ -43,11 +66,18 @@ def test_a_right_broker_is_not_blamed() -> None:
 
 @pytest.mark.parametrize(
     ("machine", "mutant", "rule"),
-    [(HEARD, "timeouts.whole-consumer", "TMO-010"), (HEARD, "timeouts.first-revives", "TMO-012"),
-     (HEARD, "timeouts.longer-wins", "TMO-003"), (UNHEARD, "timeouts.closes-connection", "TMO-008")],
+    [
+        (HEARD, "timeouts.whole-consumer", "TMO-010"),
+        (HEARD, "timeouts.first-revives", "TMO-012"),
+        (HEARD, "timeouts.longer-wins", "TMO-003"),
+        (UNHEARD, "timeouts.closes-connection", "TMO-008"),
+    ],
 )
 def test_a_wrong_one_is_found(
-    machine: search.Machine, mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch,
+    machine: search.Machine,
+    mutant: str,
+    rule: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     assert rule in run(machine, 80, mutant, deadline=0.5).broken

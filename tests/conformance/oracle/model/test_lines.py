@@ -147,8 +147,17 @@ class World:
 def test_a_right_queue_is_always_explained(random: Random, order: str) -> None:
     world = World(order, [Channel(Connection(str(at)), 1, at) for at in range(3)], random)
     doings = [
-        world.publish, world.give_back, world.give_back, world.ask, world.ask,
-        world.carry, world.carry, world.carry, world.push, world.show, world.show,
+        world.publish,
+        world.give_back,
+        world.give_back,
+        world.ask,
+        world.ask,
+        world.carry,
+        world.carry,
+        world.carry,
+        world.push,
+        world.show,
+        world.show,
     ]
     for _ in range(60):
         told = random.choice(doings)(random.randrange(3))
@@ -178,10 +187,14 @@ def returned_by_two(order: str, *messages: str) -> list[bool | None]:
     return [world.line.take(message, get, proven(get), []) for message, get in zip(messages, gets, strict=True)]
 
 
-@pytest.mark.parametrize(("order", "lawful", "unlawful"), [
-    ("original", ("m2", "m3", "m5"), "m3"), ("returns-first", ("m3", "m2", "m5"), "m2"),
-    ("tail", ("m5", "m3", "m2"), "m3"),
-])
+@pytest.mark.parametrize(
+    ("order", "lawful", "unlawful"),
+    [
+        ("original", ("m2", "m3", "m5"), "m3"),
+        ("returns-first", ("m3", "m2", "m5"), "m2"),
+        ("tail", ("m5", "m3", "m2"), "m3"),
+    ],
+)
 def test_two_clients_return_and_a_third_sees_the_order(order: str, lawful: tuple[str, ...], unlawful: str) -> None:
     assert returned_by_two(order, *lawful) == [True, True, True]
     assert returned_by_two(order, unlawful) == [False]

@@ -29,9 +29,21 @@ class Script:
     def event(self, direction: str, method: str, connection: str = "c", channel: int = 1, **columns: object) -> Event:
         self.seq += 1
         fields: dict[str, object] = dict.fromkeys(Event._fields) | {
-            "run": "r", "broker": "b", "history": "h", "connection": connection, "channel": channel, "seq": self.seq,
-            "time_ns": self.seq, "direction": direction, "kind": METHOD, "class_id": 60 if channel else 10,
-            "method_id": 0, "method": method, "flags": "", "arguments": "", "raw": b"",
+            "run": "r",
+            "broker": "b",
+            "history": "h",
+            "connection": connection,
+            "channel": channel,
+            "seq": self.seq,
+            "time_ns": self.seq,
+            "direction": direction,
+            "kind": METHOD,
+            "class_id": 60 if channel else 10,
+            "method_id": 0,
+            "method": method,
+            "flags": "",
+            "arguments": "",
+            "raw": b"",
         }
         return Event(**(fields | columns))  # type: ignore[arg-type]
 
@@ -54,8 +66,15 @@ class Script:
         yield self.event(TO_BROKER, "basic.ack", delivery_tag=tag or number, multiple=False)
 
     def delivery(self, number: int, tag: int) -> Event:
-        return self.event(TO_CLIENT, "basic.deliver", consumer_tag="t", delivery_tag=tag, message_id=f"m{number}",
-                          routing_key="q", exchange="")
+        return self.event(
+            TO_CLIENT,
+            "basic.deliver",
+            consumer_tag="t",
+            delivery_tag=tag,
+            message_id=f"m{number}",
+            routing_key="q",
+            exchange="",
+        )
 
 
 def judged(events: Iterator[Event], judge: Judge | None = None) -> Judge:
@@ -68,8 +87,13 @@ def judged(events: Iterator[Event], judge: Judge | None = None) -> Judge:
 def sizes(judge: Judge) -> list[int]:
     channel = judge._model.connections["c"].channels[1]
     queue = judge._model.queues["q"]
-    return [len(channel.deliveries), len(channel.unproven), len(channel.unsynced["q"]), len(queue.copies),
-            len(queue.gone)]
+    return [
+        len(channel.deliveries),
+        len(channel.unproven),
+        len(channel.unsynced["q"]),
+        len(queue.copies),
+        len(queue.gone),
+    ]
 
 
 def test_a_channel_that_only_settles_is_bounded() -> None:
@@ -107,11 +131,16 @@ def test_connections_that_are_over_are_forgotten() -> None:
     for number in range(100):
         name = f"c{number}"
         judged(script.opened(name), judge)
-        judged(iter([
-            script.event(TO_BROKER, "connection.close", name, 0),
-            script.event(TO_CLIENT, "connection.close-ok", name, 0),
-            script.event("-", "", name, 0, kind="end", arguments='{"cause": "closed"}'),
-        ]), judge)
+        judged(
+            iter(
+                [
+                    script.event(TO_BROKER, "connection.close", name, 0),
+                    script.event(TO_CLIENT, "connection.close-ok", name, 0),
+                    script.event("-", "", name, 0, kind="end", arguments='{"cause": "closed"}'),
+                ]
+            ),
+            judge,
+        )
     assert len(judge._model.connections) <= 8
     assert not judge.judgement.findings
 
@@ -127,13 +156,27 @@ def lost_and_used_again(script: Script, judge: Judge, *, proven: bool) -> Judge:
     judged(script.opened("d"), judge)
     judged(iter([script.event(TO_BROKER, "basic.publish", "d", exchange="", routing_key="q", message_id="m3")]), judge)
     for tag in (1, 2):
-        judged(iter([
-            script.event(TO_BROKER, "basic.get", "d", queue="q"),
-            script.event(TO_CLIENT, "basic.get-ok", "d", delivery_tag=tag, message_id="m3", routing_key="q",
-                         exchange="", flags="redelivered" if tag == 1 else ""),
-            script.event(TO_BROKER, "basic.ack", "d", delivery_tag=tag, multiple=False),
-            script.event(TO_BROKER, "basic.qos", "d"), script.event(TO_CLIENT, "basic.qos-ok", "d"),
-        ]), judge)
+        judged(
+            iter(
+                [
+                    script.event(TO_BROKER, "basic.get", "d", queue="q"),
+                    script.event(
+                        TO_CLIENT,
+                        "basic.get-ok",
+                        "d",
+                        delivery_tag=tag,
+                        message_id="m3",
+                        routing_key="q",
+                        exchange="",
+                        flags="redelivered" if tag == 1 else "",
+                    ),
+                    script.event(TO_BROKER, "basic.ack", "d", delivery_tag=tag, multiple=False),
+                    script.event(TO_BROKER, "basic.qos", "d"),
+                    script.event(TO_CLIENT, "basic.qos-ok", "d"),
+                ]
+            ),
+            judge,
+        )
     return judge
 
 

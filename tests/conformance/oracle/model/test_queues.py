@@ -133,9 +133,13 @@ def test_only_failures_count_where_the_profile_says_so() -> None:
     assert copy.spent
 
 
-@pytest.mark.parametrize(("arguments", "order"), [
-    ({}, "tail"), ({"x-delivery-limit": 5}, "returns-first"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "order"),
+    [
+        ({}, "tail"),
+        ({"x-delivery-limit": 5}, "returns-first"),
+    ],
+)
 def test_the_place_of_returns_depends_on_the_declaration(arguments: dict[str, int], order: str) -> None:
     found = queue_of(profiles.load("rabbitmq-3.10"), "q", "quorum", 1, arguments, opaque=False)
     assert found.order == order

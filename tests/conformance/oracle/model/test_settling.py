@@ -26,13 +26,23 @@ def content(message: str):
     return codec.header(1, 1, message_id=message), codec.Body(1, b"x")
 
 
-@pytest.mark.parametrize(("settle", "rule"), [
-    (m.BasicAck(1, 2), "ERR-001"), (m.BasicReject(1, 2, True), "ERR-001"), (m.BasicAck(1, 5), "ERR-002"),
-    (m.BasicAck(2, 3), "ERR-003"), (m.BasicAck(1, 4), "MODE-006"), (m.BasicAck(1, 0), "ACK-009"),
-    (m.BasicReject(1, 0), "ACK-009"), (m.BasicAck(1, 2, True), "ACK-010"), (m.BasicAck(1, 9, True), "ACK-010"),
-    (m.BasicNack(1, 2, True, True), "ACK-010"), (m.BasicAck(1, 2**63), "TAG-009"),
-    (m.BasicNack(1, 2**64 - 1, True, True), "TAG-009"),
-])
+@pytest.mark.parametrize(
+    ("settle", "rule"),
+    [
+        (m.BasicAck(1, 2), "ERR-001"),
+        (m.BasicReject(1, 2, True), "ERR-001"),
+        (m.BasicAck(1, 5), "ERR-002"),
+        (m.BasicAck(2, 3), "ERR-003"),
+        (m.BasicAck(1, 4), "MODE-006"),
+        (m.BasicAck(1, 0), "ACK-009"),
+        (m.BasicReject(1, 0), "ACK-009"),
+        (m.BasicAck(1, 2, True), "ACK-010"),
+        (m.BasicAck(1, 9, True), "ACK-010"),
+        (m.BasicNack(1, 2, True, True), "ACK-010"),
+        (m.BasicAck(1, 2**63), "TAG-009"),
+        (m.BasicNack(1, 2**64 - 1, True, True), "TAG-009"),
+    ],
+)
 def test_refused(held, settle, rule: str) -> None:
     held.sends(settle)
     channel = held.model.connections["c"].channel(settle.channel)
@@ -40,11 +50,19 @@ def test_refused(held, settle, rule: str) -> None:
     assert channel.doom.rule == rule
 
 
-@pytest.mark.parametrize(("settle", "left"), [
-    (m.BasicAck(1, 1), [3]), (m.BasicAck(1, 3), [1]), (m.BasicAck(1, 3, True), []), (m.BasicAck(1, 1, True), [3]),
-    (m.BasicAck(1, 0, True), []), (m.BasicNack(1, 0, True, True), []), (m.BasicReject(1, 3, False), [1]),
-    (m.BasicAck(2, 0, True), [1, 3]),
-])
+@pytest.mark.parametrize(
+    ("settle", "left"),
+    [
+        (m.BasicAck(1, 1), [3]),
+        (m.BasicAck(1, 3), [1]),
+        (m.BasicAck(1, 3, True), []),
+        (m.BasicAck(1, 1, True), [3]),
+        (m.BasicAck(1, 0, True), []),
+        (m.BasicNack(1, 0, True, True), []),
+        (m.BasicReject(1, 3, False), [1]),
+        (m.BasicAck(2, 0, True), [1, 3]),
+    ],
+)
 def test_accepted(held, settle, left: list[int]) -> None:
     held.sends(settle)
     assert held.model.connections["c"].channel(settle.channel).state == "open"

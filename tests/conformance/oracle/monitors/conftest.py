@@ -39,10 +39,23 @@ from conformance.history.events import Event, EventBuilder, Labels
 from conformance.oracle.monitors import Judge
 
 Built = tuple[codec.Method, str | None]
-FLAGS = frozenset({
-    "no_ack", "multiple", "requeue", "redelivered", "no_wait", "exclusive", "immediate", "mandatory", "global",
-    "passive", "active", "durable", "persistent",
-})
+FLAGS = frozenset(
+    {
+        "no_ack",
+        "multiple",
+        "requeue",
+        "redelivered",
+        "no_wait",
+        "exclusive",
+        "immediate",
+        "mandatory",
+        "global",
+        "passive",
+        "active",
+        "durable",
+        "persistent",
+    }
+)
 
 
 class Words:
@@ -64,8 +77,9 @@ class Words:
 
 
 def _arguments(words: Words) -> list[tuple[str, str, object]]:
-    table: dict[str, object] = {key: int(value) if value.lstrip("-").isdigit() else value
-                                for key, value in words.pairs.items()}
+    table: dict[str, object] = {
+        key: int(value) if value.lstrip("-").isdigit() else value for key, value in words.pairs.items()
+    }
     if words.text(1):
         table["x-queue-type"] = words.text(1)
     return values.table(table)
@@ -89,19 +103,31 @@ def _blame(make: Callable[..., codec.Method], channel: int, words: Words) -> cod
 
 Maker = Callable[[int, Words], codec.Method]
 SENT: dict[str, Maker] = {
-    "open": lambda c, w: m.ChannelOpen(c), "close": lambda c, w: m.ChannelClose(c, 200),
-    "closed-ok": lambda c, w: m.ChannelCloseOk(c), "flow": lambda c, w: m.ChannelFlow(c, True),
-    "declare": lambda c, w: m.QueueDeclare(c, queue=w.text(0), passive=w.has("passive"),
-                                         durable=w.has("durable"), arguments=_arguments(w)),
-    "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0)), "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0)),
+    "open": lambda c, w: m.ChannelOpen(c),
+    "close": lambda c, w: m.ChannelClose(c, 200),
+    "closed-ok": lambda c, w: m.ChannelCloseOk(c),
+    "flow": lambda c, w: m.ChannelFlow(c, True),
+    "declare": lambda c, w: m.QueueDeclare(
+        c, queue=w.text(0), passive=w.has("passive"), durable=w.has("durable"), arguments=_arguments(w)
+    ),
+    "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0)),
+    "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0)),
     "exchange": lambda c, w: m.ExchangeDeclare(c, exchange=w.text(0), type=w.text(1, "fanout")),
     "unexchange": lambda c, w: m.ExchangeDelete(c, exchange=w.text(0)),
     "bind": lambda c, w: m.QueueBind(c, queue=w.text(0), exchange=w.text(1), routing_key=w.text(2)),
-    "confirm": lambda c, w: m.ConfirmSelect(c, w.has("no_wait")), "select": lambda c, w: m.TxSelect(c),
-    "commit": lambda c, w: m.TxCommit(c), "rollback": lambda c, w: m.TxRollback(c),
+    "confirm": lambda c, w: m.ConfirmSelect(c, w.has("no_wait")),
+    "select": lambda c, w: m.TxSelect(c),
+    "commit": lambda c, w: m.TxCommit(c),
+    "rollback": lambda c, w: m.TxRollback(c),
     "qos": lambda c, w: m.BasicQos(c, int(w.pairs.get("size", 0)), w.number(0), w.has("global")),
-    "consume": lambda c, w: m.BasicConsume(c, queue=w.text(0), consumer_tag=w.text(1), no_ack=w.has("no_ack"),
-                                           no_wait=w.has("no_wait"), arguments=_arguments(Words(list(_pairs(w))))),
+    "consume": lambda c, w: m.BasicConsume(
+        c,
+        queue=w.text(0),
+        consumer_tag=w.text(1),
+        no_ack=w.has("no_ack"),
+        no_wait=w.has("no_wait"),
+        arguments=_arguments(Words(list(_pairs(w)))),
+    ),
     "agreed": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
@@ -113,33 +139,47 @@ SENT: dict[str, Maker] = {
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
     "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple"), w.has("requeue")),
     "reject": lambda c, w: m.BasicReject(c, w.number(0), w.has("requeue")),
-    "publish": lambda c, w: m.BasicPublish(c, routing_key=w.text(0), immediate=w.has("immediate"),
-                                           mandatory=w.has("mandatory"), exchange=w.pairs.get("exchange", "")),
+    "publish": lambda c, w: m.BasicPublish(
+        c,
+        routing_key=w.text(0),
+        immediate=w.has("immediate"),
+        mandatory=w.has("mandatory"),
+        exchange=w.pairs.get("exchange", ""),
+    ),
     "bye": lambda c, w: m.ConnectionClose(0, 200),
     "renew": lambda c, w: m.ConnectionUpdateSecret(0, b"secret", "refreshed"),
 }
 RECEIVED: dict[str, Maker] = {
-    "open-ok": lambda c, w: m.ChannelOpenOk(c), "close-ok": lambda c, w: m.ChannelCloseOk(c),
+    "open-ok": lambda c, w: m.ChannelOpenOk(c),
+    "close-ok": lambda c, w: m.ChannelCloseOk(c),
     "flow-ok": lambda c, w: m.ChannelFlowOk(c, True),
     "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0), message_count=w.number(1)),
-    "delete-ok": lambda c, w: m.QueueDeleteOk(c), "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
-    "select-ok": lambda c, w: m.TxSelectOk(c), "commit-ok": lambda c, w: m.TxCommitOk(c),
-    "rollback-ok": lambda c, w: m.TxRollbackOk(c), "purge-ok": lambda c, w: m.QueuePurgeOk(c),
-    "qos-ok": lambda c, w: m.BasicQosOk(c), "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
+    "delete-ok": lambda c, w: m.QueueDeleteOk(c),
+    "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
+    "select-ok": lambda c, w: m.TxSelectOk(c),
+    "commit-ok": lambda c, w: m.TxCommitOk(c),
+    "rollback-ok": lambda c, w: m.TxRollbackOk(c),
+    "purge-ok": lambda c, w: m.QueuePurgeOk(c),
+    "qos-ok": lambda c, w: m.BasicQosOk(c),
+    "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "tune": lambda c, w: m.ConnectionTune(c, heartbeat=int(w.pairs["heartbeat"])),
     "start": lambda c, w: m.ConnectionStart(c, 0, 9, _announced(w)),
-    "recover-ok": lambda c, w: m.BasicRecoverOk(c), "get-empty": lambda c, w: m.BasicGetEmpty(c),
+    "recover-ok": lambda c, w: m.BasicRecoverOk(c),
+    "get-empty": lambda c, w: m.BasicGetEmpty(c),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
     "nack": lambda c, w: m.BasicNack(c, w.number(0), w.has("multiple"), w.has("requeue")),
-    "exchange-ok": lambda c, w: m.ExchangeDeclareOk(c), "unexchange-ok": lambda c, w: m.ExchangeDeleteOk(c),
+    "exchange-ok": lambda c, w: m.ExchangeDeclareOk(c),
+    "unexchange-ok": lambda c, w: m.ExchangeDeleteOk(c),
     "bind-ok": lambda c, w: m.QueueBindOk(c),
     "return": lambda c, w: m.BasicReturn(c, int(w.pairs.get("code", 312)), "", w.pairs.get("exchange", ""), w.text(0)),
     "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), "", w.text(2)),
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
-    "closed": lambda c, w: _blame(m.ChannelClose, c, w), "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
-    "bye-ok": lambda c, w: m.ConnectionCloseOk(0), "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
+    "closed": lambda c, w: _blame(m.ChannelClose, c, w),
+    "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
+    "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
+    "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
 MESSAGE_AT = {"publish": 1, "get-ok": 1, "deliver": 2, "return": 1}
 
@@ -184,15 +224,15 @@ class Playbook:
     def rest(self) -> Playbook:
         """Somebody else gets all that must still be in a queue, so nothing is lost: what was passed over was there."""
         for number, (name, queue) in enumerate([*self.judge._model.queues.items()], 1):
-            left = sorted(queue.absent(), key=lambda copy: (queue.order != "original" and not copy.returns,
-                                                            copy.published))
+            left = sorted(
+                queue.absent(), key=lambda copy: (queue.order != "original" and not copy.returns, copy.published)
+            )
             if not left or queue.deleted:
                 continue
             self.play(f"rest:{number} > open \n rest:{number} < open-ok")
             for tag, copy in enumerate(left, 1):
                 again = "redelivered" if copy.seen or copy.returns else ""
-                self.play(f"rest:{number} > get {name} no_ack \n "
-                          f"rest:{number} < get-ok {tag} {copy.id} {name} {again}")
+                self.play(f"rest:{number} > get {name} no_ack \n rest:{number} < get-ok {tag} {copy.id} {name} {again}")
         return self
 
     def _line(self, words: list[str]) -> None:
@@ -232,15 +272,19 @@ class Playbook:
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "joined":
             builder = EventBuilder(
-                Labels("run", "broker", "history", words[0]), self._count.__next__, lambda: self._now)
+                Labels("run", "broker", "history", words[0]), self._count.__next__, lambda: self._now
+            )
             self._builders[words[0]] = builder
             self._step(builder.local("joined", reason="it was there before"))
         elif kind in ("gap", "cut"):
             about = {"direction": words[1], "octets": None} if kind == "gap" else {}
             self._step(self._builder(words[0]).local(kind, reason="lost", **about))
         elif kind == "observed":
-            self._step(self._builder("").local(
-                "observed", by="capture", others="others" in words, ordered="unordered" not in words))
+            self._step(
+                self._builder("").local(
+                    "observed", by="capture", others="others" in words, ordered="unordered" not in words
+                )
+            )
         elif kind == "end":
             self._step(self._builder(words[0]).local("end", cause=words[1]))
         elif kind == "deadline":

@@ -35,10 +35,10 @@ SOUND = {
     "ACK-001": U4 + "1 > ack 4 \n @close 1 \n @drain q m1 m2 m3",
     "ACK-002": U4 + "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m4",
     "ACK-003": "@queue q \n @queue r \n @queue s \n @stock q m1 \n @stock r m2 \n @stock s m3 \n @hold 1 q m1 \n"
-               "@consume 1 r c1 \n 1 < deliver c1 2 m2 r \n 1 > get s \n 1 < get-ok 3 m3 s \n"
-               "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q \n @drain r",
+    "@consume 1 r c1 \n 1 < deliver c1 2 m2 r \n 1 > get s \n 1 < get-ok 3 m3 s \n"
+    "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q \n @drain r",
     "ACK-004": U4 + "@stock q m5 \n @hold 2 q m5 \n 2 > ack 0 multiple \n @barrier 2 \n @close 1 \n"
-                    "@drain q m1 m2 m3 m4",
+    "@drain q m1 m2 m3 m4",
     "ACK-005": U4 + "1 > ack 2 \n 1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m4",
     "ACK-006": U4 + "1 > ack 0 multiple \n @barrier 1 \n @close 1 \n @drain q",
     "ACK-007": "@open 1 \n 1 > ack 0 multiple \n @barrier 1",
@@ -46,10 +46,10 @@ SOUND = {
     "ACK-009": U4 + f"1 > nack 0 requeue \n 1 < closed 406 60 120 {TEXT} 0",
     "ACK-010": U4 + f"1 > ack 2 \n 1 > ack 2 multiple \n 1 < closed 406 60 80 {TEXT} 2",
     "ACK-011": U4 + "1 > nack 3 multiple requeue \n @hold 1 q m1 m2 m3 \n 1 > nack 0 multiple requeue \n"
-               "@hold 1 q m1 m2 m3 m4 \n 1 > nack 10 multiple requeue \n @hold 1 q m1 m2 m3 \n"
-               "1 > nack 0 multiple requeue \n @hold 1 q m1 m2 m3 m4",
+    "@hold 1 q m1 m2 m3 m4 \n 1 > nack 10 multiple requeue \n @hold 1 q m1 m2 m3 \n"
+    "1 > nack 0 multiple requeue \n @hold 1 q m1 m2 m3 m4",
     "ACK-012": U4 + "1 > reject 2 requeue \n 1 > nack 1 requeue \n @hold 1 q m1 m2 \n 1 > nack 3 \n 1 > reject 4 \n"
-               "@barrier 1 \n @close 1 \n @drain q m1 m2",
+    "@barrier 1 \n @close 1 \n @drain q m1 m2",
     "ACK-013": U4 + "1 > ack 3 \n 1 > ack 1 \n 1 > ack 4 \n 1 > ack 2 \n @barrier 1",
     "ACK-014": """
         @queue q
@@ -69,9 +69,9 @@ BROKEN = {
     "ACK-001": U4 + "1 > ack 4 \n @close 1 \n @drain q m3 \n - deadline drain q",
     "ACK-002": U4 + "1 > ack 3 multiple \n @barrier 1 \n @close 1 \n @drain q m3 m4",
     "ACK-003": "@queue q \n @queue r \n @stock q m1 \n @stock r m2 \n @hold 1 q m1 \n @hold 1 r m2 \n"
-               f"1 > ack 2 multiple \n 1 < closed 406 60 80 {TEXT} 2",
+    f"1 > ack 2 multiple \n 1 < closed 406 60 80 {TEXT} 2",
     "ACK-004": U4 + "@stock q m5 \n @hold 2 q m5 \n 2 > ack 0 multiple \n @barrier 2 \n @close 1 \n"
-                    "@drain q \n - deadline drain q",
+    "@drain q \n - deadline drain q",
     "ACK-005": U4 + f"1 > ack 2 \n 1 > ack 3 multiple \n 1 < closed 406 60 80 {TEXT} 3",
     "ACK-006": U4 + f"1 > ack 0 multiple \n 1 < closed 406 60 80 {TEXT} 0",
     "ACK-007": f"@open 1 \n 1 > ack 0 multiple \n 1 < closed 406 60 80 {TEXT} 0",
@@ -89,9 +89,13 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("found", "broken"), [
-    ("get-empty", ["ACK-009"]), ("get-ok 1 m1 q redelivered", ["ACK-009", "ACK-019"]),
-])
+@pytest.mark.parametrize(
+    ("found", "broken"),
+    [
+        ("get-empty", ["ACK-009"]),
+        ("get-ok 1 m1 q redelivered", ["ACK-009", "ACK-019"]),
+    ],
+)
 def test_a_reject_of_tag_0_that_is_ignored_has_settled_nothing(play, found: str, broken: list[str]) -> None:
     history = U4 + f"@open 2 \n 1 > reject 0 requeue \n 2 > get q \n 2 < {found} \n @barrier 1 \n - deadline replies"
     assert play(history).broken == broken
@@ -109,11 +113,14 @@ def test_the_finding_tells_what_was_allowed_and_observed(play) -> None:
     assert len(finding.witness) == 2
 
 
-@pytest.mark.parametrize("reason", [
-    "406 0 0 PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: -1 ms",
-    "404 50 10 NOT_FOUND - no queue 'x'",
-    "320 0 0 CONNECTION_FORCED - broker forced connection closure",
-])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "406 0 0 PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: -1 ms",
+        "404 50 10 NOT_FOUND - no queue 'x'",
+        "320 0 0 CONNECTION_FORCED - broker forced connection closure",
+    ],
+)
 def test_a_close_for_another_reason_is_not_blamed_on_a_settlement(play, reason: str) -> None:
     history = U4 + f"1 > declare x passive \n 1 > ack 1 \n 1 < closed {reason}"
     assert play(history, "rabbitmq-4.0").broken == []

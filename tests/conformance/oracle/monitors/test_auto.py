@@ -15,8 +15,11 @@ TX = "@queue q \n @stock q m1 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold
 CONSUMED = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 BACK = "o:1 > get q \n o:1 < get-ok 1 m1 q redelivered \n"
 REACH = "o:0 < start \n o:1 > open \n o:1 < open-ok \n"
-LOST = "@queue q \n @stock q m1 m2 m3 m4 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q \n" \
-       + REACH + "- end c aborted \n o:1 > get q \n"
+LOST = (
+    "@queue q \n @stock q m1 m2 m3 m4 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q \n"
+    + REACH
+    + "- end c aborted \n o:1 > get q \n"
+)
 SOUND = {
     "AUTO-001": HELD + "@close 1 \n @drain q m1 m2",
     "AUTO-002": HELD + REACH + "0 > bye \n 0 < bye-ok \n" + BACK,
@@ -24,18 +27,21 @@ SOUND = {
     "AUTO-004": HELD + BAD + "@drain q m1 m2",
     "AUTO-005": SILENT + REACH + "- wait 4 \n - end c fin \n" + BACK,
     "AUTO-006": TX + "1 > commit \n 1 < commit-ok \n @stock q m2 \n @hold 1 q m2 \n 1 > ack 2 \n @close 1 \n"
-                "@drain q m2",
+    "@drain q m2",
     "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > consume q c1 no_ack \n 1 < consume-ok c1 \n"
-                "1 < deliver c1 1 m1 q \n @close 1 \n @drain q",
+    "1 < deliver c1 1 m1 q \n @close 1 \n @drain q",
     "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > get q \n 1 < get-empty \n @close 1 \n @drain q m1",
-    "AUTO-009": CONSUMED + "@stock q m2 \n" + REACH + "- end c aborted \n" + BACK
-                + "o:1 > get q \n o:1 < get-ok 2 m2 q redelivered",
+    "AUTO-009": CONSUMED
+    + "@stock q m2 \n"
+    + REACH
+    + "- end c aborted \n"
+    + BACK
+    + "o:1 > get q \n o:1 < get-ok 2 m2 q redelivered",
     "AUTO-010": "@queue q \n @stock q m1 m2 \n" + OTHER + "- end o aborted \n @open 1 \n 1 > get q \n"
-                "1 < get-ok 1 m1 q redelivered \n @close 1 \n @drain q m1 m2",
+    "1 < get-ok 1 m1 q redelivered \n @close 1 \n @drain q m1 m2",
     "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
     "AUTO-012": CONSUMED + "@consume 2 q c2 \n @close 1 \n 2 < deliver c2 1 m1 q redelivered",
-    "AUTO-013": LOST + "o:1 < get-ok 1 m1 q redelivered says=3 \n o:1 > get q \n"
-                "o:1 < get-ok 2 m2 q redelivered says=2",
+    "AUTO-013": LOST + "o:1 < get-ok 1 m1 q redelivered says=3 \n o:1 > get q \no:1 < get-ok 2 m2 q redelivered says=2",
 }
 BROKEN = {
     "AUTO-001": HELD + "@close 1 \n @drain q \n" + DUE,
@@ -44,15 +50,13 @@ BROKEN = {
     "AUTO-004": HELD + BAD + DUE,
     "AUTO-005": SILENT + "- wait 1 \n - end c fin",
     "AUTO-006": TX + "@close 1 \n" + DUE,
-    "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n @close 1 \n"
-                "@drain q m1",
+    "AUTO-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n @close 1 \n@drain q m1",
     "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1",
     "AUTO-009": CONSUMED + "@stock q m2 \n - end c aborted \n" + DUE,
     "AUTO-010": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered \n @drain q m1",
     "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-empty",
     "AUTO-012": CONSUMED + "@consume 2 q c2 \n @close 1 \n - deadline replies",
-    "AUTO-013": LOST + "o:1 < get-ok 1 m2 q redelivered says=3 \n o:1 > get q \n"
-                "o:1 < get-ok 2 m1 q redelivered says=2",
+    "AUTO-013": LOST + "o:1 < get-ok 1 m2 q redelivered says=3 \n o:1 > get q \no:1 < get-ok 2 m1 q redelivered says=2",
 }
 
 

@@ -27,8 +27,11 @@ SOUND = {
     "CAN-009": Q + CANCEL + "@stock q m1 \n @drain q m1",
     "CAN-010": KEEN + Q + GONE + NOTICE + "@barrier 1",
     "CAN-011": KEEN + "@queue k \n @consume 1 k c2 \n" + Q + GONE + NOTICE + "@stock k m1 \n 1 < deliver c2 1 m1 k",
-    "CAN-012": KEEN + "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + GONE + NOTICE
-               + "1 > ack 1 \n @barrier 1",
+    "CAN-012": KEEN
+    + "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+    + GONE
+    + NOTICE
+    + "1 > ack 1 \n @barrier 1",
     "CAN-013": KEEN + Q + CANCEL + "@consume 1 q c1",
     "CAN-014": Q + "1 > cancel c1 no_wait \n @barrier 1 \n @barrier 1 \n @stock q m1 \n @drain q m1",
     "CAN-015": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q",
@@ -48,8 +51,11 @@ BROKEN = {
     "CAN-009": Q + CANCEL + "@stock q m1 \n 1 < deliver c1 1 m1 q",
     "CAN-010": KEEN + Q + GONE + NOTICE + "1 < deliver c1 1 m1 q",
     "CAN-011": KEEN + "@queue k \n @consume 1 k c2 \n" + Q + GONE + NOTICE + "@stock k m1 \n - deadline replies",
-    "CAN-012": KEEN + "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + GONE + NOTICE
-               + "1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED",
+    "CAN-012": KEEN
+    + "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+    + GONE
+    + NOTICE
+    + "1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED",
     "CAN-013": KEEN + Q + CANCEL + "1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
     "CAN-014": Q + "1 > cancel c1 no_wait \n @barrier 1 \n @barrier 1 \n @stock q m1 \n 1 < deliver c1 1 m1 q",
     "CAN-015": "@queue q \n @stock q m1 \n @open 1 \n 1 > consume q c1 \n 1 < deliver c1 1 m1 q",
@@ -68,22 +74,28 @@ def test_only_the_boolean_counts(play, announced: str, tmp_path) -> None:
     assert play(start + Q + GONE + NOTICE, str(tells_all)).broken == []
 
 
-@pytest.mark.parametrize("race", [
-    NOTICE + "1 < cancel-ok c1 \n 2 < delete-ok",
-    "1 < cancel-ok c1 \n" + NOTICE + "2 < delete-ok",
-    "2 < delete-ok \n" + NOTICE + "1 < cancel-ok c1 \n @barrier 1",
-])
+@pytest.mark.parametrize(
+    "race",
+    [
+        NOTICE + "1 < cancel-ok c1 \n 2 < delete-ok",
+        "1 < cancel-ok c1 \n" + NOTICE + "2 < delete-ok",
+        "2 < delete-ok \n" + NOTICE + "1 < cancel-ok c1 \n @barrier 1",
+    ],
+)
 def test_a_cancel_and_a_notification_may_cross(play, race: str) -> None:
     book = play(KEEN + Q + "@open 2 \n 1 > cancel c1 \n 2 > delete q \n" + race)
     assert book.broken == []
     assert book.exercised["CAN-008"] > 0
 
 
-@pytest.mark.parametrize(("more", "rule"), [
-    ("1 < cancel-ok c1 \n 1 < cancel-ok c1", "CAN-008"),
-    (NOTICE + NOTICE + "1 < cancel-ok c1", "CAN-003"),
-    ("- deadline replies", "CAN-008"),
-])
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ("1 < cancel-ok c1 \n 1 < cancel-ok c1", "CAN-008"),
+        (NOTICE + NOTICE + "1 < cancel-ok c1", "CAN-003"),
+        ("- deadline replies", "CAN-008"),
+    ],
+)
 def test_too_much_or_too_little_in_the_race(play, more: str, rule: str) -> None:
     assert rule in play(KEEN + Q + "@open 2 \n 1 > cancel c1 \n 2 > delete q \n" + more).broken
 
@@ -110,7 +122,10 @@ def test_a_tag_whose_queue_was_just_deleted_may_still_be_taken(play) -> None:
 
 
 def test_a_late_notification_is_not_the_new_owner_s(play) -> None:
-    book = play(KEEN + Q + """
+    book = play(
+        KEEN
+        + Q
+        + """
         @queue k
         @open 2
         1 > cancel c1
@@ -121,7 +136,8 @@ def test_a_late_notification_is_not_the_new_owner_s(play) -> None:
         2 < delete-ok
         @stock k m1
         1 < deliver c1 1 m1 k
-    """)
+    """
+    )
     assert book.broken == []
 
 
@@ -179,7 +195,8 @@ def test_what_a_deleted_queue_had_sent_may_follow_cancel_ok(play) -> None:
 
 
 def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play) -> None:
-    book = play("""
+    book = play(
+        """
         @queue q quorum
         @stock q m1 m2
         1 > open
@@ -194,12 +211,16 @@ def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play) -> None:
         1 > consume q c1
         1 < consume-ok c1
         - deadline replies
-    """, "rabbitmq-4.0")
+    """,
+        "rabbitmq-4.0",
+    )
     assert book.rest().broken == ["QOS-020"]
 
 
 def test_a_settlement_that_reaches_the_namesake_of_its_queue(play) -> None:
-    start = KEEN + """
+    start = (
+        KEEN
+        + """
         @queue q
         @stock q m1
         @hold 1 q m1
@@ -210,6 +231,7 @@ def test_a_settlement_that_reaches_the_namesake_of_its_queue(play) -> None:
         @stock q m2
         @hold 1 q m2
     """
+    )
     assert play(start + "1 > nack 1 requeue \n @barrier 1 \n @drain q m2").broken == ["MODE-001"]
     assert play(start + "1 > ack 1 \n @barrier 1 \n @close 1 \n @drain q \n - deadline drain q").broken == ["RQ-011"]
 

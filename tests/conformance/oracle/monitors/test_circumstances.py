@@ -15,10 +15,17 @@ TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n"
 BAD = HELD + "1 > ack 9 \n"
 REFUSED = f"1 < closed 406 60 80 {TEXT} 9 \n"
-MANY = "@queue q \n @stock q " + " ".join(f"m{n}" for n in range(1, 34)) + "\n @hold 1 q " + " ".join(
-    f"m{n}" for n in range(1, 34)) + "\n" + "".join(f"1 > ack {n} \n" for n in range(1, 34))
-TIMED = ("@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n "
-         "0 > start-ok notify \n")
+MANY = (
+    "@queue q \n @stock q "
+    + " ".join(f"m{n}" for n in range(1, 34))
+    + "\n @hold 1 q "
+    + " ".join(f"m{n}" for n in range(1, 34))
+    + "\n"
+    + "".join(f"1 > ack {n} \n" for n in range(1, 34))
+)
+TIMED = (
+    "@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n 0 > start-ok notify \n"
+)
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
@@ -41,7 +48,7 @@ ARISES = {
     "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > nack 1 requeue",
     "several-deadlines": TIMED + OUT + "1 < deliver c1 2 m2 q \n - wait 2 \n 1 < cancel c1 no_wait",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait \n "
-                        "1 > agreed c1",
+    "1 > agreed c1",
     "nothing-to-settle": "@open 1 \n 1 > ack 0 multiple",
     "nothing-to-settle-in-transaction": SELECTED + "1 > nack 0 multiple requeue",
     "recover-without-requeue": "@queue q \n @consume 1 q c1 \n 1 > recover",
@@ -66,9 +73,8 @@ MISSES = {
     "queue-deleted": "@queue q \n 90 > purge q",
     "name-used-again": "@queue q \n @stock q m1 \n 90 > delete q \n 90 < delete-ok \n 90 > declare q",
     "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > ack 1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
-                      "1 > consume q c1",
-    "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n"
-                           "1 > consume q c2",
+    "1 > consume q c1",
+    "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n1 > consume q c2",
     "delivery-limited": "@queue q quorum x-max-length=2",
     "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > confirm",
     "limit-after-channel-limit": "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > qos 3 global",
@@ -83,7 +89,7 @@ MISSES = {
     "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 1",
     "limit-changed": "@queue q \n @open 1 \n 1 > qos 2 \n 1 < qos-ok \n @consume 1 q c1 \n 1 > qos 2 \n "
-                     "1 < qos-ok \n 1 > qos 3 global",
+    "1 < qos-ok \n 1 > qos 3 global",
     "tag-taken": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c1",
     "unopened-work": "@open 1 \n 2 > get q \n 1 > purge q",
     "mandatory-to-the-full": ROOM + "1 > publish q m2 \n @queue p \n @stock p n1 \n 1 > publish p n2 mandatory",
@@ -129,8 +135,10 @@ def test_the_number_of_a_channel_brings_nothing_along_from_its_former_life(play:
 
 
 def test_what_is_borne_out_later_stands_in_the_circumstances_of_its_own_time(play: Any) -> None:
-    starved = ("@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 1 > qos 1 global \n 1 < qos-ok \n "
-               "@consume 1 q c1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies \n")
+    starved = (
+        "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 1 > qos 1 global \n 1 < qos-ok \n "
+        "@consume 1 q c1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies \n"
+    )
     doubtful = play(starved).judge.judgement.findings[-1]
     certain = play(starved + "@drain q m2").judge.judgement.findings[-1]
     assert (doubtful.rule, doubtful.certain) == (certain.rule, not certain.certain) == ("QOS-015", False)

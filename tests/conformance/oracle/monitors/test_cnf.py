@@ -62,12 +62,12 @@ SOUND = {
     "CNF-021": BURST + "1 < ack 2 multiple \n 1 < nack 3 requeue \n @drain q m1 m2",
     "CNF-022": "@queue q \n @open 1 \n 1 > confirm \n 1 > publish q m1 \n 1 < confirm-ok \n 1 < ack 1",
     "CNF-023": Q + "@open 2 \n 2 > publish q m1 \n @barrier 2 \n @confirming 3 \n 3 > publish q m3 \n 3 < ack 1 \n"
-               "1 > publish q m2 \n 1 < ack 1",
+    "1 > publish q m2 \n 1 < ack 1",
     "CNF-024": TX + "1 < commit-ok \n @barrier 1",
     "CNF-025": Q + "1 > publish q m1 mandatory \n 1 < ack 1",
     "CNF-026": Q + "1 > publish q m1 bodies=3 \n 1 > publish q m2 bodies=0 \n 1 < ack 2 multiple",
     "CNF-027": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > confirm \n 1 < confirm-ok \n 1 > publish q m2 \n"
-               "1 > ack 1 \n 1 < ack 1",
+    "1 > ack 1 \n 1 < ack 1",
 }
 BROKEN = [
     ("CNF-001", "@open 1 \n 1 > confirm no_wait \n 1 < confirm-ok"),
@@ -88,8 +88,10 @@ BROKEN = [
     ("CNF-009", NOWHERE + "1 > publish any m1 exchange=x mandatory \n 1 < ack 1 \n 1 < return any m1 exchange=x"),
     ("CNF-009", NOWHERE + "1 > publish any m1 exchange=x mandatory \n 1 < return any m1 exchange=x code=313"),
     ("CNF-009", NOWHERE + "1 > publish any m1 exchange=x mandatory \n 1 < return any bodies=0 exchange=x"),
-    ("CNF-009", NOWHERE + "1 > publish any m1 exchange=x mandatory \n"
-                "1 < return any m1 exchange=x \n - deadline replies"),
+    (
+        "CNF-009",
+        NOWHERE + "1 > publish any m1 exchange=x mandatory \n1 < return any m1 exchange=x \n - deadline replies",
+    ),
     ("CNF-009", NOWHERE + "1 > publish any m1 exchange=x mandatory \n 1 < return any m1 exchange=x \n 1 < nack 1"),
     ("CNF-010", BOTH + "2 > get r no_ack \n 2 < get-empty"),
     ("CNF-010", BOTH + "- deadline drain r"),
@@ -121,36 +123,43 @@ BROKEN = [
     ("CNF-025", Q + "1 > publish q m1 mandatory \n 1 < return q m1"),
     ("CNF-026", Q + "1 > publish q m1 bodies=3 \n 1 < ack 3"),
     ("CNF-026", Q + "1 > publish q m1 bodies=0 \n - deadline replies"),
-    ("CNF-027", "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > confirm \n 1 < confirm-ok \n 1 > publish q m2 \n"
-                "1 > ack 1 \n - deadline replies"),
+    (
+        "CNF-027",
+        "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > confirm \n 1 < confirm-ok \n 1 > publish q m2 \n"
+        "1 > ack 1 \n - deadline replies",
+    ),
 ]
 LAWFUL = {
-    "a multiple that lies above a refused number does not speak of it":
-        BURST + "1 > publish q m4 \n 1 < nack 3 \n 1 < nack 4 \n 1 < ack 4 multiple",
-    "confirms that are lost with their channel":
-        Q + "1 > publish q m1 \n 1 > close \n 1 < close-ok \n - deadline replies",
-    "a return overtakes confirms of earlier publishes":
-        "@queue q \n" + NOWHERE + "1 > publish q m1 \n 1 > publish any m2 exchange=x mandatory \n"
-        "1 < return any m2 exchange=x \n 1 < ack 2 \n 1 < ack 1",
-    "a queue that is unbound elsewhere while a publish is under way":
+    "a multiple that lies above a refused number does not speak of it": BURST
+    + "1 > publish q m4 \n 1 < nack 3 \n 1 < nack 4 \n 1 < ack 4 multiple",
+    "confirms that are lost with their channel": Q
+    + "1 > publish q m1 \n 1 > close \n 1 < close-ok \n - deadline replies",
+    "a return overtakes confirms of earlier publishes": "@queue q \n"
+    + NOWHERE
+    + "1 > publish q m1 \n 1 > publish any m2 exchange=x mandatory \n"
+    "1 < return any m2 exchange=x \n 1 < ack 2 \n 1 < ack 1",
+    "a queue that is unbound elsewhere while a publish is under way": (
         "@queue q \n @exchange x q \n @confirming 1 \n @open 2 \n 2 > delete q \n"
         "1 > publish any m1 exchange=x mandatory \n"
-        "1 < return any m1 exchange=x \n 2 < delete-ok \n 1 < ack 1",
-    "a binding that is not confirmed yet when another channel publishes":
+        "1 < return any m1 exchange=x \n 2 < delete-ok \n 1 < ack 1"
+    ),
+    "a binding that is not confirmed yet when another channel publishes": (
         "@queue q \n @exchange x \n @confirming 1 \n @open 2 \n 2 > bind q x \n"
         "1 > publish any m1 exchange=x mandatory \n"
-        "1 < ack 1 \n 2 < bind-ok",
-    "an exchange that nobody declared here":
-        "@confirming 1 \n 1 > publish any m1 exchange=amq.fanout mandatory \n 1 < ack 1",
-    "a full queue from which something was taken":
-        BURST + "@open 2 \n 2 > get q no_ack \n 1 > publish q m4 \n 1 < ack 2 multiple \n 1 < nack 3 \n"
-        "2 < get-ok 1 m1 q \n 1 < ack 4",
-    "the limit of a quorum queue is learned late":
-        BURST.replace("classic", "quorum") + "1 < ack 3 multiple \n @drain q m1 m2 m3",
-    "a purge reaches what others publish before it is answered":
-        Q + "@open 2 \n 2 > purge q \n 1 > publish q m1 \n 1 < ack 1 \n 2 < purge-ok \n @drain q",
-    "a confirm that comes after it was given up":
-        Q + "1 > publish q m1 \n 1 < ack 1 \n 1 > publish q m2 \n 1 > publish q m3 \n 1 < ack 3 \n 1 < ack 2",
+        "1 < ack 1 \n 2 < bind-ok"
+    ),
+    "an exchange that nobody declared here": (
+        "@confirming 1 \n 1 > publish any m1 exchange=amq.fanout mandatory \n 1 < ack 1"
+    ),
+    "a full queue from which something was taken": BURST
+    + "@open 2 \n 2 > get q no_ack \n 1 > publish q m4 \n 1 < ack 2 multiple \n 1 < nack 3 \n"
+    "2 < get-ok 1 m1 q \n 1 < ack 4",
+    "the limit of a quorum queue is learned late": BURST.replace("classic", "quorum")
+    + "1 < ack 3 multiple \n @drain q m1 m2 m3",
+    "a purge reaches what others publish before it is answered": Q
+    + "@open 2 \n 2 > purge q \n 1 > publish q m1 \n 1 < ack 1 \n 2 < purge-ok \n @drain q",
+    "a confirm that comes after it was given up": Q
+    + "1 > publish q m1 \n 1 < ack 1 \n 1 > publish q m2 \n 1 > publish q m3 \n 1 < ack 3 \n 1 < ack 2",
 }
 
 
@@ -176,26 +185,32 @@ def test_a_profile_may_know_that_mandatory_publishes_have_numbers(play) -> None:
     assert "CNF-006" in play(history, "rabbitmq-3.10").broken
 
 
-@pytest.mark.parametrize(("rule", "history", "what"), [
-    ("CNF-014", "1 < ack 2 \n 1 < ack 1", {"out of order": 1, "in order": 1}),
-    ("CNF-007", "1 < ack 1 multiple \n 1 < ack 2", {"one basic.ack, multiple": 1, "one basic.ack, single": 1}),
-    ("CNF-015", "1 < ack 2 multiple", {"in order": 2}),
-    ("CNF-018", "1 < ack 2 multiple", {"confirm first": 2}),
-])
+@pytest.mark.parametrize(
+    ("rule", "history", "what"),
+    [
+        ("CNF-014", "1 < ack 2 \n 1 < ack 1", {"out of order": 1, "in order": 1}),
+        ("CNF-007", "1 < ack 1 multiple \n 1 < ack 2", {"one basic.ack, multiple": 1, "one basic.ack, single": 1}),
+        ("CNF-015", "1 < ack 2 multiple", {"in order": 2}),
+        ("CNF-018", "1 < ack 2 multiple", {"confirm first": 2}),
+    ],
+)
 def test_what_is_left_open_is_reported(play, rule: str, history: str, what: dict[str, int]) -> None:
     book = play(Q + "1 > publish q m1 \n 1 > publish q m2 \n" + history)
     assert book.broken == []
     assert book.judge.judgement.reports[rule] == what
 
 
-@pytest.mark.parametrize(("once", "now"), [
-    ("1 < ack 1\n", ""),
-    ("m1 persistent", "m1"),
-    ("q durable", "q"),
-    ("q durable", "q durable x-message-ttl=1"),
-    ("    - killed", HELD + "2 > ack 1 \n - killed"),
-    ("    - killed", HELD + "- killed"),
-])
+@pytest.mark.parametrize(
+    ("once", "now"),
+    [
+        ("1 < ack 1\n", ""),
+        ("m1 persistent", "m1"),
+        ("q durable", "q"),
+        ("q durable", "q durable x-message-ttl=1"),
+        ("    - killed", HELD + "2 > ack 1 \n - killed"),
+        ("    - killed", HELD + "- killed"),
+    ],
+)
 def test_what_nobody_promised_may_be_gone_after_a_crash(play, once: str, now: str) -> None:
     """CNF-013: not confirmed, transient, in a transient queue or one that may drop it, settled, or with a client."""
     assert play(KEPT.replace(once, now) + "- deadline drain q").broken == []

@@ -16,14 +16,12 @@ REFUSED = f"1 < closed 406 60 80 {TEXT} 9 \n"
 SOUND = {
     "ERR-001": U3 + f"1 > ack 1 \n 1 > reject 1 requeue \n 1 < closed 406 60 90 {TEXT} 1",
     "ERR-002": BAD + REFUSED,
-    "ERR-003": U3 + f"@open 2 \n 2 > ack 3 \n 2 < closed 406 60 80 {TEXT} 3 \n 2 > closed-ok \n"
-                    "1 > ack 3 \n @barrier 1",
+    "ERR-003": U3 + f"@open 2 \n 2 > ack 3 \n 2 < closed 406 60 80 {TEXT} 3 \n 2 > closed-ok \n1 > ack 3 \n @barrier 1",
     "ERR-004": "@open 5 \n" + BAD + REFUSED + "@barrier 5",
-    "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n"
-                    "@drain q m1 m2 m3",
+    "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n@drain q m1 m2 m3",
     "ERR-006": BAD + "1 > publish q m4 \n 1 > flow \n" + REFUSED + "1 > closed-ok \n @open 1 \n @drain q m1 m2 m3",
     "ERR-007": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @close 1 \n @open 1 \n"
-               "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q",
+    "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q",
     "ERR-008": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n @open 1",
     "ERR-009": "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 0 < kicked 530 60 20 NOT_ALLOWED",
     "ERR-010": "@open 1 \n 7 > ack 1 \n 0 < kicked 504 60 80 CHANNEL_ERROR",
@@ -38,7 +36,7 @@ BROKEN = {
     "ERR-003": U3 + "@open 2 \n 2 > ack 3 \n - deadline replies",
     "ERR-004": BAD + f"0 < kicked 406 60 80 {TEXT} 9",
     "ERR-005": U3 + f"1 > ack 9 multiple \n 1 < closed 406 60 80 {TEXT} 9 \n 1 > closed-ok \n @drain q \n"
-                    "- deadline drain q",
+    "- deadline drain q",
     "ERR-006": BAD + "1 > publish q m4 \n" + REFUSED + "1 > closed-ok \n @drain q m1 m2 m3 m4",
     "ERR-007": BAD + REFUSED + "1 > closed-ok \n 1 > open \n - deadline replies",
     "ERR-008": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n - deadline replies",
@@ -55,9 +53,15 @@ def test_a_mistake_that_passes_breaks_its_own_rule_only(play) -> None:
     assert play(BAD + "@barrier 1 \n - deadline replies").broken == ["ERR-002"]
 
 
-@pytest.mark.parametrize("close", [
-    f"404 60 80 {TEXT} 9", f"406 60 80 {TEXT} 8", f"406 0 0 {TEXT} 9", f"406 60 90 {TEXT} 9",
-])
+@pytest.mark.parametrize(
+    "close",
+    [
+        f"404 60 80 {TEXT} 9",
+        f"406 60 80 {TEXT} 8",
+        f"406 0 0 {TEXT} 9",
+        f"406 60 90 {TEXT} 9",
+    ],
+)
 def test_the_form_of_a_refusal(play, close: str) -> None:
     assert play(BAD + f"1 < closed {close}").broken == ["ERR-002"]
 
@@ -68,9 +72,13 @@ def test_the_wording_counts_only_where_the_profile_says_so(play) -> None:
     assert play(history, "rabbitmq-3.10").broken == ["ERR-002"]
 
 
-@pytest.mark.parametrize("late", [
-    "1 < flow-ok", "1 > publish q m4 \n 1 < ack 1",
-])
+@pytest.mark.parametrize(
+    "late",
+    [
+        "1 < flow-ok",
+        "1 > publish q m4 \n 1 < ack 1",
+    ],
+)
 def test_answers_after_the_close(play, late: str) -> None:
     history = BAD + "1 > flow \n" + REFUSED + late
     instead = ["ERR-011"] if "flow-ok" in late else []
@@ -152,8 +160,12 @@ def test_a_mode_may_outlive_several_lives_of_a_channel(play) -> None:
     assert play(never + "1 > publish q m1 \n 1 < ack 1").broken == ["CNF-023"]
 
 
-LIVES_ON = (" \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" + "1 > ack 9 \n" + REFUSED
-            + "1 > closed-ok \n @open 1 \n")
+LIVES_ON = (
+    " \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+    + "1 > ack 9 \n"
+    + REFUSED
+    + "1 > closed-ok \n @open 1 \n"
+)
 
 
 @pytest.mark.parametrize("meanwhile", ["", "@close 1 \n"])
@@ -195,12 +207,19 @@ def test_an_internal_error_over_nothing_is_accused_wherever_it_comes(play, close
     assert play("@queue q \n @open 1 \n" + close.replace("541", "320")).broken == []
 
 
-@pytest.mark.parametrize(("text", "found"), [
-    ("1 < flow-ok", "channel.flow-ok, which nobody asked for"), ("5 < flow-ok", "channel.flow-ok"),
-    ("0 < flow-ok", "channel.flow-ok on channel 0"), ("1 < bye-ok", None),
-])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1 < flow-ok", "channel.flow-ok, which nobody asked for"),
+        ("5 < flow-ok", "channel.flow-ok"),
+        ("0 < flow-ok", "channel.flow-ok on channel 0"),
+        ("1 < bye-ok", None),
+    ],
+)
 def test_a_frame_that_nobody_asked_for_is_the_brokers_fault_unless_the_question_may_be_missing(
-    play, text: str, found: str | None,
+    play,
+    text: str,
+    found: str | None,
 ) -> None:
     book = play("@open 1 \n" + text)
     assert [one.observed for one in book.judge.judgement.findings if one.rule == "ERR-013"] == [found] * bool(found)

@@ -18,7 +18,8 @@ def history(kind: str, seed: int) -> list[Event]:
     """An application at work, told in full."""
     return [
         event._replace(connection=event.connection.replace(ROUND, str(at)))
-        for at, part in enumerate(perform(kind, seed, 2, 40)) for event in part
+        for at, part in enumerate(perform(kind, seed, 2, 40))
+        for event in part
     ]
 
 

@@ -15,7 +15,9 @@ def found(book) -> set[tuple[str, bool]]:
     return {(one.rule, one.certain) for one in book.judge.judgement.findings}
 
 
-RAISED = STOCK + """
+RAISED = (
+    STOCK
+    + """
     {}
     1 > qos 3 global
     1 < qos-ok
@@ -31,6 +33,7 @@ RAISED = STOCK + """
     1 < cancel-ok c1
     @drain q m4 m5 m6
 """
+)
 
 
 def test_a_consumer_that_another_limit_has_stopped_says_nothing_of_its_channel_s(play) -> None:
@@ -39,7 +42,9 @@ def test_a_consumer_that_another_limit_has_stopped_says_nothing_of_its_channel_s
     assert play(RAISED.format("", "")).broken == ["QOS-022"]
 
 
-RETURNED = STOCK + """
+RETURNED = (
+    STOCK
+    + """
     @consume 1 q c1
     1 < deliver c1 1 m1 q
     1 < deliver c1 2 m2 q
@@ -58,6 +63,7 @@ RETURNED = STOCK + """
     - deadline replies
     @drain q m2
 """
+)
 
 
 def test_a_consumer_that_another_limit_has_stopped_says_nothing_of_returns(play) -> None:
@@ -66,7 +72,9 @@ def test_a_consumer_that_another_limit_has_stopped_says_nothing_of_returns(play)
     assert ("RQ-015", True) in found(play(RETURNED.format(0)))
 
 
-RECOVERED = STOCK + """
+RECOVERED = (
+    STOCK
+    + """
     1 > qos 2 global
     1 < qos-ok
     1 > get q
@@ -79,6 +87,7 @@ RECOVERED = STOCK + """
     1 < deliver c1 3 m{} q
     1 < deliver c1 4 m{} q
 """
+)
 
 
 def test_a_get_that_is_recovered_frees_no_slot(play) -> None:
@@ -119,9 +128,13 @@ SWEPT = """
 """
 
 
-@pytest.mark.parametrize("held", [
-    "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n @barrier 1", "1 > get q \n 1 < get-ok 1 m1 q",
-])
+@pytest.mark.parametrize(
+    "held",
+    [
+        "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n @barrier 1",
+        "1 > get q \n 1 < get-ok 1 m1 q",
+    ],
+)
 def test_a_consumer_timeout_names_the_consume(play, held: str) -> None:
     """TMO-027: also where a get is held. Elsewhere no method is named, and where one is it is about that."""
     book = play(SWEPT.format(held), "lavinmq-2.9")

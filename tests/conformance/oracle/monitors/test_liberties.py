@@ -132,7 +132,9 @@ def test_what_comes_after_recover_ok_was_not_recovered(play) -> None:
 
 def test_a_refusal_may_be_lost_with_its_channel(play) -> None:
     """The channel is closed before the publish is answered. No text says what has become of it."""
-    closed = "@queue q \n @stock q m1 \n @confirming 1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n" \
-             "1 > publish q m2 \n {} \n @close 1 \n @drain q m1 \n - deadline drain q"
+    closed = (
+        "@queue q \n @stock q m1 \n @confirming 1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+        "1 > publish q m2 \n {} \n @close 1 \n @drain q m1 \n - deadline drain q"
+    )
     assert play(closed.format("1 < ack 1")).broken == ["AUTO-009", "RQ-011"]
     assert play(closed.format("")).broken == []

@@ -11,7 +11,8 @@ __all__ = ["test_broken", "test_sound"]
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
 AUTO = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
 BURIED = (
-    "@queue d \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d \n" + HELD.partition("\n ")[2]
+    "@queue d \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d \n"
+    + HELD.partition("\n ")[2]
     + "{} \n @barrier 1 \n"
 )
 SOUND = {
@@ -23,31 +24,34 @@ SOUND = {
     "MODE-006": AUTO + "1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
     "MODE-007": HELD + "1 > get q \n 1 < get-empty",
     "MODE-008": HELD + "@stock q m4 m5 \n 1 > declare q passive \n 1 < declare-ok q says=2 \n 1 > purge q \n"
-                       "1 < purge-ok says=2 \n 1 > declare q passive \n 1 < declare-ok q says=0",
+    "1 < purge-ok says=2 \n 1 > declare q passive \n 1 < declare-ok q says=0",
     "MODE-009": BURIED.format("1 > nack 2 multiple \n 1 > reject 3") + "@drain d m1 m2 m3",
 }
 BROKEN = {
     "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
     "MODE-002": AUTO + "@close 1 \n @drain q m1 m2",
     "MODE-003": AUTO + "1 > get q \n 1 < get-ok 2 m2 q \n 1 > ack 2 \n"
-                       "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2",
+    "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2",
     "MODE-004": HELD + "1 > ack 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
     "MODE-005": HELD + "1 > reject 2 \n @barrier 1 \n @close 1 \n @drain q m1 m2",
     "MODE-006": AUTO + "1 > ack 1 \n - deadline replies",
     "MODE-007": "@queue q \n @stock q m1 \n @open 1 \n 1 > get q \n 1 < get-ok 1 m1 q says=1 \n"
-                "1 > get q \n 1 < get-empty",
+    "1 > get q \n 1 < get-empty",
     "MODE-008": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > declare q passive \n 1 < declare-ok q says=2 \n"
-                "1 > purge q \n 1 < purge-ok says=0",
+    "1 > purge q \n 1 < purge-ok says=0",
     "MODE-009": BURIED.format("1 > nack 2 multiple \n 1 > reject 3") + "@drain d m2 m1 m3",
 }
 
 
-@pytest.mark.parametrize(("settle", "rule"), [
-    ("1 > ack 3 multiple", "ACK-002"),
-    ("1 > ack 0 multiple", "ACK-006"),
-    ("1 > nack 3 multiple", "ACK-011"),
-    ("1 > reject 1", "ACK-012"),
-])
+@pytest.mark.parametrize(
+    ("settle", "rule"),
+    [
+        ("1 > ack 3 multiple", "ACK-002"),
+        ("1 > ack 0 multiple", "ACK-006"),
+        ("1 > nack 3 multiple", "ACK-011"),
+        ("1 > reject 1", "ACK-012"),
+    ],
+)
 def test_what_was_settled_names_the_rule_when_it_comes_back(play, settle: str, rule: str) -> None:
     book = play(HELD + settle + "\n @barrier 1 \n @close 1 \n @drain q m1")
     assert rule in book.broken
@@ -94,11 +98,14 @@ def test_many_settlements_of_a_quorum_queue_may_be_stuck_in_a_buffer(play) -> No
     assert book.broken == ["ACK-018"]
 
 
-@pytest.mark.parametrize(("settle", "rule"), [
-    ("1 > nack 3 requeue", "ACK-001"),
-    ("1 > reject 3 requeue", "ACK-019"),
-    ("1 > nack 1 multiple requeue", "ACK-011"),
-])
+@pytest.mark.parametrize(
+    ("settle", "rule"),
+    [
+        ("1 > nack 3 requeue", "ACK-001"),
+        ("1 > reject 3 requeue", "ACK-019"),
+        ("1 > nack 1 multiple requeue", "ACK-011"),
+    ],
+)
 def test_more_is_returned_than_was_named(play, settle: str, rule: str) -> None:
     book = play(HELD + settle + "\n @barrier 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m2 q redelivered")
     assert book.broken == [rule]
@@ -136,10 +143,15 @@ FIVE = "@queue q \n @stock q m1 m2 m3 m4 m5 \n @open 1 \n"
 PASSIVE = "1 > declare q passive \n 1 < declare-ok q says="
 
 
-@pytest.mark.parametrize("says", [
-    "says=5", "says=3 \n 1 > get q \n 1 < get-ok 2 m2 q says=3",
-    "says=3 \n " + PASSIVE + "4", "says=4 \n 1 > get q no_ack \n 1 < get-ok 2 m2 q says=2",
-])
+@pytest.mark.parametrize(
+    "says",
+    [
+        "says=5",
+        "says=3 \n 1 > get q \n 1 < get-ok 2 m2 q says=3",
+        "says=3 \n " + PASSIVE + "4",
+        "says=4 \n 1 > get q no_ack \n 1 < get-ok 2 m2 q says=2",
+    ],
+)
 def test_counts_that_contradict_each_other(play, says: str) -> None:
     """Where the model agrees with one of them, the other one is wrong."""
     book = play(FIVE + "1 > get q \n 1 < get-ok 1 m1 q " + says)
@@ -168,9 +180,16 @@ def test_what_is_out_is_not_deleted(play) -> None:
     assert play(told + "5").broken == ["MODE-008"]
 
 
-@pytest.mark.parametrize("meanwhile", [
-    "1 > nack 1 requeue", "80 > publish q m6", "@consume 1 q c1", "@open 2 \n 2 > get q", "1 > purge q",
-])
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        "1 > nack 1 requeue",
+        "80 > publish q m6",
+        "@consume 1 q c1",
+        "@open 2 \n 2 > get q",
+        "1 > purge q",
+    ],
+)
 def test_what_is_under_way_may_be_counted_or_not(play, meanwhile: str) -> None:
     book = play(FIVE + f"1 > get q \n 1 < get-ok 1 m1 q says=4 \n {meanwhile} \n {PASSIVE}3 \n {PASSIVE}5")
     assert "MODE-007" not in {one.rule for one in book.judge.judgement.findings}

@@ -29,14 +29,14 @@ BROKEN = {
     "QOS-005": f"{STOCK}{limit(1, 0)}\n@consume 1 q a\n{sent(1, 'a', 1, 'm1')}\n{LATE}",
     "QOS-006": SHARED + sent(1, "a", 3, "m3"),
     "QOS-007": f"{STOCK}{limit(1, 2)}\n{limit(1, 3, 'global')}\n@consume 1 q a\n@consume 1 p b\n"
-               f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', 'n2', queue='p')}",
+    f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', 'n2', queue='p')}",
     "QOS-008": f"{STOCK}{limit(1, 3, 'global')}\n{limit(1, 2)}\n@consume 1 q a\n@consume 1 p b\n"
-               f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', 'n2', queue='p')}",
+    f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', 'n2', queue='p')}",
     "QOS-010": f"{TWO}1 > ack 2\n{LATE}",
     "QOS-011": f"{SHARED}{limit(1, 1, 'global')}\n1 > ack 2\n{sent(1, 'a', 3, 'm3')}",
     "QOS-012": f"{TWO}1 > ack 2 multiple\n{sent(1, 'a', 3, 'm3', 'm4', 'm5')}",
     "QOS-013": f"{TWO}@consume 1 p b\n{sent(1, 'b', 3, 'n1', 'n2', queue='p')}\n1 > ack 4 multiple\n"
-               f"{sent(1, 'b', 5, 'n3', 'n4', queue='p')}\n{LATE}",
+    f"{sent(1, 'b', 5, 'n3', 'n4', queue='p')}\n{LATE}",
     "QOS-014": f"{TWO}1 > get q\n1 < get-empty",
     "QOS-015": f"{STOCK}@hold 1 p n1\n{limit(1, 1)}\n@consume 1 q a\n{LATE}",
     "QOS-016": f"{STOCK}{limit(1, 1)}\n@consume 1 q a no_ack\n{sent(1, 'a', 1, 'm1')}\n{LATE}",
@@ -47,40 +47,41 @@ BROKEN = {
     "QOS-022": f"{SHARED}{limit(1, 4, 'global')}\n{LATE}",
     "QOS-024": f"@open 1\n1 > qos 1\n{LATE}",
     "QOS-026": f"{STOCK}1 > select\n1 < select-ok\n{limit(1, 1)}\n@consume 1 q a\n{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n"
-               f"{sent(1, 'a', 2, 'm2')}",
+    f"{sent(1, 'a', 2, 'm2')}",
     "QOS-027": f"{TWO}@consume 2 q b\n{LATE}",
     "QOS-028": f"{STOCK}@consume 1 q a\n{sent(1, 'a', 1, 'm1')}\n{LATE}",
 }
 
 HELD = {
-    "QOS-001": TWO, "QOS-002": TWO,
+    "QOS-001": TWO,
+    "QOS-002": TWO,
     "QOS-003": f"{TWO}@consume 1 q b\n{sent(1, 'b', 3, 'm3', 'm4')}",
     "QOS-004": f"{TWO}{limit(1, 4)}\n1 > ack 1\n{sent(1, 'a', 3, 'm3')}",
     "QOS-005": f"{STOCK}{limit(1, 0)}\n@consume 1 p a\n{sent(1, 'a', 1, 'n1', 'n2', 'n3', 'n4', queue='p')}",
     "QOS-006": SHARED,
     "QOS-007": f"{STOCK}{limit(1, 2)}\n{limit(1, 3, 'global')}\n@consume 1 q a\n@consume 1 p b\n"
-               f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', queue='p')}",
+    f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', queue='p')}",
     "QOS-008": f"{STOCK}{limit(1, 3, 'global')}\n{limit(1, 2)}\n@consume 1 q a\n@consume 1 p b\n"
-               f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', queue='p')}",
+    f"{sent(1, 'a', 1, 'm1', 'm2')}\n{sent(1, 'b', 3, 'n1', queue='p')}",
     "QOS-010": f"{TWO}1 > ack 2\n{sent(1, 'a', 3, 'm3')}",
     "QOS-011": f"{SHARED}{limit(1, 1, 'global')}\n1 > ack 2 multiple\n{sent(1, 'a', 3, 'm3')}",
     "QOS-012": f"{TWO}1 > ack 2 multiple\n{sent(1, 'a', 3, 'm3', 'm4')}",
     "QOS-013": f"{TWO}@consume 1 p b\n{sent(1, 'b', 3, 'n1', 'n2', queue='p')}\n1 > ack 3 multiple\n"
-               f"{sent(1, 'a', 5, 'm3', 'm4')}",
+    f"{sent(1, 'a', 5, 'm3', 'm4')}",
     "QOS-014": f"{TWO}1 > get q\n1 < get-ok 3 m3 q",
     "QOS-015": f"{STOCK}@hold 1 p n1\n{limit(1, 1)}\n@consume 1 q a\n{sent(1, 'a', 2, 'm1')}",
     "QOS-016": f"{STOCK}{limit(1, 1)}\n@consume 1 q a no_ack\n{sent(1, 'a', 1, 'm1', 'm2')}",
     "QOS-017": f"{SHARED}@consume 1 p b no_ack\n@barrier 1\n{LATE}",
     "QOS-018": f"{TWO}1 > nack 2 requeue\n1 < deliver a 3 m2 q redelivered",
     "QOS-019": f"{SHARED}1 > cancel a\n1 < cancel-ok a\n@consume 1 q b\n1 > ack 2 multiple\n"
-               f"{sent(1, 'b', 3, 'm3', 'm4')}",
+    f"{sent(1, 'b', 3, 'm3', 'm4')}",
     "QOS-020": f"{TWO}1 > cancel a\n1 < cancel-ok a\n@consume 1 q b\n{sent(1, 'b', 3, 'm3', 'm4')}",
     "QOS-021": f"{limit(2, 1)}\n{TWO}".replace("2 > qos", "@open 2\n2 > qos", 1),
     "QOS-022": f"{SHARED}{limit(1, 4, 'global')}\n{sent(1, 'a', 3, 'm3', 'm4')}",
     "QOS-023": "@open 1\n1 > qos 0 size=1\n1 < kicked 540 60 10 NOT_IMPLEMENTED",
     "QOS-024": f"@open 1\n{limit(1, 1)}\n{limit(1, 1)}",
     "QOS-026": f"{STOCK}1 > select\n1 < select-ok\n{limit(1, 1)}\n@consume 1 q a\n{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n"
-               f"1 > commit\n1 < commit-ok\n{sent(1, 'a', 2, 'm2')}",
+    f"1 > commit\n1 < commit-ok\n{sent(1, 'a', 2, 'm2')}",
     "QOS-027": f"{TWO}@consume 2 q b\n{sent(2, 'b', 1, 'm3')}",
     "QOS-028": f"{STOCK}@consume 1 p a\n{sent(1, 'a', 1, 'n1', 'n2', 'n3', 'n4', queue='p')}",
 }
@@ -89,59 +90,60 @@ QUORUM = "@queue q quorum\n@stock q m1 m2 m3\n@open 1\n"
 
 SOUND = {
     "a limit set in the same write as consume": f"{STOCK}1 > qos 1\n1 > consume q a\n1 < qos-ok\n1 < consume-ok a\n"
-                                                + sent(1, "a", 1, "m1"),
+    + sent(1, "a", 1, "m1"),
     "deliveries that an ack of everything may have settled": f"""
         {TWO}1 > ack 1
         1 > ack 0 multiple
-        {sent(1, 'a', 3, 'm3')}
-        {sent(1, 'a', 4, 'm4', 'm5')}
+        {sent(1, "a", 3, "m3")}
+        {sent(1, "a", 4, "m4", "m5")}
         @barrier 1
     """,
     "a limit of the channel set while deliveries are under way": f"""
         {STOCK}@consume 1 q a
         1 > qos 1 global
-        {sent(1, 'a', 1, 'm1', 'm2')}
+        {sent(1, "a", 1, "m1", "m2")}
         1 < qos-ok
-        {sent(1, 'a', 3, 'm3')}
+        {sent(1, "a", 3, "m3")}
     """,
     "a lowered limit and what was sent before": f"""
-        {STOCK}{limit(1, 3, 'global')}
+        {STOCK}{limit(1, 3, "global")}
         @consume 1 q a
         1 > qos 1 global
-        {sent(1, 'a', 1, 'm1', 'm2')}
+        {sent(1, "a", 1, "m1", "m2")}
         1 < qos-ok
-        {sent(1, 'a', 3, 'm3')}
+        {sent(1, "a", 3, "m3")}
     """,
     "a limit of the channel set while deliveries are outstanding, and none under way": f"""
         @queue q
         @stock q m1 m2
         @open 1
         @consume 1 q a
-        {sent(1, 'a', 1, 'm1', 'm2')}
-        {limit(1, 2, 'global')}
+        {sent(1, "a", 1, "m1", "m2")}
+        {limit(1, 2, "global")}
         @stock q m3 m4
-        {sent(1, 'a', 3, 'm3')}
+        {sent(1, "a", 3, "m3")}
         @barrier 1
-        {sent(1, 'a', 4, 'm4')}
+        {sent(1, "a", 4, "m4")}
     """,
     "deliveries that overtake the ack which makes a lowered limit count": f"""
         @queue q
         @stock q m1 m2
         @open 1
-        {limit(1, 4, 'global')}
+        {limit(1, 4, "global")}
         @consume 1 q a
-        {sent(1, 'a', 1, 'm1', 'm2')}
-        {limit(1, 1, 'global')}
+        {sent(1, "a", 1, "m1", "m2")}
+        {limit(1, 1, "global")}
         1 > ack 1
         @stock q m3 m4
-        {sent(1, 'a', 3, 'm3', 'm4')}
+        {sent(1, "a", 3, "m3", "m4")}
     """,
     "a rolled back ack keeps its slot": f"{STOCK}1 > select\n1 < select-ok\n{limit(1, 1)}\n@consume 1 q a\n"
-                                        f"{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n1 > rollback\n1 < rollback-ok\n{LATE}",
+    f"{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n1 > rollback\n1 < rollback-ok\n{LATE}",
     "a quorum queue under a limit that came later": f"{QUORUM}@consume 1 q a\n{limit(1, 1, 'global')}\n"
-                                                    f"{sent(1, 'a', 1, 'm1', 'm2', 'm3')}",
-    "a consumer that had room when the get was sent":
-        f"{TWO}1 > ack 1\n1 > get q\n{sent(1, 'a', 3, 'm3')}\n1 < get-empty",
+    f"{sent(1, 'a', 1, 'm1', 'm2', 'm3')}",
+    "a consumer that had room when the get was sent": (
+        f"{TWO}1 > ack 1\n1 > get q\n{sent(1, 'a', 3, 'm3')}\n1 < get-empty"
+    ),
 }
 
 

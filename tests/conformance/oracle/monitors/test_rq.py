@@ -13,9 +13,11 @@ QUORUM = EIGHT.replace("@queue q", "@queue q quorum")
 RETURNED = "1 > nack 4 requeue \n 1 > nack 2 requeue \n 1 > reject 5 requeue \n"
 BATCH = "1 > nack 4 multiple requeue \n"
 ALONE = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
-RECOVERED = "@queue q \n @queue r \n @stock q m1 m2 \n @stock r m3 \n @hold 1 q m1 m2 \n 1 > qos 1 \n 1 < qos-ok \n" \
-            "@consume 1 r c1 \n 1 < deliver c1 3 m3 r \n 1 > recover requeue \n 1 < recover-ok \n" \
-            "1 < deliver c1 4 m3 r redelivered \n"
+RECOVERED = (
+    "@queue q \n @queue r \n @stock q m1 m2 \n @stock r m3 \n @hold 1 q m1 m2 \n 1 > qos 1 \n 1 < qos-ok \n"
+    "@consume 1 r c1 \n 1 < deliver c1 3 m3 r \n 1 > recover requeue \n 1 < recover-ok \n"
+    "1 < deliver c1 4 m3 r redelivered \n"
+)
 SOUND = {
     "RQ-001": EIGHT + RETURNED + "@hold 1 q m2 m4 m5 m6 m7 m8 \n 1 > nack 11 multiple requeue \n @hold 1 q m1 m2",
     "RQ-002": EIGHT + BATCH + "@hold 1 q m1 m2 m3 m4 m6",
@@ -27,8 +29,8 @@ SOUND = {
     "RQ-009": EIGHT,
     "RQ-011": EIGHT + "1 > ack 0 multiple \n @barrier 1 \n @close 1 \n @drain q m6 m7 m8",
     "RQ-014": RECOVERED + "1 > recover-async requeue \n @barrier 1 \n 1 < deliver c1 5 m3 r redelivered \n"
-              "1 > get q \n 1 < get-ok 6 m1 q redelivered \n 1 > ack 1 \n"
-              "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
+    "1 > get q \n 1 < get-ok 6 m1 q redelivered \n 1 > ack 1 \n"
+    "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
 }
 BROKEN = {
     "RQ-001": EIGHT + RETURNED + "@hold 1 q m4",
@@ -54,14 +56,14 @@ SOUND |= {
     "RQ-012": COUNTED + "1 < get-ok 2 m1 q redelivered x-acquired-count=1",
     "RQ-013": LIMITED + "1 > reject 1 requeue \n @hold 1 q m1 \n 1 > reject 2 requeue \n 1 > get q \n 1 < get-empty",
     "RQ-015": "@queue q \n @stock q m1 \n @hold 1 q m1 \n" + WAITING + "1 > nack 1 requeue \n"
-              "3 < deliver c3 1 m1 q redelivered",
+    "3 < deliver c3 1 m1 q redelivered",
     "RQ-016": LONG + "1 < get-ok 1 m1 q own-count=7 bodies=2 \n 1 > nack 1 requeue \n 1 > get q \n"
-              "1 < get-ok 2 m1 q redelivered own-count=7 x-delivery-count=1 bodies=2",
+    "1 < get-ok 2 m1 q redelivered own-count=7 x-delivery-count=1 bodies=2",
 }
 BROKEN |= {
     "RQ-016": LONG + "1 < get-ok 1 m1 q own-count=7 bodies=3",
     "RQ-005": RIVALS + "@hold 2 q m3 \n @consume 3 q c3 \n 3 < deliver c3 1 m4 q \n 1 > nack 2 requeue \n"
-              "1 > get q \n 1 < get-empty \n 2 > nack 1 requeue \n 3 < deliver c3 2 m3 q redelivered",
+    "1 > get q \n 1 < get-empty \n 2 > nack 1 requeue \n 3 < deliver c3 2 m3 q redelivered",
     "RQ-012": COUNTED + "1 < get-ok 2 m1 q redelivered x-acquired-count=2",
     "RQ-013": LIMITED + "1 > reject 1 requeue \n @hold 1 q m1 \n 1 > reject 2 requeue \n @hold 1 q m1",
     "RQ-015": "@queue q \n @stock q m1 \n @hold 1 q m1 \n" + WAITING + "1 > nack 1 requeue \n - deadline replies",
@@ -77,18 +79,26 @@ def test_recovered_messages_are_passed_over(play) -> None:
     assert play(BROKEN["RQ-014"]).rest().broken == ["RQ-004", "RQ-001"]
 
 
-@pytest.mark.parametrize("history", [
-    EIGHT + "1 > recover requeue \n @barrier 1 \n - deadline replies",
-    EIGHT + "@stock q m9 \n 1 > recover requeue \n 1 < recover-ok \n 1 > ack 1 \n - deadline replies",
-    "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > recover requeue \n 1 < recover-ok \n 1 > get q \n 1 < get-empty",
-])
+@pytest.mark.parametrize(
+    "history",
+    [
+        EIGHT + "1 > recover requeue \n @barrier 1 \n - deadline replies",
+        EIGHT + "@stock q m9 \n 1 > recover requeue \n 1 < recover-ok \n 1 > ack 1 \n - deadline replies",
+        (
+            "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > recover requeue \n 1 < recover-ok \n "
+            "1 > get q \n 1 < get-empty"
+        ),
+    ],
+)
 def test_recover(play, history: str) -> None:
     assert play(history).broken == ["RQ-014"]
 
 
 def test_after_recover_the_old_tags_are_spent(play) -> None:
-    book = play(EIGHT + "1 > recover requeue \n 1 < recover-ok \n 1 > ack 1 \n"
-                        "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1")
+    book = play(
+        EIGHT + "1 > recover requeue \n 1 < recover-ok \n 1 > ack 1 \n"
+        "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1"
+    )
     assert book.broken == []
     assert book.exercised["RQ-014"] == 0, "nothing has come again so far"
 
@@ -151,10 +161,16 @@ def test_an_ack_may_make_room_before_an_earlier_return_arrives(play) -> None:
     assert "RQ-004" in play(mixed.format("reject") + fresh).rest().broken
 
 
-@pytest.mark.parametrize("came", [
-    "m1 r own-count=7 bodies=2", "m1 q own-count=8 bodies=2", "m1 q bodies=2", "m1 q own-count=7",
-    "m1 q own-count=7 other-count=1 bodies=2",
-])
+@pytest.mark.parametrize(
+    "came",
+    [
+        "m1 r own-count=7 bodies=2",
+        "m1 q own-count=8 bodies=2",
+        "m1 q bodies=2",
+        "m1 q own-count=7",
+        "m1 q own-count=7 other-count=1 bodies=2",
+    ],
+)
 def test_whatever_differs_from_what_was_published_is_found(play, came: str) -> None:
     """RQ-016: key, headers, and body; but a header of the broker's own is none of the publisher's."""
     assert play(LONG + f"1 < get-ok 1 {came}").broken == ["RQ-016"]

@@ -134,26 +134,35 @@ def test_the_fate_of_messages_needs_all_connections(play, mark: str, reason: str
     assert reason in REASONS
 
 
-@pytest.mark.parametrize("history", [
-    "@open 1 \n 1 > get q \n 1 < get-ok 2 m1 q",
-    "@open 1 \n 1 > ack 5 \n @close 1",
-    "@confirming 1 \n 1 > publish q m1 \n 1 < ack 1 \n 1 < ack 1",
-    "@open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q",
-    "@open 1 \n @hold 1 q m1 m2 \n 1 > ack 1 \n 1 < closed 406 60 80 unknown delivery tag 1",
-])
+@pytest.mark.parametrize(
+    "history",
+    [
+        "@open 1 \n 1 > get q \n 1 < get-ok 2 m1 q",
+        "@open 1 \n 1 > ack 5 \n @close 1",
+        "@confirming 1 \n 1 > publish q m1 \n 1 < ack 1 \n 1 < ack 1",
+        "@open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q",
+        "@open 1 \n @hold 1 q m1 m2 \n 1 > ack 1 \n 1 < closed 406 60 80 unknown delivery tag 1",
+    ],
+)
 def test_what_one_connection_shows_stands(play, history: str) -> None:
     assert play(history).broken != []
     assert play("- observed others \n" + history).broken == play(history).broken
 
 
-@pytest.mark.parametrize("history", [
-    "@confirming 1 \n 1 > publish q m1 mandatory \n 1 < return q m1 \n 1 < ack 1",
-    "@exchange x q \n@confirming 1 \n1 > publish - m1 mandatory exchange=x \n1 < return - m1 exchange=x \n1 < ack 1",
-    "@open 1 \n @hold 1 q m1 \n 1 > ack 1 \n 1 < closed 406 0 0 something else",
-    "@consume 1 q c1 \n 1 < cancel c1 no_wait \n 1 > consume q c1 \n c:0 < kicked 530 60 20 NOT_ALLOWED",
-    "@consume 1 q c1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n 1 < deliver c1 1 m1 q",
-    "@open 1 \n 1 > qos 3 global \n 1 < qos-ok \n @consume 1 q c1 \n - end c fin",
-])
+@pytest.mark.parametrize(
+    "history",
+    [
+        "@confirming 1 \n 1 > publish q m1 mandatory \n 1 < return q m1 \n 1 < ack 1",
+        (
+            "@exchange x q \n@confirming 1 \n1 > publish - m1 mandatory exchange=x \n"
+            "1 < return - m1 exchange=x \n1 < ack 1"
+        ),
+        "@open 1 \n @hold 1 q m1 \n 1 > ack 1 \n 1 < closed 406 0 0 something else",
+        "@consume 1 q c1 \n 1 < cancel c1 no_wait \n 1 > consume q c1 \n c:0 < kicked 530 60 20 NOT_ALLOWED",
+        "@consume 1 q c1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n 1 < deliver c1 1 m1 q",
+        "@open 1 \n 1 > qos 3 global \n 1 < qos-ok \n @consume 1 q c1 \n - end c fin",
+    ],
+)
 def test_others_may_be_the_cause(play, history: str) -> None:
     assert play("- observed others \n@queue q \n" + history).broken == []
 

@@ -34,9 +34,25 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> list[list[Event]]:
 
 def played(folder: Path, *options: str) -> int:
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "--pyargs", "conformance", "--depth", "smoke", "-q", "--recording",
-         str(folder), "-p", "no:cacheprovider", *options],
-        capture_output=True, timeout=600, check=False, cwd=Path(__file__).parents[4],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--pyargs",
+            "conformance",
+            "--depth",
+            "smoke",
+            "-q",
+            "--recording",
+            str(folder),
+            "-p",
+            "no:cacheprovider",
+            *options,
+        ],
+        capture_output=True,
+        timeout=600,
+        check=False,
+        cwd=Path(__file__).parents[4],
     ).returncode
 
 
@@ -97,7 +113,8 @@ def test_what_is_shared_is_shared_again_and_circles_close(histories: list[list[E
     one = next(
         delivery
         for history in histories
-        for view in [state.decode(state.encode(halfway(history)), DOCUMENTED).connection("c1")] if view is not None
+        for view in [state.decode(state.encode(halfway(history)), DOCUMENTED).connection("c1")]
+        if view is not None
         for channel in view.channels.values()  # type: ignore[attr-defined]
         for delivery in channel.unacked.values()
     )

@@ -13,8 +13,8 @@ SOUND = {
     "TAG-002": "@queue q \n @stock q m1 \n @hold 1 q m1",
     "TAG-003": "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2",
     "TAG-004": "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > consume q c1 no_ack \n 1 < consume-ok c1 \n"
-               "1 < deliver c1 1 m1 q \n"
-               "1 > get q \n 1 < get-ok 2 m2 q",
+    "1 < deliver c1 1 m1 q \n"
+    "1 > get q \n 1 < get-ok 2 m2 q",
     "TAG-005": """
         @queue q
         @stock q m1 m2
@@ -104,12 +104,21 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("rule", "history"), [
-    ("TAG-007", "@queue q \n @stock q m1 \n @hold 1 q m1 \n @close 1 \n @open 1 \n 1 > ack 1 \n - deadline replies"),
-    ("TAG-008", "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > reject 1 requeue \n @hold 1 q m1 \n 1 > ack 1 \n"
-                "- deadline replies"),
-    ("TAG-009", "@open 1 \n 1 > nack 0x8000000000000000 multiple requeue \n - deadline replies"),
-])
+@pytest.mark.parametrize(
+    ("rule", "history"),
+    [
+        (
+            "TAG-007",
+            "@queue q \n @stock q m1 \n @hold 1 q m1 \n @close 1 \n @open 1 \n 1 > ack 1 \n - deadline replies",
+        ),
+        (
+            "TAG-008",
+            "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > reject 1 requeue \n @hold 1 q m1 \n 1 > ack 1 \n"
+            "- deadline replies",
+        ),
+        ("TAG-009", "@open 1 \n 1 > nack 0x8000000000000000 multiple requeue \n - deadline replies"),
+    ],
+)
 def test_an_old_or_large_tag_must_be_refused(play, rule: str, history: str) -> None:
     assert rule in play(history).broken
 

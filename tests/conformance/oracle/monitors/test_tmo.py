@@ -14,11 +14,17 @@ HELD = """
 1 < consume-ok c1
 1 < deliver c1 1 m1 q
 """
-TIMED_OUT = ON + HELD + """
+TIMED_OUT = (
+    ON
+    + HELD
+    + """
 - wait 1.1
 1 < cancel c1 no_wait
 """
-TWO_HELD = ON + """
+)
+TWO_HELD = (
+    ON
+    + """
 @queue q quorum
 @stock q m1
 @open 1
@@ -31,6 +37,7 @@ TWO_HELD = ON + """
 - wait 0.6
 1 < cancel c1 no_wait
 """
+)
 PRECEDENCE = """
 @queue q quorum x-consumer-timeout=2000
 - policy q 3000
@@ -42,7 +49,9 @@ PRECEDENCE = """
 - wait {wait}
 1 < cancel c1 no_wait
 """
-STALE_TAG_REUSED = TIMED_OUT + """
+STALE_TAG_REUSED = (
+    TIMED_OUT
+    + """
 1 > cancel c1
 1 < cancel-ok c1
 @stock q m2
@@ -53,23 +62,24 @@ STALE_TAG_REUSED = TIMED_OUT + """
 @barrier 1
 @close 1
 """
+)
 
 SOUND = {
     "TMO-001": ON + "@queue q classic\n@open 1\n1 > consume q c1 x-consumer-timeout=500\n"
-               "1 < closed 406 60 20 invalid arg",
+    "1 < closed 406 60 20 invalid arg",
     "TMO-002": ON + PRECEDENCE.format(own="x-consumer-timeout=4000", wait=4.1),
     "TMO-003": ON + PRECEDENCE.format(own="", wait=2.1),
     "TMO-004": ON + "- setting 700\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 0.8\n"
-               "1 < cancel c1 no_wait",
+    "1 < cancel c1 no_wait",
     "TMO-005": ON + "- setting\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 1800.1\n"
-               "1 < cancel c1 no_wait",
+    "1 < cancel c1 no_wait",
     "TMO-006": TIMED_OUT + "@hold 2 q m1",
     "TMO-007": TIMED_OUT + "@barrier 1",
     "TMO-008": OFF + HELD + "- wait 1.1\n1 < closed 406 0 0 timed out",
     "TMO-009": ON + "@queue p quorum\n@stock p n1\n@open 1\n1 > consume p c0 x-consumer-timeout=60000\n"
-               "1 < consume-ok c0\n1 < deliver c0 1 n1 p\n@queue q quorum\n@stock q m1\n"
-               "1 > consume q c1 x-consumer-timeout=1000\n1 < consume-ok c1\n1 < deliver c1 2 m1 q\n- wait 1.1\n"
-               "1 < cancel c1 no_wait\n1 > ack 1\n@barrier 1",
+    "1 < consume-ok c0\n1 < deliver c0 1 n1 p\n@queue q quorum\n@stock q m1\n"
+    "1 > consume q c1 x-consumer-timeout=1000\n1 < consume-ok c1\n1 < deliver c1 2 m1 q\n- wait 1.1\n"
+    "1 < cancel c1 no_wait\n1 > ack 1\n@barrier 1",
     "TMO-010": TWO_HELD + "- wait 0.5\n1 < cancel c1 no_wait",
     "TMO-011": TIMED_OUT + "@queue p quorum\n@stock p n1\n1 > get p\n1 < get-ok 2 n1 p\n1 > ack 2\n@barrier 1",
     "TMO-012": TIMED_OUT + "1 > ack 1\n1 < deliver c1 2 m1 q redelivered",
@@ -77,27 +87,27 @@ SOUND = {
     "TMO-014": TIMED_OUT + "1 > consume q c1\n0 < kicked 530 60 20 attempt to reuse consumer tag",
     "TMO-015": TIMED_OUT + "1 > ack 1\n@barrier 1",
     "TMO-016": TIMED_OUT + "1 > ack 1\n@barrier 1\n1 > ack 1\n"
-               "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
+    "1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 1",
     "TMO-017": ON + "@queue q quorum x-consumer-timeout=1000\n@stock q m1\n@hold 1 q m1\n- wait 1.1\n"
-               "1 < closed 406 0 0 timed out",
+    "1 < closed 406 0 0 timed out",
     "TMO-018": ON + HELD + "1 > cancel c1\n1 < cancel-ok c1\n- wait 1.1\n1 < closed 406 0 0 timed out",
     "TMO-019": TIMED_OUT,
     "TMO-020": TIMED_OUT,
     "TMO-021": STALE_TAG_REUSED + "@drain q m1 m2",
     "TMO-023": ON + "@queue q quorum\n@open 1\n1 > consume q c1 x-consumer-timeout=-1\n"
-               "1 < closed 406 60 20 invalid arg",
+    "1 < closed 406 60 20 invalid arg",
     "TMO-025": TIMED_OUT + "@stock q m2\n@hold 2 q m1",
 }
 
 BROKEN = {
     "TMO-001": ON + "@queue q classic\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 9\n"
-               "1 < cancel c1 no_wait",
+    "1 < cancel c1 no_wait",
     "TMO-002": ON + PRECEDENCE.format(own="x-consumer-timeout=4000", wait=2.1),
     "TMO-003": ON + PRECEDENCE.format(own="", wait="2.6\n@barrier 1\n- wait 0.5"),
     "TMO-004": ON + "- setting 700\n@queue q quorum x-consumer-timeout=2000\n@stock q m1\n@consume 1 q c1\n"
-               "1 < deliver c1 1 m1 q\n- wait 0.8\n1 < cancel c1 no_wait",
+    "1 < deliver c1 1 m1 q\n- wait 0.8\n1 < cancel c1 no_wait",
     "TMO-005": ON + "- setting\n@queue q quorum\n@stock q m1\n@consume 1 q c1\n1 < deliver c1 1 m1 q\n- wait 1802\n"
-               "- deadline timeouts",
+    "- deadline timeouts",
     "TMO-006": TIMED_OUT + "2 > open\n2 < open-ok\n2 > get q\n2 < get-ok 1 m1 q",
     "TMO-007": ON + HELD + "- wait 1.1\n1 < closed 406 0 0 timed out",
     "TMO-008": OFF + HELD + "- wait 1.1\n1 < cancel c1 no_wait",
@@ -111,7 +121,7 @@ BROKEN = {
     "TMO-019": ON + HELD + "- wait 0.5\n1 < cancel c1 no_wait",
     "TMO-021": STALE_TAG_REUSED + "@drain q m2\n- deadline drain q",
     "TMO-023": ON + "@queue q quorum\n@stock q m1\n@open 1\n1 > consume q c1 x-consumer-timeout=0\n1 < consume-ok c1\n"
-               "1 < deliver c1 1 m1 q\n- wait 2\n- deadline timeouts",
+    "1 < deliver c1 1 m1 q\n- wait 2\n- deadline timeouts",
 }
 
 
@@ -155,7 +165,9 @@ def test_each_client_is_told_as_it_announced(play) -> None:
 
 
 def test_a_policy_that_changes_meanwhile_may_apply_or_not(play) -> None:
-    changed = ON + """
+    changed = (
+        ON
+        + """
     @queue q quorum
     - policy q 3000
     @stock q m1
@@ -165,6 +177,7 @@ def test_a_policy_that_changes_meanwhile_may_apply_or_not(play) -> None:
     - wait {wait}
     1 < cancel c1 no_wait
     """
+    )
     outcomes = {0.6: "a new policy applies to deliveries that are out", 3.1: "fixed when the consumer starts"}
     for wait, seen in outcomes.items():
         book = play(changed.format(wait=wait), "rabbitmq-4.3")
@@ -173,13 +186,16 @@ def test_a_policy_that_changes_meanwhile_may_apply_or_not(play) -> None:
 
 
 def test_up_to_4_2_the_channel_is_closed(play) -> None:
-    held = ON + """
+    held = (
+        ON
+        + """
     @queue q classic x-consumer-timeout=1000
     @stock q m1
     @consume 1 q c1
     1 < deliver c1 1 m1 q
     - wait 55
     """
+    )
     sound = play(held + "1 < closed 406 0 0 timed out", "rabbitmq-4.0")
     assert sound.broken == []
     assert sound.exercised["TMO-024"] == 1
@@ -189,7 +205,9 @@ def test_up_to_4_2_the_channel_is_closed(play) -> None:
 
 def test_a_channel_that_never_looks_is_late_by_its_oldest_delivery(play) -> None:
     """TMO-024: what a delivery without a timeout hides is nobody's fault; nor is what may have been settled."""
-    text = ON + """
+    text = (
+        ON
+        + """
     @queue p
     @queue q classic x-consumer-timeout=1000
     @stock p n1
@@ -201,6 +219,7 @@ def test_a_channel_that_never_looks_is_late_by_its_oldest_delivery(play) -> None
     - wait 70
     - deadline timeouts
     """
+    )
     assert play(text.format("", 1, ""), "rabbitmq-4.0").broken == ["TMO-024"]
     hidden = "@consume 1 p c2 \n 1 < deliver c2 1 n1 p"
     assert play(text.format(hidden, 2, ""), "rabbitmq-4.0").broken == []
@@ -216,7 +235,9 @@ def test_a_message_that_goes_on_before_its_notice_is_read(play) -> None:
     assert play(text + "\n@barrier 1", "rabbitmq-4.3").broken == []
 
 
-TWO_AT_ONCE = ON + """
+TWO_AT_ONCE = (
+    ON
+    + """
 @queue q quorum
 @stock q m1 m2
 @open 1
@@ -230,6 +251,7 @@ TWO_AT_ONCE = ON + """
 - wait 1.1
 1 < cancel c1 no_wait
 """
+)
 
 
 def test_two_notices_for_two_deliveries_of_one_moment(play) -> None:
@@ -243,7 +265,9 @@ def test_what_one_notice_may_not_have_been_about_is_owed_to_nobody(play) -> None
 
 def test_what_a_channel_held_that_a_time_out_costs_may_come_before_its_close(play) -> None:
     """m2 was delivered later than m1, and is not over time itself."""
-    text = OFF + """
+    text = (
+        OFF
+        + """
     @queue q quorum
     @stock q m1 m2
     @open 1
@@ -262,6 +286,7 @@ def test_what_a_channel_held_that_a_time_out_costs_may_come_before_its_close(pla
     2 < deliver c2 1 m2 q redelivered
     1 < closed 406 0 0 timed out
     """
+    )
     assert play(text.format(wait=0.6), "rabbitmq-4.3").broken == []
     assert "MODE-001" in play(text.format(wait=0.1), "rabbitmq-4.3").broken
 

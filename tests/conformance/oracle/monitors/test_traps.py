@@ -266,11 +266,14 @@ TRAPS = {
 }
 
 
-@pytest.mark.parametrize("history", [
-    # what the traps allow must not make the rules blind
-    "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > get q \n 1 < get-empty",
-    "@queue q \n @stock q m1 \n @open 1 \n 1 > get q \n 1 < get-empty",
-    "@queue q quorum \n @stock q m1 \n @open 1 \n 1 > get q \n 1 < get-empty",
-])
+@pytest.mark.parametrize(
+    "history",
+    [
+        # what the traps allow must not make the rules blind
+        "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > get q \n 1 < get-empty",
+        "@queue q \n @stock q m1 \n @open 1 \n 1 > get q \n 1 < get-empty",
+        "@queue q quorum \n @stock q m1 \n @open 1 \n 1 > get q \n 1 < get-empty",
+    ],
+)
 def test_a_get_empty_that_lies(play, history: str) -> None:
     assert play(history).broken == ["RQ-011"]

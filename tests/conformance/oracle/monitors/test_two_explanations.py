@@ -76,9 +76,13 @@ CANCELLED = """
 """
 
 
-@pytest.mark.parametrize(("comes", "about"), [
-    ("m1 q redelivered", {"ACK-016", "AUTO-008"}), ("m2 q", {"QOS-020"}),
-])
+@pytest.mark.parametrize(
+    ("comes", "about"),
+    [
+        ("m1 q redelivered", {"ACK-016", "AUTO-008"}),
+        ("m2 q", {"QOS-020"}),
+    ],
+)
 def test_a_cancel_that_returns_is_no_wrong_limit(play: Play, comes: str, about: set[str]) -> None:
     """QOS-006: to a broker that returns with a cancel what the consumer held, the slots are free."""
     assert {*play(CANCELLED.format(1, comes)).broken} == about

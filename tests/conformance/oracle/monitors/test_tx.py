@@ -14,7 +14,7 @@ SOUND = {
     "TX-001": BEGUN + f"1 > ack 1 \n 1 > ack 1 \n 1 < closed 406 60 80 {TEXT}",
     "TX-002": ROLLED_BACK + "1 > ack 1 \n 1 > commit \n 1 < commit-ok",
     "TX-003": EMPTY + "1 > publish q m1 \n 1 > publish any m2 exchange=x mandatory \n @barrier 1 \n @drain q \n"
-                      "1 > commit \n 1 < return any m2 exchange=x \n 1 < commit-ok \n @drain q m1",
+    "1 > commit \n 1 < return any m2 exchange=x \n 1 < commit-ok \n @drain q m1",
     "TX-004": "@open 1 \n 1 > commit \n 1 < closed 406 90 20 channel is not transactional",
 }
 BROKEN = [
@@ -32,10 +32,10 @@ BROKEN = [
     ("TX-004", "@open 1 \n 1 > commit \n 1 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
-    "a route that changes before the commit":
-        EMPTY + "1 > publish any m2 exchange=x mandatory \n 1 > bind q x \n 1 < bind-ok \n 1 > commit \n 1 < commit-ok",
-    "what was acknowledged but not committed comes back with the close":
-        BEGUN + "1 > ack 1 \n @close 1 \n @drain q m1 m2",
+    "a route that changes before the commit": EMPTY
+    + "1 > publish any m2 exchange=x mandatory \n 1 > bind q x \n 1 < bind-ok \n 1 > commit \n 1 < commit-ok",
+    "what was acknowledged but not committed comes back with the close": BEGUN
+    + "1 > ack 1 \n @close 1 \n @drain q m1 m2",
     "an acknowledgement frees its slot with the commit": """
         @queue q
         @stock q m1 m2
@@ -52,13 +52,13 @@ LAWFUL = {
         1 < commit-ok
         1 < deliver c1 2 m2 q
     """,
-    "what comes before commit-ok may cost the connection":
-        EMPTY + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n"
-        "0 < kicked 504 60 30 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
-    "what comes before commit-ok may cost what other channels hold":
-        EMPTY + "@stock q m1 \n @consume 2 q c2 \n @consume 3 q c3 \n 1 > publish q m2 \n 1 > commit \n 1 > flow \n"
-        "2 < deliver c2 1 m1 q \n 3 < deliver c3 1 m1 q redelivered \n"
-        "0 < kicked 504 20 20 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
+    "what comes before commit-ok may cost the connection": EMPTY
+    + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n"
+    "0 < kicked 504 60 30 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
+    "what comes before commit-ok may cost what other channels hold": EMPTY
+    + "@stock q m1 \n @consume 2 q c2 \n @consume 3 q c3 \n 1 > publish q m2 \n 1 > commit \n 1 > flow \n"
+    "2 < deliver c2 1 m1 q \n 3 < deliver c3 1 m1 q redelivered \n"
+    "0 < kicked 504 20 20 CHANNEL_ERROR - unexpected command while processing 'tx.commit'",
     "a commit that a full queue refuses in part costs the channel, and what came to it meanwhile comes again": """
         @queue q classic x-max-length=1 x-overflow=reject-publish
         @queue r
@@ -75,10 +75,9 @@ LAWFUL = {
         1 > closed-ok
         @drain r m1
     """,
-    "or nothing":
-        EMPTY + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n 1 < commit-ok \n"
-        "1 < cancel-ok c1 \n @drain q m1",
-    "a get that was sent before the commit of a return does not find it":
-        BEGUN + "1 > nack 1 requeue \n 1 > get q no_ack \n 1 > get q no_ack \n 1 > commit \n 1 < get-ok 2 m2 q \n"
-        "1 < get-empty \n 1 < commit-ok \n @drain q m1",
+    "or nothing": EMPTY + "@consume 1 q c1 \n 1 > publish q m1 \n 1 > commit \n 1 > cancel c1 \n 1 < commit-ok \n"
+    "1 < cancel-ok c1 \n @drain q m1",
+    "a get that was sent before the commit of a return does not find it": BEGUN
+    + "1 > nack 1 requeue \n 1 > get q no_ack \n 1 > get q no_ack \n 1 > commit \n 1 < get-ok 2 m2 q \n"
+    "1 < get-empty \n 1 < commit-ok \n @drain q m1",
 }

@@ -66,9 +66,14 @@ def test_what_is_wrong_with_a_content_has_no_method(play) -> None:
     assert "CNF-019" in play(f"{wrong} 1 < closed 406 50 10 PRECONDITION_FAILED").broken
 
 
-@pytest.mark.parametrize(("silent", "rule"), [
-    ("1 > get q", "QOS-014"), ("1 > select", "TX-004"), ("0 > bye", "ERR-008"),
-])
+@pytest.mark.parametrize(
+    ("silent", "rule"),
+    [
+        ("1 > get q", "QOS-014"),
+        ("1 > select", "TX-004"),
+        ("0 > bye", "ERR-008"),
+    ],
+)
 def test_a_broker_that_answers_nothing_is_not_wrong_about_everything(play, silent: str, rule: str) -> None:
     """A wedged GarageMQ broke QOS-014 without any limit, and TX-004 without any commit."""
     assert rule not in play(f"@queue q \n @open 1 \n {silent} \n - deadline replies").broken
@@ -107,12 +112,15 @@ REJECTED = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n @open 2 \n "
 NAMED = "0 < kicked 541 60 90 INTERNAL_ERROR"
 
 
-@pytest.mark.parametrize(("sent", "broken"), [
-    ("1 > reject 1 requeue \n 1 > ack 5 multiple", []),
-    ("2 > reject 1 requeue \n 1 > ack 5 multiple", ["ERR-003", "ERR-004"]),
-    ("1 > ack 5 multiple \n 2 > reject 1 requeue", ["ERR-002", "ERR-004"]),
-    ("1 > ack 5 multiple", ["ACK-010", "ERR-004"]),
-])
+@pytest.mark.parametrize(
+    ("sent", "broken"),
+    [
+        ("1 > reject 1 requeue \n 1 > ack 5 multiple", []),
+        ("2 > reject 1 requeue \n 1 > ack 5 multiple", ["ERR-003", "ERR-004"]),
+        ("1 > ack 5 multiple \n 2 > reject 1 requeue", ["ERR-002", "ERR-004"]),
+        ("1 > ack 5 multiple", ["ACK-010", "ERR-004"]),
+    ],
+)
 def test_a_close_that_names_another_settlement_speaks_of_that(play, sent: str, broken: list[str]) -> None:
     """ACK-010: a broker that fails at every reject has not failed at what was wrong beside it."""
     assert play(f"{REJECTED}{sent} \n {NAMED}").broken == broken

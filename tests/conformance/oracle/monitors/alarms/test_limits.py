@@ -9,7 +9,8 @@ from __future__ import annotations
 
 def test_a_limit_that_counts_gets_starves_every_consumer_of_its_channel(play) -> None:
     """QOS-015: also one that was there before, and had a limit of its own that was reached and is not any more."""
-    book = play("""
+    book = play(
+        """
         @queue q
         @queue p
         @stock q m1 m2
@@ -25,7 +26,9 @@ def test_a_limit_that_counts_gets_starves_every_consumer_of_its_channel(play) ->
         1 < qos-ok
         1 > ack 1
         - deadline replies
-    """, "rabbitmq-3.10")
+    """,
+        "rabbitmq-3.10",
+    )
     assert book.rest().broken == ["QOS-015"]
 
 

@@ -235,12 +235,21 @@ HELD_TWO = """
 """
 
 
-@pytest.mark.parametrize(("end", "reader", "about"), [
-    ("@close 1 \n @open 2", "2", "AUTO-001"),
-    ("1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9 \n 1 > closed-ok \n @open 2", "2",
-     "AUTO-004"),
-    ("o:0 < start \n o:1 > open \n o:1 < open-ok \n - end c aborted", "o:1", "AUTO-013"),
-])
+@pytest.mark.parametrize(
+    ("end", "reader", "about"),
+    [
+        ("@close 1 \n @open 2", "2", "AUTO-001"),
+        (
+            (
+                "1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9 \n "
+                "1 > closed-ok \n @open 2"
+            ),
+            "2",
+            "AUTO-004",
+        ),
+        ("o:0 < start \n o:1 > open \n o:1 < open-ok \n - end c aborted", "o:1", "AUTO-013"),
+    ],
+)
 def test_the_order_of_return_is_for_the_rules_that_name_it(play, end: str, reader: str, about: str) -> None:
     """AUTO-003: it says that what a lost connection had goes back, and nothing of the order; AUTO-013 says that."""
     wrong = HELD_TWO.format(end, reader=reader)

@@ -127,7 +127,9 @@ def test_who_fails_at_a_settlement_has_not_forgotten_what_was_cancelled(play) ->
     """ACK-016: a broker that has forgotten the deliveries of a cancelled consumer takes their tags for unknown. That it
     fails at them says nothing of the consumer: another rule has each such settlement accepted, too."""
     for ids, settled, about in (
-        (120, "nack 0 multiple", "ACK-011"), (80, "ack 0 multiple", "ACK-006"), (90, "reject 2", "ACK-019"),
+        (120, "nack 0 multiple", "ACK-011"),
+        (80, "ack 0 multiple", "ACK-006"),
+        (90, "reject 2", "ACK-019"),
     ):
         history = f"{ORPHANS} 1 > {settled} \n"
         assert play(f"{history} 0 < kicked 541 60 {ids} INTERNAL_ERROR").broken == [about]

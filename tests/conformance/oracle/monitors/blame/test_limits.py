@@ -21,7 +21,9 @@ def test_a_limit_that_was_passed_is_not_known_any_more(play) -> None:
 def test_a_limit_is_known_again_when_it_is_set_anew(play) -> None:
     """QOS-001, QOS-012: a consumer that starts under a new limit has that, and another channel had its own."""
     for channel in (1, 2):
-        book = play(WINDOW + f"""
+        book = play(
+            WINDOW
+            + f"""
             1 < deliver c1 3 m3 q
             1 < deliver c1 4 m4 q
             @queue p
@@ -30,7 +32,8 @@ def test_a_limit_is_known_again_when_it_is_set_anew(play) -> None:
             {channel} > qos 1
             {channel} < qos-ok
             @consume {channel} p c2
-        """)
+        """
+        )
         assert book.broken == ["QOS-001"]
         tag = 5 if channel == 1 else 1
         book.play(f"{channel} < deliver c2 {tag} n1 p \n {channel} < deliver c2 {tag + 1} n2 p")
@@ -39,7 +42,9 @@ def test_a_limit_is_known_again_when_it_is_set_anew(play) -> None:
 
 def test_a_channels_limit_that_was_passed_is_not_known_any_more(play) -> None:
     """QOS-006: until it is set anew."""
-    history = STOCK + """
+    history = (
+        STOCK
+        + """
         @stock q m5 m6 m7
         @open 1
         1 > qos 2 global
@@ -49,13 +54,16 @@ def test_a_channels_limit_that_was_passed_is_not_known_any_more(play) -> None:
         1 < deliver c1 2 m2 q
         1 < deliver c1 3 m3 q
     """
+    )
     assert play(history, "rabbitmq-4.0").broken == ["QOS-006"]
     after = "1 < deliver c1 4 m4 q \n 1 > ack 4 multiple \n - deadline replies"
     book = play(history + after, "rabbitmq-4.0")
     assert (book.broken, len(book.judge.judgement.findings)) == (["QOS-006"], 1)
 
 
-CHANGED = STOCK + """
+CHANGED = (
+    STOCK
+    + """
     @open 1
     1 > qos 2
     1 < qos-ok
@@ -65,14 +73,17 @@ CHANGED = STOCK + """
     1 > qos 0
     1 < qos-ok
 """
+)
 
 
 def test_a_new_limit_that_running_consumers_follow_is_one_fault(play) -> None:
     """QOS-004: plainly, or after a settlement, which might be to blame as well; QOS-010 and QOS-012 are not accused."""
     assert play(CHANGED + "1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q").broken == ["QOS-004"]
     for settled in ("1 > ack 1", "1 > ack 2 multiple"):
-        late = play(CHANGED + settled + "\n 1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q \n @stock q m5"
-                    "\n 1 < deliver c1 5 m5 q")
+        late = play(
+            CHANGED + settled + "\n 1 < deliver c1 3 m3 q \n 1 < deliver c1 4 m4 q \n @stock q m5"
+            "\n 1 < deliver c1 5 m5 q"
+        )
         assert late.broken == []
         assert {one.rule for one in late.judge.judgement.findings} == {"QOS-004"}
         stalled = play(CHANGED + settled + "\n - deadline replies")

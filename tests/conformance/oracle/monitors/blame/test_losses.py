@@ -80,11 +80,14 @@ def test_a_message_that_no_consumer_gets_is_still_missed_in_the_end(play) -> Non
     assert play(ended.format("m1")).broken == ["AUTO-012"]
 
 
-PASSED = STOCK + """
+PASSED = (
+    STOCK
+    + """
     @hold 1 q m1
     1 > nack 1 requeue
     @barrier 1
 """
+)
 
 
 def test_a_message_that_is_lost_was_not_passed_over(play) -> None:

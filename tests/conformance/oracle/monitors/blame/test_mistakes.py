@@ -107,8 +107,10 @@ def test_what_comes_after_a_broken_rule_may_follow_from_it(play) -> None:
     tags = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 \n 1 > get q \n 1 < get-ok 1 m2 q \n"
     behind = play(tags + "1 > qos 0 size=1 \n 1 < qos-ok \n @open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
     assert {one.rule: one.unless for one in behind.judge.judgement.findings}["ERR-002"] == ("TAG-003",)
-    flagged = play("@queue q \n @stock q m1 \n 1 > open \n 1 < open-ok \n 1 > get q \n 1 < get-ok 1 m1 q redelivered \n"
-                   "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
+    flagged = play(
+        "@queue q \n @stock q m1 \n 1 > open \n 1 < open-ok \n 1 > get q \n 1 < get-ok 1 m1 q redelivered \n"
+        "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies"
+    )
     assert {one.rule: one.unless for one in flagged.judge.judgement.findings} == {"RQ-009": (), "ERR-002": ()}
 
 

@@ -15,13 +15,16 @@ from conformance.oracle.monitors import Judge
 from conformance.oracle.monitors.state import decode, encode
 from tests.support.blame import SETTLED, STOCK, UNKNOWN, WINDOW
 
-TAGS = STOCK + """
+TAGS = (
+    STOCK
+    + """
     @open 1
     1 > get q
     1 < get-ok 1 m1 q
     1 > get q
     1 < get-ok 1 m2 q
 """
+)
 
 
 def test_a_tag_that_comes_again_names_nothing_for_certain(play) -> None:
