@@ -18,10 +18,13 @@ setup:  ## the virtual environment in .venv
 conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPTH=smoke|ci|deep]
 	@$(PY) -m tools.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
+# half of their time our tests wait for brokers, so there are more workers than cores
+WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
+
 test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
-	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n auto --dist loadfile -m "not long"
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long"
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 30 --seeds 1 --legal 0
 
 trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted
