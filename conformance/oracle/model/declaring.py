@@ -130,7 +130,7 @@ def _timeout(arguments: Mapping[str, Any]) -> int | None:
 def _ample(arguments: Mapping[str, Any]) -> int | None:
     """How many messages it takes before it can drop any, where nothing but their number makes it."""
     most = arguments.get(LENGTH)
-    only = LIMITS & arguments.keys() == {LENGTH}
+    only = LIMITS.intersection(arguments) == {LENGTH}
     return most if only and isinstance(most, int) and not isinstance(most, bool) and most > 0 else None
 
 

@@ -70,7 +70,9 @@ def all_was_said(fact: Parted, notes: Notes) -> None:
 
 def _accused(event: Event, notes: Notes) -> bool:
     """Has another rule something to say about this event, be it for the sixth time?"""
-    return bool(notes.accused) or any(event.seq in (finding.at, *finding.witness) for finding in notes.fresh)
+    return bool(notes.accused) or any(
+        event.seq == finding.at or event.seq in finding.witness for finding in notes.fresh
+    )
 
 
 def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
