@@ -27,10 +27,14 @@ test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or D
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long"
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 30 --seeds 1 --legal 0
 
-trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted
+trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted; MUTANTS='GLOB': these alone, and their rows
+ifdef MUTANTS
+	@$(PY) -m tools.pages.trust --mutants '$(MUTANTS)'
+else
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	@AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust; code=$$?; \
 	$(PY) -m tools.pages.trust; exit $$code
+endif
 
 personalities: setup  ## are strangers judged rightly? brokers that deviate in many ways at once, RUNS=2000 drawn ones too; SEED=1 DEPTH=smoke
 	@$(PY) -m tools.personalities --runs $(or $(RUNS),0) --seed $(or $(SEED),0) --depth $(if $(filter file,$(origin DEPTH)),smoke,$(DEPTH)); code=$$?; \
@@ -45,7 +49,7 @@ mutation: setup  ## wrong brokers made by a machine, that err only sometimes: ho
 	$(PY) -m tools.pages.trust --machine-made; exit $$code
 
 test-unit: setup  ## our tests without a real broker and without Spark
-	$(PY) -m pytest tests -q -m "not rabbitmq and not spark and not long"
+	$(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not rabbitmq and not spark and not long"
 
 lint: setup  ## ruff, its format, and mypy --strict
 	@$(PY) -m ruff check .
@@ -80,8 +84,8 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 	@$(PY) -m uv pip install --quiet --python $(PY) "setuptools>=65"
 	@PYTHONPATH=. $(PY) .ci/native.py
 
-test-long: setup  ## clusters, and jobs that are killed or interrupted; CI runs it when reports/pipeline has changed
-	CLUSTER_LONG=1 $(PY) -m pytest tests/reports -q -m long
+test-long: setup  ## clusters, jobs that are killed or interrupted, and repeats; CI runs it when their rooms have changed
+	CLUSTER_LONG=1 $(PY) -m pytest tests -q -m long
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump

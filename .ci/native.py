@@ -52,7 +52,7 @@ class Field:
         options: dict[str | None, ast.expr | None] = {"default": value}
         if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
             options = {one.arg: one.value for one in value.keywords}
-        self.given = "init" not in options
+        self.given, self.by_name = "init" not in options, "kw_only" in options
         default, factory = options.get("default"), options.get("default_factory")
         self.default = None if default is None else ast.unparse(default)
         self.fresh = (
@@ -81,7 +81,9 @@ def plain(node: ast.ClassDef, known: dict[str, list[Field]]) -> None:
     known[node.name] = [*(field for base in node.bases for field in known[ast.unparse(base)]), *own]
     given = [field for field in known[node.name] if field.given]
     after = ["    self.__post_init__()"] * any(getattr(one, "name", "") == "__post_init__" for one in node.body)
-    head = f"def __init__(self, {', '.join(field.parameter for field in given)}) -> None:"
+    named = [field.parameter for field in given if field.by_name]
+    parameters = [field.parameter for field in given if not field.by_name] + ["*"] * bool(named) + named
+    head = f"def __init__(self, {', '.join(parameters)}) -> None:"
     written = ast.parse("\n".join([head, *(field.setting for field in given), *after]))
     node.decorator_list = []
     for one in node.body:
@@ -167,7 +169,7 @@ def histories() -> Iterator[list[Event]]:
         yield cut(trace.events, random.Random(number))
 
 
-def said(judge: type[Judge], history: list[Event], profile: profiles.Profile) -> list[str]:
+def judgements_of(judge: type[Judge], history: list[Event], profile: profiles.Profile) -> list[str]:
     """All that there is to say of a history: at each event, what is owed and its state now and then, and in the end.
     What is written as a state goes on from there."""
     judging = judge(profile)
@@ -187,7 +189,7 @@ def proven(build: Path) -> int:
     """How many histories were compared; none of them differs."""
     native, held_to, compared = load(build), profiles.load(traces.PROFILE), 0
     for history in filter(None, histories()):
-        if said(native, history, held_to) != said(Judge, history, held_to):
+        if judgements_of(native, history, held_to) != judgements_of(Judge, history, held_to):
             raise SystemExit(f"the build judges {history[0].history} in another way; it is not used")
         compared += 1
     return compared

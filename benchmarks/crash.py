@@ -110,11 +110,11 @@ class Process:
 
 
 class Campaign:
-    """`liberties`: each life of the broker takes others. An ack may then take effect late: none counts as settled."""
+    """`variations`: each life of the broker takes others. An ack may then take effect late: none counts as settled."""
 
-    def __init__(self, data: Path, seed: int, sync: str, liberties: bool = False) -> None:
+    def __init__(self, data: Path, seed: int, sync: str, nondeterminism: bool = False) -> None:
         self.data = data
-        self.liberties = liberties
+        self.nondeterminism = nondeterminism
         self.chance = random.Random(seed)
         self.outcome = Outcome(seed, sync)
         self.tally = Tally()
@@ -145,7 +145,7 @@ class Campaign:
         return self.outcome
 
     def process(self) -> Process:
-        options = ["--liberties", str(self.chance.randrange(10**6))] if self.liberties else []
+        options = ["--nondeterminism", str(self.chance.randrange(10**6))] if self.nondeterminism else []
         return Process(self.data, self.outcome.sync, *options)
 
     def kill_early(self) -> None:
@@ -167,7 +167,7 @@ class Campaign:
         for thread in threads:
             thread.join()
         for client in clients:
-            if self.liberties:
+            if self.nondeterminism:
                 client.tally.settled.clear()
             self.judge(client.tally)
         for client in clients:
@@ -184,9 +184,9 @@ class Campaign:
         self.resurrected |= there & self.tally.settled
 
 
-def campaign(kills: int, seed: int, sync: str = "fsync", liberties: bool = False) -> Outcome:
+def campaign(kills: int, seed: int, sync: str = "fsync", nondeterminism: bool = False) -> Outcome:
     with tempfile.TemporaryDirectory() as place:
-        return Campaign(Path(place, "data"), seed, sync, liberties).run(kills)
+        return Campaign(Path(place, "data"), seed, sync, nondeterminism).run(kills)
 
 
 def main() -> int:
@@ -194,10 +194,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     parser.add_argument("--sync", default="fsync", choices=("fsync", "write"))
-    parser.add_argument("--liberties", action="store_true", help="of a broker in lawful chaos")
+    parser.add_argument("--nondeterminism", action="store_true", help="of a broker in lawful chaos")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    outcome = campaign(options.kills, options.seed, options.sync, options.liberties)
+    outcome = campaign(options.kills, options.seed, options.sync, options.nondeterminism)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(asdict(outcome), indent=2) + "\n")
     print(

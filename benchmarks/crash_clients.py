@@ -169,9 +169,9 @@ class Client:
         elif self.content.whole(frame) and self.incoming is not None:
             self.delivered(self.incoming, int(self.content.body))
         else:
-            self.told(frame)
+            self.take_frame(frame)
 
-    def told(self, frame: codec.Frame) -> None:
+    def take_frame(self, frame: codec.Frame) -> None:
         raise NotImplementedError
 
     def delivered(self, method: m.BasicDeliver, number: int) -> None:
@@ -215,7 +215,7 @@ class Confirming(Client):
     def acked(self, messages: list[int]) -> None:
         self.unproven.append((self.last + 1, messages))
 
-    def told(self, frame: codec.Frame) -> None:
+    def take_frame(self, frame: codec.Frame) -> None:
         if not isinstance(frame, m.BasicAck | m.BasicNack):
             return
         tag = frame.delivery_tag
@@ -245,7 +245,7 @@ class Committing(Client):
     def acked(self, messages: list[int]) -> None:
         self.settling += messages
 
-    def told(self, frame: codec.Frame) -> None:
+    def take_frame(self, frame: codec.Frame) -> None:
         if isinstance(frame, m.TxCommitOk) and self.committing is not None:
             published, settled = self.committing
             self.tally.confirmed.update(published)

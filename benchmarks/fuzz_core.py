@@ -112,7 +112,9 @@ class Victim:
                 break
         self.now += 0.001
         self.broker.move_to(self.now)
-        return outcome or ("hung up" if connection.finished else "waits" if connection.reader.pending else "taken")
+        return outcome or (
+            "hung up" if connection.finished else "waits" if connection.intake.reader.pending else "taken"
+        )
 
     def count(self, phase: str, outcome: str) -> None:
         self.tally.tried += 1

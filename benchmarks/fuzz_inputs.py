@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import codec
 from codec import methods as m
-from codec import strategies, values
+from codec import values
+from tests.support.octets import strategies
 
 LARGEST = 60_000
 """Octets of one input."""

@@ -93,14 +93,14 @@ def measured(options: argparse.Namespace) -> list[Row]:
             "growth": lambda: stages.growth(options.growth),
         }
         for name in options.only:
-            rows += _told(name, acts[name])
+            rows += _run_and_report(name, acts[name])
     finally:
         spark.stop()
         shutil.rmtree(WORK, ignore_errors=True)
     return rows
 
 
-def _told(name: str, act: Callable[[], list[Row]]) -> list[Row]:
+def _run_and_report(name: str, act: Callable[[], list[Row]]) -> list[Row]:
     began = time.monotonic()
     print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
     rows = act()

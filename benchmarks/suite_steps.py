@@ -24,26 +24,26 @@ from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.settlement import SETTLEMENT
-from conformance.history.recorder import Recorder
+from conformance.drive.run.bench import Bench
 from reference_broker import ReferenceBroker
 
 MACHINES = (SETTLEMENT, REQUEUEING, PREFETCH, CONFIRMS, CANCELLATION)
 QUEUE_TYPES = ("classic", "quorum")
 STEPS = 40
+DEADLINE = 5.0
+"""Seconds that the broker gets for what it owes."""
 
 
 def rate(url: str, machines: Sequence[search.Machine], examples: int, seed: int) -> float:
     """Steps a second over all these machines, each on both types of queue. Raises AssertionError where one of them
     finds something: then it would have measured the search for a bug."""
-    target, profile, steps = Target.parse(url), profiles.load("documented"), 0
+    bench, steps = Bench(Target.parse(url), profiles.load("documented"), deadline=DEADLINE), 0
     begin = process_time()
     for machine in machines:
         for queue_type in QUEUE_TYPES:
             outcome = search.run(
                 machine,
-                target,
-                profile,
-                lambda: Recorder("bench", "reference"),
+                bench,
                 queue_type,
                 "lockstep",
                 examples,

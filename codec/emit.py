@@ -26,7 +26,7 @@ from codec.errors import Unencodable
 from codec.lower import Op
 
 PAD = bytes(8)
-BEGINNING = 6  # so many octets of a table tell whether it may look like one seen before
+BEGINNING = 6  # this many octets of a table tell whether it may look like one seen before
 MOST_PACKERS = 4096
 
 

@@ -121,7 +121,7 @@ class FrameReader:
         self.frame_max = frame_max
         self._rest = b""
         self._more = bytearray()  # what came after `_rest` and did not yet complete a frame
-        self._need = 0  # so many octets are needed before another look is worth it
+        self._need = 0  # this many octets are needed before another look is worth it
 
     @property
     def pending(self) -> int:

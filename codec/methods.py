@@ -1,6 +1,6 @@
 """The 66 methods as classes, made from the declaration: `BasicAck(channel, delivery_tag, multiple)` and so on.
 
-`methods.pyi` says the same to type checkers; `python -m codec.stubs` writes it.
+`methods.pyi` says the same to type checkers; `python -m tools.stubs` writes it.
 """
 
 from __future__ import annotations

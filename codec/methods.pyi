@@ -1,4 +1,4 @@
-"""Written by `python -m codec.stubs` from the declaration; a test keeps it fresh."""
+"""Written by `python -m tools.stubs` from the declaration; a test keeps it fresh."""
 
 from collections.abc import Callable
 from typing import Final

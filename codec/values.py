@@ -92,6 +92,17 @@ def lookup(fields: FieldTable, name: str, default: Any = None) -> Any:
     return default
 
 
+def letters(fields: FieldTable) -> dict[str, Any]:
+    """The type of each field by its name: a letter; of a table the same again, of an array a list."""
+    return {name: _letters(letter, value) for name, letter, value in fields}
+
+
+def _letters(letter: str, value: Any) -> Any:
+    if letter == "F":
+        return letters(value)
+    return [_letters(*item) for item in value] if letter == "A" else letter
+
+
 def to_json(value: Any) -> Any:
     """An argument or property as JSON can hold it: tables as objects, octets as text or {"hex": ...}."""
     match value:

@@ -7,13 +7,12 @@ told to advance, and everything that its clients send and are sent is there to b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from types import TracebackType
 from typing import Any, Self, cast
 
 import codec
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
 from reference_broker import ReferenceBroker
-from reference_broker.freedom import Charter
+from reference_broker.nondeterminism import Charter
 from reference_broker.settings import Policy
 from reference_broker.tap import Tap
 
@@ -75,9 +74,11 @@ class EmbeddedBroker:
         """
         self._broker.mutate(*names)
 
-    def liberties(self, seed: int | Sequence[str] | None) -> Charter | None:
+    def nondeterminism(self, seed: int | Sequence[str] | None) -> Charter | None:
         """Lawful chaos on connections and queues from now on, as this seed draws it; none any more with None."""
-        return self._broker.liberties(seed)
+        return self._broker.nondeterminism(seed)
+
+    liberties = nondeterminism
 
     def alarm(self, reason: str | None = "low on memory") -> None:
         """Block who publishes from now on, as RabbitMQ does when its memory is low; nobody any more with None."""
@@ -92,12 +93,7 @@ class EmbeddedBroker:
         self._broker.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._broker.stop()
 
 

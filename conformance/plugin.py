@@ -14,6 +14,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentError
 from collections.abc import Generator, Iterator
+from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -83,7 +85,7 @@ def campaign(request: pytest.FixtureRequest) -> Campaign:
     from conformance.session.campaign import Campaign
     from conformance.session.door import attempt
 
-    return Campaign(attempt(request.node, door_of(request.config), request.param))
+    return Campaign.of(attempt(request.node, door_of(request.config), request.param))
 
 
 @pytest.fixture
@@ -93,49 +95,21 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     from conformance.session.door import attempt
 
     made = attempt(request.node, door_of(request.config), request.param)
-    opened = made.opened
-    stage = Stage(
-        opened.target,
-        opened.profile,
-        opened.recorder,
-        made.name,
-        made.check.rules,
-        made.queue_type,
-        opened.deadline,
-        opened.guard,
-    )
-    opened.around.enter(stage)
-    yield stage
-    stage.cleanup()
+    with made.bench.staged(Stage, made.name, made.check.rules, made.queue_type) as stage:
+        yield stage
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, object, object]:
-    """The body of a check, the end of its history, and the judgement: all in the call phase, and in its time."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
+    """A check is played to its judgement, all in the call phase."""
     made = pyfuncitem.stash.get(ATTEMPT, None)
     if made is None:
-        return (yield)
-    from conformance.drive.watchdog import Overdue, alarm
-    from conformance.session.checks import account, perform
+        return None
+    from conformance.session.checks import play
 
-    failure: BaseException | None = None
-    guard = made.opened.guard
+    asked = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
     try:
-        try:
-            with alarm(guard.begin_check(machine=not made.check.rules) + guard.GRACE):
-                yield
-        except (Exception, pytest.fail.Exception, Overdue) as problem:
-            failure = problem
-        with alarm(guard.CONCLUDES):
-            if "stage" in pyfuncitem.funcargs:
-                perform(made, pyfuncitem.funcargs["stage"], failure)
-            else:
-                account(made, failure)
-    except Overdue as overdue:
-        account(made, overdue)
-    except KeyboardInterrupt:
-        guard.hasty = True
-        raise
+        play(made, partial(pyfuncitem.obj, **asked), asked.get("stage"))
     finally:
         signed = made.signed()
         if made.histories:

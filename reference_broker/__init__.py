@@ -1,4 +1,4 @@
-"""An AMQP 0-9-1 broker that does what the text says: small, readable, its own reading of the rules.
+"""A small AMQP 0-9-1 broker that does what the texts say. It reads the texts independently of the oracle.
 
 A pure core (`broker.py` and what it uses: no sockets, no clock, no chance), an asyncio shell
 (`server.py`) and two doors: `ReferenceBroker` inside a process, `python -m reference_broker` alone.

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from reference_broker.configuration import Configuration, charter, installed_version
 from reference_broker.control import Control
 from reference_broker.dialects import DIALECTS, DOCUMENTED
-from reference_broker.embedded import charter, installed_version, make_core, remaking
-from reference_broker.freedom import LIBERTIES
 from reference_broker.limits import SMALLEST_FRAME_MAX, Limits
 from reference_broker.mutants import MUTANTS, UnknownMutant
+from reference_broker.nondeterminism import VARIATIONS
 from reference_broker.origin import is_loopback
 from reference_broker.personalities import PERSONALITIES, UnknownPersonality, personality
 from reference_broker.server import Server
@@ -60,16 +60,22 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=PORT, default=5672, help="port, 0 for a free one (default: %(default)s)")
     parser.add_argument(
-        "--mutant", action="append", default=[], metavar="NAME", help="misbehave on purpose; may be repeated"
+        "--mutant", action="append", default=[], metavar="NAME", help="make this wrong decision; may be repeated"
     )
     parser.add_argument(
-        "--liberties", type=int, metavar="SEED", help="do what the text leaves open differently each time"
+        "--nondeterminism",
+        "--liberties",
+        type=int,
+        metavar="SEED",
+        help="where the texts leave a choice, choose by this seed",
     )
     parser.add_argument(
-        "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="do as this broker does (default: %(default)s)"
+        "--dialect", default=DOCUMENTED.name, choices=DIALECTS, help="imitate this broker (default: %(default)s)"
     )
-    parser.add_argument("--http", type=PORT, metavar="PORT", help="serve the management interface here, too")
-    parser.add_argument("--data", type=directory, metavar="DIR", help="keep what is durable here, and begin with it")
+    parser.add_argument("--http", type=PORT, metavar="PORT", help="also serve the management API on this port")
+    parser.add_argument(
+        "--data", type=directory, metavar="DIR", help="keep durable data in this directory, and load it at the start"
+    )
     parser.add_argument(
         "--sync",
         default="fsync",
@@ -81,46 +87,57 @@ def arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
         type=number(1 << 10, 1 << 40),
         default=SEGMENT_OCTETS,
         metavar="N",
-        help="begin another file of the log after as much (default: %(default)s)",
+        help="start a new log file after N octets (default: %(default)s)",
     )
     security(parser)
-    parser.add_argument("--personality", metavar="NAME|SEED", help="deviate in several ways at once, as strangers do")
+    parser.add_argument("--personality", metavar="NAME|SEED", help="deviate in several ways at once")
     parser.add_argument("--list-mutants", action="store_true", help="print the known mutants and exit")
-    parser.add_argument("--list-liberties", action="store_true", help="print them, who grants each, and exit")
-    parser.add_argument("--list-personalities", action="store_true", help="print those with names, and their traits")
-    parser.add_argument("--product", metavar="NAME", help="introduce yourself as this (default: the dialect's)")
+    parser.add_argument(
+        "--list-nondeterminism",
+        "--list-liberties",
+        action="store_true",
+        help="print the lawful choices, with the text that permits each, and exit",
+    )
+    parser.add_argument(
+        "--list-personalities", action="store_true", help="print the named personalities with their traits, and exit"
+    )
+    parser.add_argument("--product", metavar="NAME", help="product name to announce (default: the dialect's)")
     parser.add_argument(
         "--version",
         nargs="?",
         const="",
         metavar="VERSION",
-        help="and of this version (default: the dialect's); without a value: print our own and exit",
+        help="version to announce (default: the dialect's); without a value: print the program's version and exit",
     )
     return parser.parse_args(argv)
 
 
 def security(parser: argparse.ArgumentParser) -> None:
     group, limits = parser.add_argument_group("TLS and users"), Limits()
-    group.add_argument("--tls-cert", metavar="FILE", help="the broker's certificate: listen for amqps, too")
+    group.add_argument(
+        "--tls-cert", metavar="FILE", help="the broker's certificate; the broker then also listens for amqps"
+    )
     group.add_argument("--tls-key", metavar="FILE", help="its key (default: in the same file)")
-    group.add_argument("--tls-ca", metavar="FILE", help="authorities that sign clients' certificates")
+    group.add_argument("--tls-ca", metavar="FILE", help="certificate authorities of the clients")
     group.add_argument(
         "--tls-verify",
         nargs="?",
         const="required",
         default="none",
         choices=VERIFY,
-        help="does a client show a certificate? (default: %(default)s; without a value: %(const)s)",
+        help="whether clients show a certificate (default: %(default)s; without a value: %(const)s)",
     )
     group.add_argument("--tls-external", action="store_true", help="a certificate alone may log in (SASL EXTERNAL)")
-    group.add_argument("--tls-port", type=PORT, default=5671, help="0 for a free one (default: %(default)s)")
+    group.add_argument(
+        "--tls-port", type=PORT, default=5671, help="port for amqps, 0 for a free one (default: %(default)s)"
+    )
     group.add_argument(
         "--user",
         action="append",
         default=[],
         metavar="NAME:PASSWORD",
         type=user,
-        help="one who may do anything, instead of guest; may be repeated",
+        help="a user with all rights, instead of guest; may be repeated",
     )
     group.add_argument("--frame-max", type=number(SMALLEST_FRAME_MAX, 1 << 31), default=limits.frame_max, metavar="N")
     group.add_argument("--channel-max", type=number(1, 65535), default=limits.channel_max, metavar="N")
@@ -128,13 +145,13 @@ def security(parser: argparse.ArgumentParser) -> None:
         "--max-message-size",
         type=number(1, 1 << 40),
         metavar="OCTETS",
-        help="of a message's body, beyond which it costs its channel (default: the dialect's)",
+        help="largest message body; a larger one closes its channel (default: the dialect's)",
     )
     group.add_argument(
         "--memory",
         type=number(1, 1 << 40),
         metavar="OCTETS",
-        help="of message bodies, from which on publishers are blocked (default: 40 %% of the machine's)",
+        help="block publishers when message bodies take this much (default: 40 %% of the machine's memory)",
     )
     group.add_argument("--heartbeat", type=number(0, 65535), default=limits.heartbeat, metavar="SECONDS")
 
@@ -152,15 +169,15 @@ def user(text: str) -> tuple[str, str]:
     return name, password
 
 
-async def serve(options: argparse.Namespace) -> None:
-    """Until SIGINT or SIGTERM. Raises CannotListen, BadTls, Unusable, UnknownMutant and UnknownPersonality."""
-    secure = tls(options)
-    store = Store.open(options.data, options.sync, options.segment_octets) if options.data is not None else None
-    stranger = personality(options.personality) if options.personality is not None else None
-    core = make_core(
+def configured(options: argparse.Namespace) -> Configuration:
+    """What the broker is to be. Raises UnknownPersonality."""
+    return Configuration(
         mutants=options.mutant,
-        liberties=options.liberties,
-        dialect=options.dialect,
+        nondeterminism=options.nondeterminism,
+        dialect=DIALECTS[options.dialect],
+        personality=personality(options.personality) if options.personality is not None else None,
+        product=options.product,
+        version=options.version,
         seed=None,
         users=dict(options.user),
         limits=Limits(
@@ -170,14 +187,17 @@ async def serve(options: argparse.Namespace) -> None:
             max_message=options.max_message_size,
             memory=options.memory or int(0.4 * installed_memory()),
         ),
-        store=store,
-        product=options.product,
-        version=options.version,
-        personality=stranger,
         external=options.tls_external,
     )
-    connections = stranger.connections if stranger is not None else None
-    server = Server(core, "elastic" if options.http is not None else "real", connections)
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Until SIGINT or SIGTERM. Raises CannotListen, BadTls, Unusable, UnknownMutant and UnknownPersonality."""
+    secure = tls(options)
+    store = Store.open(options.data, options.sync, options.segment_octets) if options.data is not None else None
+    configuration = configured(options)
+    core = configuration.core(store)
+    server = Server(core, "elastic" if options.http is not None else "real", configuration.connections)
     if store is not None:
         print(f"reference-broker: {store.attach(server, keep_users=bool(options.user))}", file=sys.stderr, flush=True)
     stop = asyncio.Event()
@@ -186,17 +206,17 @@ async def serve(options: argparse.Namespace) -> None:
     hosts = options.host or [HOST]
     who = "guest:guest@" if not options.user else ""
     taken = await everywhere(server.listen, hosts, options.port)
-    control = Control(server, remaking(core, store, stranger)) if options.http is not None else None
+    control = Control(server, configuration.remaking(core, store)) if options.http is not None else None
     if control is not None:
         for place in await everywhere(control.listen, hosts, options.http):
             print(f"management on http://{who}{place}", flush=True)
     if secure is not None:
         for place in await everywhere(partial(server.listen, secure=secure), hosts, options.tls_port):
             print(f"listening on amqps://{who}{place}/%2F", flush=True)
-    if options.liberties is not None:
-        print(charter(options.liberties), file=sys.stderr, flush=True)
-    if stranger is not None:
-        print(stranger, file=sys.stderr, flush=True)
+    if options.nondeterminism is not None:
+        print(charter(options.nondeterminism), file=sys.stderr, flush=True)
+    if configuration.personality is not None:
+        print(configuration.personality, file=sys.stderr, flush=True)
     if not all(map(is_loopback, hosts)):
         print(
             "reference-broker: reachable from other machines; guest may log in from this one only",
@@ -255,9 +275,9 @@ def main(argv: Sequence[str] | None = None, program: str = "reference-broker") -
         for mutant in MUTANTS.values():
             print(f"{mutant.name}: {mutant.says} ({', '.join(mutant.rules)})")
         return 0
-    if options.list_liberties:
-        for liberty in LIBERTIES.values():
-            print(f"{liberty.name}: {liberty.says} [{liberty.granted_by}]")
+    if options.list_nondeterminism:
+        for variation in VARIATIONS.values():
+            print(f"{variation.name}: {variation.says} [{variation.granted_by}]")
         return 0
     if options.list_personalities:
         for stranger in PERSONALITIES.values():

@@ -6,18 +6,19 @@ ignored, as RabbitMQ does; one that only means something to another type of queu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from codec import methods as m
 from codec.values import FieldTable
-from reference_broker.dialects import Dialect
 from reference_broker.errors import ChannelException, precondition
 
 INTEGERS = frozenset("bBsuUIilL")
 LARGEST = 10 * 365 * 86_400_000
 """Ten years, in milliseconds."""
 TIMES = ("x-message-ttl", "x-expires")
+TIMEOUT = "x-consumer-timeout"
 ONLY_QUORUM_COUNTS = ("x-quorum-initial-group-size", "x-max-in-memory-length", "x-max-in-memory-bytes")
 COUNTS = ("x-max-length", "x-max-length-bytes", *ONLY_QUORUM_COUNTS)
 TEXTS = (
@@ -40,15 +41,14 @@ KNOWN = (
     "x-max-priority",
     "x-single-active-consumer",
     "x-delivery-limit",
-    "x-consumer-timeout",
+    TIMEOUT,
     "x-quorum-initial-group-size",
 )
 OF_STREAMS = ("x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size")
 FOREIGN = {
-    "classic": ("x-delivery-limit", "x-consumer-timeout", "x-dead-letter-strategy", *ONLY_QUORUM_COUNTS, *OF_STREAMS),
+    "classic": ("x-delivery-limit", TIMEOUT, "x-dead-letter-strategy", *ONLY_QUORUM_COUNTS, *OF_STREAMS),
     "quorum": ("x-max-priority", "x-queue-mode", "x-queue-version", *OF_STREAMS),
 }
-"""Known arguments that the queues of a type refuse."""
 MOST_PRIORITIES = 255
 CHOICES = {
     "x-overflow": (("drop-head", "reject-publish", "reject-publish-dlx"), "invalid_overflow"),
@@ -99,30 +99,77 @@ class QueueArguments:
         return self.max_length is not None or self.max_octets is not None
 
 
-def parse(table: FieldTable, queue: str, dialect: Dialect) -> QueueArguments:
-    """Raises the exception that refuses the first argument that is wrong."""
-    queue_type = kind_of(table, queue)
-    for name, _, _ in table:
-        if name in FOREIGN[queue_type] and not ignored(name, dialect):
-            raise foreign(name, queue, queue_type)
-    found = {name: checked(name, letter, value, queue, dialect) for name, letter, value in table}
-    if DEAD_LETTERS[1] in found and DEAD_LETTERS[0] not in found:
-        raise invalid(DEAD_LETTERS[1], queue, "routing_key_but_no_dlx_defined")
-    limit = found.get("x-delivery-limit")
-    return QueueArguments(
-        message_ttl=_seconds(found.get("x-message-ttl")),
-        expires=_seconds(found.get("x-expires")),
-        max_length=found.get("x-max-length"),
-        max_octets=found.get("x-max-length-bytes"),
-        reject_publish=str(found.get("x-overflow")).startswith("reject-publish"),
-        dead_letter_refused=found.get("x-overflow") == "reject-publish-dlx",
-        dead_letter_exchange=found.get("x-dead-letter-exchange"),
-        dead_letter_routing_key=found.get("x-dead-letter-routing-key"),
-        quorum=queue_type == "quorum",
-        delivery_limit=limit if isinstance(limit, int) else None,
-        single_active_consumer=found.get("x-single-active-consumer", False),
-        max_priority=found.get("x-max-priority", 0),
-    )
+class Arguments:
+    """What the optional arguments of a queue, and of its consumers, may say."""
+
+    def parse(self, table: FieldTable, queue: str) -> QueueArguments:
+        """Raises the exception that refuses the first argument that is wrong."""
+        queue_type = kind_of(table, queue)
+        foreign_names = self.foreign_to(queue_type)
+        for name, _, _ in table:
+            if name in foreign_names:
+                raise foreign(name, queue, queue_type)
+        found = {name: self.checked(name, letter, value, queue) for name, letter, value in table}
+        if DEAD_LETTERS[1] in found and DEAD_LETTERS[0] not in found:
+            raise invalid(DEAD_LETTERS[1], queue, "routing_key_but_no_dlx_defined")
+        limit = found.get("x-delivery-limit")
+        return QueueArguments(
+            message_ttl=_seconds(found.get("x-message-ttl")),
+            expires=_seconds(found.get("x-expires")),
+            max_length=found.get("x-max-length"),
+            max_octets=found.get("x-max-length-bytes"),
+            reject_publish=str(found.get("x-overflow")).startswith("reject-publish"),
+            dead_letter_refused=found.get("x-overflow") == "reject-publish-dlx",
+            dead_letter_exchange=found.get("x-dead-letter-exchange"),
+            dead_letter_routing_key=found.get("x-dead-letter-routing-key"),
+            quorum=queue_type == "quorum",
+            delivery_limit=limit if isinstance(limit, int) else None,
+            single_active_consumer=found.get("x-single-active-consumer", False),
+            max_priority=found.get("x-max-priority", 0),
+        )
+
+    def foreign_to(self, queue_type: str) -> Collection[str]:
+        """Known arguments that the queues of a type refuse."""
+        return FOREIGN[queue_type]
+
+    def checked(self, name: str, letter: str, value: Any, queue: str) -> Any:
+        """The value of one argument, or the exception that refuses it."""
+        if name in TIMES or name in COUNTS or name in ("x-max-priority", TIMEOUT):
+            return number(name, letter, value, queue)
+        if name == "x-single-active-consumer" and letter != "t":
+            raise wrong_type(name, letter, queue)
+        if name in TEXTS:
+            if letter != "S":
+                raise wrong_type(name, letter, queue)
+            return choice(name, value.decode(errors="replace"), queue)
+        if name == "x-queue-version" and integer(name, letter, value, queue) not in (1, 2):
+            raise invalid(name, queue, f"\"unsupported queue version '{value}'\"")
+        return value
+
+    def consumer_timeout(self, table: FieldTable, queue: str, quorum: bool) -> int | None:
+        """Milliseconds: the timeout that a consumer of this queue wants for itself."""
+        for name, letter, value in table:
+            if name == TIMEOUT:
+                if not quorum:
+                    raise foreign(name, queue, "classic")
+                return number(name, letter, value, queue)
+        return None
+
+    def check_quorum(self, method: m.QueueDeclare) -> None:
+        """A quorum queue outlives its connections and is known by a name."""
+        wrong = {
+            "non-durable": not method.durable,
+            "exclusive-owner": method.exclusive,
+            "auto-delete": method.auto_delete,
+        }
+        for name, found in wrong.items():
+            if found:
+                raise precondition(f"invalid property '{name}' for queue '{method.queue}' in vhost '/'")
+        self.check_name(method)
+
+    def check_name(self, method: m.QueueDeclare) -> None:
+        if not method.queue:
+            raise precondition("Cannot declare a server-named queue for type rabbit_quorum_queue")
 
 
 def with_policy(own: QueueArguments, definition: Mapping[str, Any]) -> QueueArguments:
@@ -167,30 +214,6 @@ def kind_of(table: FieldTable, queue: str) -> str:
     return text
 
 
-def ignored(name: str, dialect: Dialect) -> bool:
-    """Where no queue looks at its consumers' timeouts, the argument is one that nobody knows."""
-    return name == "x-consumer-timeout" and dialect.consumer_timeout != "queue"
-
-
-def checked(name: str, letter: str, value: Any, queue: str, dialect: Dialect) -> Any:
-    """The value of one argument, or the exception that refuses it."""
-    if name in TIMES or name in COUNTS or name == "x-max-priority":
-        return number(name, letter, value, queue)
-    if name == "x-single-active-consumer" and letter != "t":
-        raise wrong_type(name, letter, queue)
-    if name == "x-consumer-timeout" and not ignored(name, dialect):
-        return number(name, letter, value, queue)
-    if name in TEXTS:
-        if letter != "S":
-            raise wrong_type(name, letter, queue)
-        return choice(name, value.decode(errors="replace"), queue)
-    if name == "x-queue-version" and integer(name, letter, value, queue) not in (1, 2):
-        raise invalid(name, queue, f"\"unsupported queue version '{value}'\"")
-    if name == "x-queue-mode" and dialect.lazy_queues:
-        check_mode(letter, value, queue)
-    return value
-
-
 def integer(name: str, letter: str, value: Any, queue: str) -> int:
     if letter not in INTEGERS:
         raise invalid(name, queue, f'"expected integer, got {TYPE_NAMES[letter]}"')
@@ -215,13 +238,6 @@ def choice(name: str, text: str, queue: str) -> str:
     if text not in known:
         raise invalid(name, queue, complaint)
     return text
-
-
-def check_mode(letter: str, value: Any, queue: str) -> None:
-    if letter != "S":
-        raise wrong_type("x-queue-mode", letter, queue)
-    if value not in (b"default", b"lazy"):
-        raise invalid("x-queue-mode", queue, f"\"unsupported queue mode '{value.decode(errors='replace')}'\"")
 
 
 def foreign(name: str, queue: str, queue_type: str) -> ChannelException:

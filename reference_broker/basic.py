@@ -7,15 +7,12 @@ import re
 import codec
 from codec import methods as m
 from codec import wire
-from codec.errors import ReplyCode
 from reference_broker import channel as fates
 from reference_broker import replies
-from reference_broker.arguments import LARGEST, foreign, integer, number
+from reference_broker.arguments import LARGEST, integer
 from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, not_allowed, not_implemented, precondition, refused
+from reference_broker.errors import not_allowed, not_implemented, precondition, refused
 from reference_broker.message import Message, addressed
-from reference_broker.prefetch import Limit
-from reference_broker.queue import Queue
 from reference_broker.topology import named_queue
 
 IMPERSONATOR = "impersonator"
@@ -38,7 +35,6 @@ def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body
     if channel.transaction is not None:
         channel.transaction.publish(method.exchange, message, method.mandatory)
     elif confirms is None:
-        channel.numbered += method.mandatory and channel.vhost.dialect.mandatory_counts
         channel.publish(method.exchange, message, method.mandatory)
     else:
         number = confirms.next()
@@ -98,31 +94,20 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
     if method.consumer_tag in channel.consumers:
         raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
     queue = named_queue(channel, method.queue)
-    if queue.exclusive_consumer or (method.exclusive and queue.consumers):
+    if queue.excludes(method.exclusive):
         raise refused(f"queue '{queue.name}' in vhost '/' in exclusive use")
     if queue.quorum is not None and channel.limit.count:
         raise not_implemented(f"queue '{queue.name}' in vhost '/' does not support global qos")
     tag = method.consumer_tag or f"amq.ctag-{channel.vhost.unique()}"
-    ranks, timeout = priority(method, queue.name), consumer_timeout(channel, method, queue)
-    consumer = parts.consumer(tag, channel, queue, method.no_ack, window(channel, queue, tag))
+    ranks = priority(method, queue.name)
+    timeout = parts.arguments().consumer_timeout(method.arguments, queue.name, queue.quorum is not None)
+    consumer = parts.consumer(tag, channel, queue, method.no_ack, channel.limit_of(queue, tag))
     consumer.priority, consumer.arguments = ranks, method.arguments
     channel.consumers[tag] = consumer
     if not method.no_wait:
         connection.send(m.BasicConsumeOk(channel.number, tag))
     channel.timeouts.join(consumer, timeout)
     queue.join(consumer, method.exclusive)
-
-
-def window(channel: Channel, queue: Queue, tag: str) -> Limit:
-    """The limit of a new consumer."""
-    count = queue.window(channel.prefetch)
-    if queue.quorum is not None and channel.vhost.dialect.same_tag_inherits_slots:
-        for delivery in channel.unacked.by_tag.values():
-            earlier = delivery.consumer
-            if earlier is not None and earlier.tag == tag and earlier.queue is queue:
-                earlier.own.change(count)
-                return earlier.own
-    return channel.connection.parts.limit(count)
 
 
 def priority(method: m.BasicConsume, queue: str) -> int:
@@ -132,30 +117,12 @@ def priority(method: m.BasicConsume, queue: str) -> int:
     return 0
 
 
-def consumer_timeout(channel: Channel, method: m.BasicConsume, queue: Queue) -> int | None:
-    """Milliseconds; where queues do not watch their deliveries, nobody looks at the argument."""
-    for name, letter, value in method.arguments:
-        if name == "x-consumer-timeout" and channel.vhost.dialect.consumer_timeout == "queue":
-            if queue.quorum is None:
-                raise foreign(name, queue.name, "classic")
-            return number(name, letter, value, queue.name)
-    return None
-
-
 def cancel(channel: Channel, method: m.BasicCancel) -> None:
     """A tag nobody uses is answered like any other: the consumer may have ended a moment ago."""
-    code = channel.vhost.dialect.cancel_meets_deletion
-    if code is not None and method.consumer_tag in channel.just_bereft:
-        raise ConnectionException(code, offender=(0, 0))
-    consumer = channel.consumers.get(method.consumer_tag)
+    consumer = channel.consumer_of(method.consumer_tag)
     channel.cancel(method.consumer_tag)
     if not method.no_wait:
-        ok = m.BasicCancelOk(channel.number, method.consumer_tag)
-        quorum = consumer is not None and consumer.queue.quorum is not None
-        if quorum and channel.vhost.dialect.deliveries_follow_cancel_ok:
-            channel.connection.send_ahead(ok)
-        else:
-            channel.connection.send(ok)
+        channel.answer_cancel(m.BasicCancelOk(channel.number, method.consumer_tag), consumer)
 
 
 def cancel_ok(channel: Channel, method: m.BasicCancelOk) -> None:
@@ -164,25 +131,17 @@ def cancel_ok(channel: Channel, method: m.BasicCancelOk) -> None:
     if consumer is not None and consumer.pause.held:
         channel.cancel(method.consumer_tag)
         return
-    code = channel.vhost.dialect.client_cancel_ok
-    if code is ReplyCode.INTERNAL_ERROR:
-        raise ConnectionException(code, offender=(0, 0))
-    raise ConnectionException(code, "unimplemented method")
+    raise channel.unasked()
 
 
 def qos(channel: Channel, method: m.BasicQos) -> None:
     if method.prefetch_size:
         raise not_implemented(f"prefetch_size!=0 ({method.prefetch_size})")
     channel.connection.send(m.BasicQosOk(channel.number))
-    dialect = channel.vhost.dialect
-    if method.global_ and dialect.channel_limit:
-        if dialect.gets_fill_channel_limit and not channel.limit.count:
-            channel.limit.held = len(channel.unacked)
-        channel.limit.change(method.prefetch_count)
+    if method.global_:
+        channel.limit_together(method.prefetch_count)
     else:
-        channel.prefetch = method.prefetch_count
-        if dialect.consumer_limit_clears_channel_limit:
-            channel.limit.change(0)
+        channel.limit_each(method.prefetch_count)
 
 
 # -- settling
@@ -217,8 +176,7 @@ def confirm_select(channel: Channel, method: m.ConfirmSelect) -> None:
     if channel.transaction is not None:
         raise precondition("cannot switch from tx to confirm mode")
     if channel.confirms is None:
-        channel.confirms = channel.connection.parts.confirms()
-        channel.confirms.published = channel.numbered
+        channel.select_confirms()
     if not method.no_wait:
         channel.connection.send(m.ConfirmSelectOk(channel.number))
 

@@ -16,11 +16,10 @@ from codec.errors import ReplyCode
 from reference_broker.access import SALT, Access, Permission, Rights, Topics
 from reference_broker.clock import Clock
 from reference_broker.connection import Connection
-from reference_broker.dialects import DOCUMENTED, Dialect
+from reference_broker.edition import Edition
 from reference_broker.errors import ConnectionException
 from reference_broker.limits import Limits, Memory, Newcomers
 from reference_broker.origin import Origin
-from reference_broker.outbox import Outbox
 from reference_broker.parts import Parts
 from reference_broker.settings import About
 from reference_broker.vhost import VirtualHost
@@ -58,7 +57,6 @@ class Broker:
         *,
         product: str | None = None,
         version: str | None = None,
-        dialect: Dialect = DOCUMENTED,
         limits: Limits | None = None,
         users: Mapping[str, str] | None = None,
         parts: Parts | None = None,
@@ -68,7 +66,6 @@ class Broker:
     ) -> None:
         """`users`: names and passwords of those who may do anything in the default virtual host."""
         self.parts = parts or Parts()
-        self.dialect = dialect
         self.clock = Clock(now)
         self.peers_clock = self.clock
         """The time in which peers have to log in, answer and send heartbeats."""
@@ -78,24 +75,29 @@ class Broker:
         self.vhosts: dict[str, VirtualHost] = {}
         self.vhost = self.add_vhost(DEFAULT_VHOST)
         self.newcomers = Newcomers(self.peers_clock, self.limits.handshake, Connection.finish)
-        self.max_message = self.limits.max_message or dialect.max_message
+        self.max_message = self.limits.max_message or self.edition.max_message
         self.memory = Memory(self, self.limits.memory) if self.limits.memory is not None else None
         self.global_parameters: dict[str, Any] = {}
         """What operators keep here for themselves."""
         self.alarm: str | None = None
         """Why nobody may publish for now."""
         self.connections: dict[Connection, None] = {}
-        self.dirty: dict[Outbox, None] = {}
+        self.dirty: dict[Connection, None] = {}
         self.server_properties = values.table(
             {
-                "product": product or dialect.product,
-                "version": version or dialect.version or "0",
+                "product": product or self.edition.product,
+                "version": version or self.edition.version or "0",
                 "platform": "Python",
                 "copyright": "",
                 "information": "The conformance suite's own broker.",
                 "capabilities": CAPABILITIES,
             }
         )
+
+    @property
+    def edition(self) -> Edition:
+        """What it says that it is, and the numbers of that."""
+        return self.parts.edition
 
     def remake(self, parts: Parts) -> None:
         """From now on make connections and queues of these parts. What is there stays as it is."""
@@ -141,7 +143,7 @@ class Broker:
     def add_vhost(self, name: str) -> VirtualHost:
         """The virtual host of that name, made if there is none; the settings of a node hold in all of them."""
         if name not in self.vhosts:
-            vhost = self.parts.vhost(self.parts, self.clock, self.unique, self.dialect, name)
+            vhost = self.parts.vhost(self.parts, self.clock, self.unique, name)
             for other in self.vhosts.values():
                 vhost.settings.consumer_timeout = other.settings.consumer_timeout
             self.vhosts[name] = vhost

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from codec.methods import BasicDeliver
 from reference_broker import replies
-from reference_broker.errors import precondition
+from reference_broker.errors import ConnectionException, precondition
 from reference_broker.message import Entry, Message
-from reference_broker.pipeline import Pipeline
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
@@ -46,10 +46,6 @@ class Channel:
         self.timeouts = parts.timeouts(self)
         self.consumers: dict[str, Consumer] = {}
         self.reply_to: ReplyTo | None = None
-        self.just_bereft: set[str] = set()
-        soft_limit = self.vhost.dialect.soft_limit
-        self.pipeline = Pipeline(soft_limit) if soft_limit is not None else None
-        self.numbered = 0
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
 
@@ -61,7 +57,7 @@ class Channel:
 
     def deliver(self, consumer: Consumer, entry: Entry) -> None:
         tag, queue = self.next_tag(), consumer.queue
-        message = entry.message if queue.quorum is None else queue.shown(entry)
+        message = entry.message if queue.quorum is None else queue.as_delivered(entry)
         if not consumer.no_ack:
             consumer.hold()
             self.hold(Delivery(tag, entry, queue, consumer))
@@ -75,7 +71,7 @@ class Channel:
         if entry is None:
             self.connection.send(m.BasicGetEmpty(self.number))
             return
-        tag, message = self.next_tag(), queue.shown(entry)
+        tag, message = self.next_tag(), queue.as_delivered(entry)
         if not no_ack:
             self.hold(Delivery(tag, entry, queue, None))
         else:
@@ -103,30 +99,12 @@ class Channel:
     def settle(self, deliveries: list[Delivery], fate: Fate) -> None:
         if self.transaction is not None:
             self.transaction.settle(deliveries, fate)
-        elif self.pipeline is None:
-            self.carry_out(deliveries, fate)
         else:
-            self.carry_out(self.pipeline.admit(deliveries, fate), fate)
-            self.connection.confirm(self)
+            self.carry_out(deliveries, fate)
 
     def carry_out(self, deliveries: list[Delivery], fate: Fate) -> None:
-        """What the client asked for, or what its broker takes it for."""
-        if self.vhost.dialect.namesake_takes_settlements:
-            mistaken = [namesake for one in deliveries if (namesake := self.namesake(one)) is not None]
-            self.finish(mistaken, fate)
-            for one in mistaken:
-                one.lost = True
+        """What the client asked for."""
         self.finish(deliveries, fate)
-
-    def namesake(self, delivery: Delivery) -> Delivery | None:
-        """What this channel holds at the same place of a queue that was declared under the name of a deleted one."""
-        if not delivery.queue.deleted or delivery.queue.quorum is not None:
-            return None
-        queue, place = self.vhost.queues.get(delivery.queue.name), delivery.entry.position
-        if queue is None or queue.quorum is not None:
-            return None
-        held = (one for one in self.unacked.by_tag.values() if one.queue is queue and not one.lost)
-        return next((one for one in held if one.entry.position == place), None)
 
     def finish(self, deliveries: list[Delivery], fate: Fate) -> None:
         """Apply the fate to all of them before anybody is served: a requeue is seen as a whole."""
@@ -145,17 +123,13 @@ class Channel:
         for delivery in deliveries:
             if delivery.consumer is None:
                 continue
-            if connection.gathering:
-                connection.thirsty[delivery.consumer] = None
+            if connection.intake.gathering:
+                connection.intake.thirsty[delivery.consumer] = None
             else:
                 delivery.consumer.wake()
 
     def settle_stale(self, delivery: Delivery, fate: Fate) -> None:
-        dialect = self.vhost.dialect
-        if fate is not requeued or dialect.stale_requeue_revives:
-            self.timeouts.settled(delivery)
-        if fate is acked and dialect.stale_ack_reaches_successor:
-            self.timeouts.reach_successor(delivery)
+        self.timeouts.settled(delivery)
 
     # -- publishing
 
@@ -171,11 +145,7 @@ class Channel:
         self.connection.send_content(method, message)
 
     def flush(self) -> None:
-        """End of the tick: what was held up goes on, what was confirmed since the last one leaves together."""
-        self.just_bereft.clear()
-        if self.pipeline is not None:
-            for deliveries, fate in self.pipeline.take():
-                self.carry_out(deliveries, fate)
+        """End of the tick: what was confirmed since the last one leaves together."""
         self.flush_confirms()
 
     def flush_confirms(self) -> None:
@@ -183,7 +153,42 @@ class Channel:
             for confirm in self.confirms.flush(self.number):
                 self.connection.send(confirm)
 
+    def select_confirms(self) -> Confirms:
+        """From now on publishes are numbered."""
+        self.confirms = self.connection.parts.confirms()
+        return self.confirms
+
+    # -- limits
+
+    def limit_together(self, count: int) -> None:
+        """What all consumers of this channel may hold, together."""
+        self.limit.change(count)
+
+    def limit_each(self, count: int) -> None:
+        """What a consumer may hold that starts from now on."""
+        self.prefetch = count
+
+    def limit_of(self, queue: Queue, tag: str) -> Limit:
+        """The limit of a new consumer."""
+        return self.connection.parts.limit(queue.window(self.prefetch))
+
     # -- consumers
+
+    def consumer_of(self, tag: str) -> Consumer | None:
+        """Whom the client wants to cancel."""
+        return self.consumers.get(tag)
+
+    def answer_cancel(self, ok: m.BasicCancelOk, consumer: Consumer | None) -> None:
+        """Behind what was delivered before."""
+        self.connection.send(ok)
+
+    def unasked(self) -> ConnectionException:
+        """About a client's cancel-ok for which there is no reason."""
+        return ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
+
+    def delete(self, queue: Queue) -> tuple[int, list[Consumer]]:
+        """How many messages were ready, and the consumers that have to be told."""
+        return self.vhost.delete_queue(queue)
 
     def cancel(self, tag: str) -> None:
         if self.reply_to is not None and self.reply_to.tag == tag:
@@ -198,11 +203,6 @@ class Channel:
         if self.connection.announces_cancel():
             self.connection.send(m.BasicCancel(self.number, consumer.tag, True))
 
-    def bereft(self, consumer: Consumer) -> None:
-        """This channel itself deleted the consumer's quorum queue, in this tick."""
-        self.just_bereft.add(consumer.tag)
-        self.connection.confirm(self)
-
     # -- the end
 
     def end(self) -> None:
@@ -211,29 +211,12 @@ class Channel:
         self.finish(self.leaving(self.unacked.everything()), failed)
 
     def fail(self) -> None:
-        """An exception ends the channel, but not for everybody before the peer has said close-ok.
-
-        A dialect may keep the messages of quorum queues until then ("classic"), and those of classic
-        queues on which the channel had no consumer ("consuming").
-        """
-        dialect, consuming = self.vhost.dialect, {consumer.queue for consumer in self.consumers.values()}
-        if dialect.exception_requeues == "all":
-            self.end()
-            return
-        self.stop()
-        soon = dialect.exception_requeues == "classic"
-        returning = self.unacked.those(
-            lambda delivery: delivery.queue.quorum is None and (soon or delivery.queue in consuming)
-        )
-        self.finish(returning, failed)
+        """An exception ends the channel. What stays unacked goes back when the peer has said close-ok."""
+        self.end()
 
     def leaving(self, deliveries: list[Delivery]) -> list[Delivery]:
         """In the order in which their queues get them back."""
-        if not self.vhost.dialect.gets_return_by_text:
-            return deliveries
-        fetched = [one for one in deliveries if one.consumer is None and one.queue.quorum is not None]
-        fetched.sort(key=lambda one: str(one.tag))
-        return [*fetched, *(one for one in deliveries if one.consumer is not None or one.queue.quorum is None)]
+        return deliveries
 
     def stop(self) -> None:
         """No more deliveries; what was on its way to be settled is as if never sent."""
@@ -245,8 +228,6 @@ class Channel:
             consumer.queue.leave(consumer)
         if self.transaction is not None:
             self.unacked.restore(self.transaction.take_settled())
-        if self.pipeline is not None:
-            self.unacked.restore(delivery for held_up, _ in self.pipeline.take() for delivery in held_up)
 
     def requeue(self, deliveries: list[Delivery]) -> None:
         self.finish(deliveries, requeued)
@@ -275,9 +256,7 @@ def put_back(delivery: Delivery, failure: bool) -> None:
     elif queue.quorum is None or queue.quorum.keeps(entry, failure):
         queue.put_back(entry)
     else:
-        if delivery.consumer is not None and queue.vhost.dialect.dropped_return_frees_two:
-            delivery.consumer.own.held -= 1
-        queue.die(entry, "delivery_limit")
+        queue.exceed(entry, delivery)
 
 
 def discarded(delivery: Delivery) -> None:

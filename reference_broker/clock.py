@@ -22,7 +22,7 @@ from typing import Any
 from weakref import ref
 
 FEW = 1024
-"""So many calls are kept before anybody looks which of them are about nothing any more."""
+"""This many calls are kept before anybody looks which of them are about nothing any more."""
 
 
 class Clock:

@@ -1,8 +1,9 @@
 """One connection: bytes in, effects out, the tables of `lifecycle.py` in between.
 
-`feed` (`intake.py`) takes whatever octets arrived. What is to be said to the peer collects in the outbox (`outbox.py`)
-and is encoded by `take`, once per tick, so that many small answers leave as one write. `finished` says that
-the transport is to be closed once the outbox is empty. The connection does not know what carries it.
+`feed` takes whatever octets arrived; its `Intake` makes frames of them, and calls the actions below. What is to be said
+to the peer collects in its `Outbox` and is encoded by `take`, once per tick, so that many small answers leave as one
+write. `finished` says that the transport is to be closed once the outbox is empty. The connection does not know what
+carries it.
 
 A frame may be larger than agreed by its own eight octets: clients get that wrong, and RabbitMQ lets them.
 """
@@ -19,20 +20,37 @@ from reference_broker import quotas, sasl
 from reference_broker.access import Rights
 from reference_broker.channel import Channel
 from reference_broker.errors import AmqpException, ConnectionException, not_allowed
-from reference_broker.intake import Intake
 from reference_broker.lifecycle import Phase
-from reference_broker.limits import PATIENCE
-from reference_broker.message import FRAME_OVERHEAD
+from reference_broker.limits import PATIENCE, UNREAD
+from reference_broker.message import FRAME_OVERHEAD, Message
 from reference_broker.origin import Origin
+from reference_broker.outbox import Outbound
 from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
     from reference_broker.broker import Broker
 
+GREETING = Phase.GREETING
 
-class Connection(Intake):
+
+class Connection:
     def __init__(self, broker: Broker) -> None:
-        super().__init__(broker)
+        self.broker, self.parts = broker, broker.parts
+        self.outbox = self.parts.outbox(broker.limits)
+        self.intake = self.parts.intake(self)
+        self.phase = Phase.GREETING
+        self.finished = False
+        self.parted = False
+        """Did the peer itself close it? Then the peer hangs up."""
+        self.blocked = False
+        """It has published during an alarm: the rest of what it sends waits until that is over."""
+        self.unread = 0
+        """Octets that were written and that the peer has not taken, as far as the driver knows."""
+        self.channels: dict[int, Channel] = {}
+        self.confirming: dict[Channel, None] = {}
+        """Those that have something to confirm when the tick ends."""
+        self.restricted: Rights | None = None
+        """What this user may do here; None: everything."""
         self.vhost = broker.vhost
         self.entered = False
         """Is it open: does it count among the connections of its user and virtual host?"""
@@ -45,9 +63,16 @@ class Connection(Intake):
         self.capabilities: dict[str, object] = {}
         self.channel_max = broker.limits.channel_max
         self.heartbeat = 0
-        self.wrote_at = broker.peers_clock.now
+        self.heard_at = self.wrote_at = broker.peers_clock.now
 
-    # -- the greeting
+    # -- octets in
+
+    def feed(self, data: bytes) -> None:
+        self.heard_at = self.broker.peers_clock.now
+        if self.phase is GREETING:
+            data = self.greet(data)
+        if data:
+            self.intake.feed(data)
 
     def greet(self, data: bytes) -> bytes:
         """Wait for the eight octets of the protocol header; answer a wrong one with ours."""
@@ -64,7 +89,36 @@ class Connection(Intake):
         self.send(m.ConnectionStart(0, 0, 9, self.broker.server_properties, mechanisms, b"en_US"))
         return self.greeting[len(expected) :]
 
-    # -- effects out (see `outbox`)
+    def go_on(self) -> None:
+        """With the frames that had to wait, where nothing stands against it any more."""
+        if self.intake.waiting and self.unread <= UNREAD and not self.blocked:
+            self.intake.go_on()
+
+    # -- effects out
+
+    def send(self, item: Outbound) -> None:
+        self.outbox.put(item)
+        self.broker.dirty[self] = None
+
+    def send_content(self, method: codec.Method, message: Message) -> None:
+        self.outbox.put_content(method, message)
+        self.broker.dirty[self] = None
+
+    def confirm(self, channel: Channel) -> None:
+        self.confirming[channel] = None
+        self.broker.dirty[self] = None
+
+    def leaving(self) -> list[Outbound]:
+        """What is to be written now, taken out of the outbox."""
+        return self.outbox.take()
+
+    def stall(self, stalled: bool) -> None:
+        """The transport cannot take more for now, or can again."""
+        self.outbox.limit.stalled = stalled
+        if not stalled:
+            self.unread = 0
+            self.outbox.limit.wake()
+            self.broker.dirty[self] = None
 
     def take(self) -> bytes:
         """End of the tick: everything to be written now, as octets."""
@@ -72,20 +126,19 @@ class Connection(Intake):
             if not channel.closing:
                 channel.flush()
         self.confirming.clear()
-        data = self.encoded(self.leaving())
-        self.outgoing.held = 0
+        data = self.outbox.encoded(self.leaving())
+        self.outbox.limit.held = 0
         if data:
             self.wrote_at = self.broker.peers_clock.now
-        if self.outgoing.parked:
-            self.outgoing.wake()
-        if self.waiting:
-            self.go_on()
+        if self.outbox.limit.parked:
+            self.outbox.limit.wake()
+        self.go_on()
         return data
 
     def keeps(self) -> int:
         """Octets of bodies that are unacked here, or have arrived in part."""
         unacked = (one.entry.message for channel in self.channels.values() for one in channel.unacked.by_tag.values())
-        arriving = (len(part) for assembly in self.assemblies.values() for part in assembly.bodies)
+        arriving = (len(part) for assembly in self.intake.assemblies.values() for part in assembly.bodies)
         return sum(len(message.body) for message in unacked) + sum(arriving)
 
     def block(self, reason: str) -> None:
@@ -116,26 +169,27 @@ class Connection(Intake):
                 raise
             self.finish()
             return
-        self.send(m.ConnectionTune(0, self.channel_max, self.frame_max, self.broker.limits.heartbeat))
+        self.send(m.ConnectionTune(0, self.channel_max, self.outbox.frame_max, self.broker.limits.heartbeat))
 
     def tune(self, method: m.ConnectionTuneOk) -> None:
         """Who wants more than was offered is closed without a word, as the specification has it and RabbitMQ does."""
-        dialect = self.broker.dialect
-        smallest = min(dialect.smallest_frame_max, self.frame_max)
-        asked = (
-            fits(method.channel_max, self.channel_max, 1, dialect.tune_needs_limits),
-            fits(method.frame_max, self.frame_max, smallest, dialect.tune_needs_limits),
-        )
-        if not all(asked):
+        largest = self.outbox.frame_max
+        smallest = min(self.broker.edition.smallest_frame_max, largest)
+        channels = self.tolerates(method.channel_max, 1, self.channel_max)
+        if not channels or not self.tolerates(method.frame_max, smallest, largest):
             self.finish()
             return
         self.channel_max = method.channel_max or self.channel_max
-        self.frame_max = method.frame_max or self.frame_max
-        self.reader.frame_max = self.frame_max + FRAME_OVERHEAD
+        self.outbox.frame_max = method.frame_max or largest
+        self.intake.reader.frame_max = self.outbox.frame_max + FRAME_OVERHEAD
         self.heartbeat = method.heartbeat
         if self.heartbeat:
             clock = self.broker.peers_clock
             clock.at(clock.now + self.heartbeat / 2, type(self).beat, self)
+
+    def tolerates(self, wanted: int, least: int, most: int) -> bool:
+        """Is this a limit that was to be had? 0 stands for none of the client's own."""
+        return least <= wanted <= most or wanted == 0
 
     def enter(self, method: m.ConnectionOpen) -> None:
         name = method.virtual_host
@@ -155,8 +209,7 @@ class Connection(Intake):
         self.restricted = None if rights.unlimited else rights
 
     def update_secret(self, method: m.ConnectionUpdateSecret) -> None:
-        if self.vhost.dialect.rights_refreshed:
-            self.recheck()
+        self.recheck()
         self.send(m.ConnectionUpdateSecretOk(0))
 
     def recheck(self) -> None:
@@ -182,7 +235,7 @@ class Connection(Intake):
         if self.finished:
             return
         self.finished = True
-        self.waiting.clear()
+        self.intake.waiting.clear()
         self.broker.dirty[self] = None
 
     # -- actions of the channel table
@@ -216,7 +269,7 @@ class Connection(Intake):
     # -- the ends
 
     def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
-        self.assemblies.pop(channel.number, None)
+        self.intake.assemblies.pop(channel.number, None)
         channel.fail()
         text = error.reply_text(self.vhost.name)
         self.send(m.ChannelClose(channel.number, error.code, text, *(error.offender or offender)))
@@ -237,17 +290,17 @@ class Connection(Intake):
         self.end_channels()
         self.finish()
         self.broker.forget(self)
-        self.outbox.clear()
-        self.reader = self.READER()
+        self.outbox.take()
+        self.intake.forget()
 
     def end_channels(self) -> None:
         """Requeue everything; none of it may go to a consumer of this same connection."""
-        self.outgoing.stalled = True
+        self.outbox.limit.stalled = True
         channels, self.channels = self.channels, {}
         for channel in channels.values():
             if channel.unacked or not channel.closing:
                 channel.end()
-        self.assemblies.clear()
+        self.intake.assemblies.clear()
         for queue in list(self.exclusive):
             self.vhost.delete_queue(queue)
 
@@ -256,7 +309,7 @@ class Connection(Intake):
         now = self.broker.peers_clock.now
         if self.finished:
             return
-        if now - self.heard_at > 2 * self.heartbeat and not self.waiting:
+        if now - self.heard_at > 2 * self.heartbeat and not self.intake.waiting:
             self.end_channels()
             self.finish()
             return
@@ -271,8 +324,3 @@ class Connection(Intake):
 
     def announces_cancel(self) -> bool:
         return self.announces("consumer_cancel_notify")
-
-
-def fits(wanted: int, most: int, least: int, needed: bool) -> bool:
-    """Is this a limit that was to be had? 0 stands for none of the client's own."""
-    return least <= wanted <= most or (wanted == 0 and not needed)

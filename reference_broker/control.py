@@ -1,6 +1,6 @@
 """The broker's management interface: a small HTTP server in the loop of the broker.
 
-What answers is in `management/`; here is HTTP/1.1 itself, as much as clients of such interfaces speak, and the login. A
+What answers is in `management/`, and HTTP/1.1 is read and written by h11; here is what goes between, and the login. A
 request is answered between two ticks of the core; one of ours behind what clients have handed over before. Who is slow,
 sends too much or comes with too many connections is turned away and costs nobody else anything.
 """
@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+import h11
+
 from reference_broker import management
 from reference_broker.access import User
 from reference_broker.management import Ask, Refusal, Route, Router, paging
@@ -30,6 +32,8 @@ from reference_broker.server import Server
 logger = logging.getLogger(__name__)
 LARGEST = 1 << 24
 """Octets of a request's body."""
+LARGEST_HEAD = 1 << 16
+"""Octets of a request's line and header fields."""
 PATIENCE = 30.0
 """Seconds that a request may take to come, and a connection to be idle."""
 AT_ONCE = 256
@@ -38,17 +42,12 @@ REALM = 'Basic realm="RabbitMQ Management"'
 Remake = Callable[[Sequence[str], int | Sequence[str] | None], None]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Request:
     method: str
     target: str
     headers: dict[str, str]
     body: bytes
-
-    @property
-    def stays(self) -> bool:
-        """Does the client want the connection to live on?"""
-        return self.headers.get("connection", "").lower() != "close"
 
 
 class Control:
@@ -61,7 +60,8 @@ class Control:
         )
         self.router = Router(management.THEIRS if theirs_only else [*management.THEIRS, *management.OURS])
         self.listeners: list[asyncio.Server] = []
-        self.open: set[asyncio.StreamWriter] = set()
+        self.open: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
+        """Each connection, and the task that serves it."""
 
     def listening(self) -> list[Listener]:
         """Where the broker can be reached, here and for AMQP."""
@@ -72,44 +72,54 @@ class Control:
         return [*amqp, *(Listener("http", one.sockets[0].getsockname()[1]) for one in self.listeners if one.sockets)]
 
     async def listen(self, host: str, port: int) -> int:
-        self.listeners.append(await asyncio.start_server(self.serve, host, port))
+        self.listeners.append(await asyncio.start_server(self.accept, host, port))
         taken: int = self.listeners[-1].sockets[0].getsockname()[1]
         return taken
 
     async def close(self) -> None:
+        """Cut off every client, and wait until its task is over: one that the loop has to cancel complains."""
         for listener in self.listeners:
             listener.close()
         for writer in self.open:
             writer.transport.abort()
+        if self.open:
+            await asyncio.wait(self.open.values())
 
     # -- HTTP
 
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The task is noted before it runs, so that `close` knows of it."""
+        self.open[writer] = asyncio.ensure_future(self.serve(reader, writer))
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.open.add(writer)
         try:
             if len(self.open) <= AT_ONCE:
                 await self.converse(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass
         finally:
-            self.open.discard(writer)
+            del self.open[writer]
             writer.close()
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = (writer.get_extra_info("peername") or ("127.0.0.1",))[0]
-        stays = True
-        while stays:
+        http = h11.Connection(h11.SERVER, max_incomplete_event_size=LARGEST_HEAD)
+        while True:
             try:
-                request = await asyncio.wait_for(received(reader, writer), PATIENCE)
+                request = await asyncio.wait_for(received(http, reader, writer), PATIENCE)
             except Refusal as refused:
-                writer.write(told(*shown(refused), stays=False))
+                writer.write(write_response(http, *refusal_answer(refused), last=True))
                 return
-            stays = request.stays
+            if request is None:
+                return
             if request.target.startswith(management.X):
                 await self.server.take_in()
             status, content = self.answer(request, is_loopback(peer))
-            writer.write(told(status, content, stays, head=request.method == "HEAD"))
+            writer.write(write_response(http, status, content, bare=request.method == "HEAD"))
             await asyncio.wait_for(writer.drain(), PATIENCE)
+            if http.our_state is not h11.DONE:
+                return
+            http.start_next_cycle()
 
     # -- one request
 
@@ -117,7 +127,7 @@ class Control:
         try:
             return self.attempt(request, loopback)
         except Refusal as refused:
-            return shown(refused)
+            return refusal_answer(refused)
         except Exception:
             logger.exception("a defect in the management interface: %s %s", request.method, request.target)
             return 500, {"error": "internal_error", "reason": "a defect in the broker; its log tells more"}
@@ -146,27 +156,35 @@ class Control:
         return user
 
 
-async def received(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request:
-    """The next request. Raises Refusal where it cannot be read, IncompleteReadError where none comes."""
-    try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    except asyncio.LimitOverrunError:
-        raise Refusal(431, "bad_request", "too many header fields") from None
-    words = head[0].split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+async def received(http: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+    """The next request; None where the client is gone. Raises Refusal where it cannot be read."""
+    head = await next_event(http, reader, writer)
+    if not isinstance(head, h11.Request):
+        return None
+    if not head.http_version.startswith(b"1."):
         raise Refusal(400, "bad_request", "this is no request of HTTP/1.1")
-    fields = (line.partition(":") for line in head[1:] if line)
-    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
-    if "transfer-encoding" in headers:
-        raise Refusal(411, "length_required", "a body is sent with its Content-Length")
-    length = headers.get("content-length", "0")
-    if not length.isdecimal():
-        raise Refusal(400, "bad_request", "Content-Length is no number")
-    if len(length) > 12 or int(length) > LARGEST:
-        raise Refusal(413, "bad_request", f"a body has {LARGEST} octets at most")
-    if headers.get("expect", "").lower() == "100-continue":
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    return Request(words[0], words[1], headers, await reader.readexactly(int(length)))
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+    body, length = bytearray(), int(headers.get("content-length", "0"))
+    while max(length, len(body)) <= LARGEST:
+        part = await next_event(http, reader, writer)
+        if not isinstance(part, h11.Data):
+            return Request(head.method.decode(), head.target.decode("latin-1"), headers, bytes(body))
+        body += part.data
+    raise Refusal(413, "bad_request", f"a body has {LARGEST} octets at most")
+
+
+async def next_event(http: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> h11.Event:
+    """What comes next of a request. Raises Refusal."""
+    try:
+        while (found := http.next_event()) is h11.NEED_DATA:
+            if http.they_are_waiting_for_100_continue:
+                writer.write(send(http, h11.InformationalResponse(status_code=100, headers=[])))
+            http.receive_data(await reader.read(LARGEST_HEAD))
+    except h11.RemoteProtocolError as problem:
+        reason = f"this is no request of HTTP/1.1: {problem}"
+        raise Refusal(problem.error_status_hint, "bad_request", reason) from None
+    assert isinstance(found, h11.Event), "a request is answered before the next is read"
+    return found
 
 
 def parsed(body: bytes) -> Any:
@@ -190,19 +208,24 @@ def credentials(authorization: str) -> tuple[str, str]:
     return (name, password) if scheme.lower() == "basic" else ("", "")
 
 
-def shown(refused: Refusal) -> tuple[int, Any]:
+def refusal_answer(refused: Refusal) -> tuple[int, Any]:
     return refused.status, {"error": refused.error, "reason": refused.reason} if refused.error else None
 
 
-def told(status: int, content: Any, stays: bool, head: bool = False) -> bytes:
+def write_response(http: h11.Connection, status: int, content: Any, *, bare: bool = False, last: bool = False) -> bytes:
+    """An answer; `bare`: as for HEAD, without its body; `last`: the connection ends with it."""
     data = b"" if content is None else json.dumps(content).encode()
-    lines = [
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(data)}",
-        "Cache-Control: no-cache",
-        f"Connection: {'keep-alive' if stays else 'close'}",
+    headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(data))),
+        ("Cache-Control", "no-cache"),
+        *([("WWW-Authenticate", REALM)] if status == 401 else []),
+        *([("Connection", "close")] if last else []),
     ]
-    if status == 401:
-        lines.append(f"WWW-Authenticate: {REALM}")
-    return "\r\n".join([*lines, "", ""]).encode() + (b"" if head or status == 204 else data)
+    head = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
+    body = [] if bare or status == 204 else [h11.Data(data=data)]
+    return b"".join(send(http, part) for part in (head, *body, h11.EndOfMessage()))
+
+
+def send(http: h11.Connection, part: h11.Event) -> bytes:
+    return http.send(part) or b""

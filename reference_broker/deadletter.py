@@ -14,21 +14,35 @@ from codec.values import FieldTable
 from reference_broker.message import Message, listed
 
 
-def dead_letter(
-    message: Message,
-    queue: str,
-    reason: str,
-    now: float,
-    exchange: str,
-    key: str | None,
-    tells_last: bool = True,
-    keeps_copies: bool = True,
-) -> Message:
-    """`tells_last`: with x-last-death-* beside x-first-death-*; `keeps_copies`: a CC that another key takes the place
-    of stays to be read, and nobody is sent anything by it."""
-    deaths = earlier_deaths(message)
-    earlier = next((death for death in deaths if _is(death, queue, reason)), None)
-    count = 1 + (_count(earlier[1]) if earlier else 0)
+class DeadLetters:
+    def letter(self, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None) -> Message:
+        """The message as it leaves the queue for this exchange, with this key or its own."""
+        deaths = earlier_deaths(message)
+        earlier = next((death for death in deaths if _is(death, queue, reason)), None)
+        others = [death for death in deaths if death is not earlier]
+        record = record_of(message, queue, reason, now, 1 + (_count(earlier[1]) if earlier else 0))
+        dropped = self.dropped(key)
+        headers = [entry for entry in message.headers if entry[0] not in dropped]
+        headers.append(("x-death", "A", [("F", record), *others]))
+        if values.lookup(headers, "x-first-death-queue") is None:
+            headers += _summary("first", queue, reason, message.exchange)
+        headers = self.with_last(headers, queue, reason, message.exchange)
+        dead = message.copy(exchange, message.routing_key if key is None else key, headers=headers, expiration=None)
+        return dead if key is None else Message(exchange, key, dead.header, dead.body)
+
+    def dropped(self, key: str | None) -> tuple[str, ...]:
+        """Headers that are written anew. A CC that another key takes the place of stays to be read, and nobody is sent
+        anything by it."""
+        return ("x-death",)
+
+    def with_last(self, headers: FieldTable, queue: str, reason: str, exchange: str) -> FieldTable:
+        """With x-last-death-* beside x-first-death-*."""
+        kept = [entry for entry in headers if not entry[0].startswith("x-last-death-")]
+        return [*kept, *_summary("last", queue, reason, exchange)]
+
+
+def record_of(message: Message, queue: str, reason: str, now: float, count: int) -> FieldTable:
+    """One death in x-death."""
     record: FieldTable = [
         ("count", "l", count),
         ("reason", "S", reason.encode()),
@@ -39,17 +53,7 @@ def dead_letter(
     ]
     if message.header.expiration is not None:
         record.append(("original-expiration", "S", message.header.expiration.encode()))
-    others = [death for death in deaths if death is not earlier]
-    dropped = ("x-death",) if key is None or keeps_copies else ("x-death", "CC")
-    headers = [entry for entry in message.headers if entry[0] not in dropped]
-    headers.append(("x-death", "A", [("F", record), *others]))
-    if values.lookup(headers, "x-first-death-queue") is None:
-        headers += _summary("first", queue, reason, message.exchange)
-    if tells_last:
-        headers = [entry for entry in headers if not entry[0].startswith("x-last-death-")]
-        headers += _summary("last", queue, reason, message.exchange)
-    dead = message.copy(exchange, message.routing_key if key is None else key, headers=headers, expiration=None)
-    return dead if key is None else Message(exchange, key, dead.header, dead.body)
+    return record
 
 
 def copies(message: Message) -> list[str]:

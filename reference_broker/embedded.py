@@ -5,39 +5,30 @@
 
 Every instance is its own world, on a free port of the loopback interface. With `clock="virtual"`
 time stands still until `advance` is called. The same seed gives the same server-made names, except
-with a data directory: there may be some of an earlier life. `liberties` makes it do what the text
-leaves open differently each time, see `freedom`; the number says which liberties, and `charter`
+with a data directory: there may be some of an earlier life. `variations` makes it do what the text
+leaves open differently each time, see `nondeterminism`; the number says which variations, and `charter`
 tells them. A `dialect` other than "documented" does as that RabbitMQ does, and introduces itself as it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
-import secrets
-import string
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cache, partial
-from importlib import metadata
 from math import inf
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from reference_broker import dialects, freedom, personalities
-from reference_broker.access import SALT
+from reference_broker import dialects, personalities
 from reference_broker.broker import Broker
-from reference_broker.control import Control, Remake
+from reference_broker.configuration import Configuration, Nondeterminism, charter
+from reference_broker.control import Control
 from reference_broker.dialects import DOCUMENTED
-from reference_broker.freedom import Charter
 from reference_broker.limits import Limits
-from reference_broker.mutants import parts_with
-from reference_broker.parts import Parts
-from reference_broker.personalities import Personality
+from reference_broker.nondeterminism import Charter
 from reference_broker.server import ClockKind, Server
 from reference_broker.settings import Policy
 from reference_broker.store.keeper import Store, Sync
@@ -45,91 +36,6 @@ from reference_broker.tap import Tap
 from reference_broker.tls import Tls
 
 GUEST = {"guest": "guest"}
-NAME_LETTERS = string.ascii_letters + string.digits + "-_"
-
-
-Liberties = int | Sequence[str] | None
-"""The seed by which liberties are drawn, or the names of some, or none."""
-
-
-@cache
-def installed_version() -> str:
-    try:
-        return metadata.version("amqp-conformance")
-    except metadata.PackageNotFoundError:
-        return "0"
-
-
-def random_names(seed: int | None) -> Callable[[], str]:
-    chance = random.Random(seed)
-    return lambda: "".join(chance.choices(NAME_LETTERS, k=22))
-
-
-def charter(liberties: int | Sequence[str], chance: random.Random | None = None) -> Charter:
-    """The liberties that a seed draws, or that have these names; `str` tells them. Raises UnknownLiberty."""
-    if isinstance(liberties, int):
-        return freedom.drawn(chance or random.Random(liberties))
-    return freedom.of(liberties, chance or random.Random(0))
-
-
-def make_parts(
-    mutants: Iterable[str] = (),
-    liberties: Liberties = None,
-    store: Store | None = None,
-    tap: Tap | None = None,
-    personality: Personality | None = None,
-) -> Parts:
-    """What a broker is made from. Raises UnknownMutant or UnknownLiberty."""
-    parts = parts_with(mutants, store.parts() if store is not None else None)
-    parts.mutants = tuple(mutants)
-    if personality is not None:
-        personality.apply(parts)
-    if liberties is not None:
-        parts.liberties = liberties if isinstance(liberties, int) else list(liberties)
-        chance = random.Random(liberties if isinstance(liberties, int) else 0)
-        charter(liberties, chance).apply(parts, chance)
-    if tap is not None:
-        tap.into(parts)
-    return parts
-
-
-def remaking(core: Broker, store: Store | None, personality: Personality | None = None) -> Remake:
-    """What makes another broker of this one, for what begins from then on. It raises UnknownMutant, UnknownLiberty."""
-    return lambda mutants, liberties: core.remake(make_parts(mutants, liberties, store, core.parts.tap, personality))
-
-
-def make_core(
-    *,
-    mutants: Iterable[str] = (),
-    liberties: Liberties = None,
-    dialect: str = DOCUMENTED.name,
-    product: str | None = None,
-    version: str | None = None,
-    seed: int | None = 0,
-    limits: Limits | None = None,
-    users: Mapping[str, str] | None = None,
-    consumer_timeout: int | None = None,
-    store: Store | None = None,
-    tap: Tap | None = None,
-    personality: Personality | None = None,
-    external: bool = False,
-) -> Broker:
-    speaks = dialects.dialect(dialect)
-    if personality is not None:
-        product, version = product or personalities.PRODUCT, version or personalities.VERSION
-    broker = Broker(
-        product=product,
-        version=version or speaks.version or installed_version(),
-        dialect=speaks,
-        limits=limits,
-        users=users,
-        salt=partial(secrets.token_bytes, SALT),
-        parts=make_parts(mutants, liberties, store, tap, personality),
-        unique=random_names(seed),
-    )
-    broker.vhost.settings.consumer_timeout = consumer_timeout
-    broker.access.external = external
-    return broker
 
 
 class ReferenceBroker:
@@ -140,7 +46,8 @@ class ReferenceBroker:
         *,
         clock: ClockKind = "real",
         mutants: Iterable[str] = (),
-        liberties: Liberties = None,
+        nondeterminism: Nondeterminism = None,
+        liberties: Nondeterminism = None,
         dialect: str = DOCUMENTED.name,
         product: str | None = None,
         version: str | None = None,
@@ -161,39 +68,37 @@ class ReferenceBroker:
         has, too. `consumer_timeout`: the broker's own, in milliseconds. `tls`: also listen for amqps, on `tls_port`.
         `users`: names and passwords of who may do anything, instead of guest. `data`: keep what is durable in this
         directory, as safely as `sync` says, and begin with what is there. `tap`: overhears all connections.
-        `personality`: deviate in several ways at once, as the stranger of that name does or of that seed."""
+        `personality`: deviate in several ways at once, as the stranger of that name does or of that seed. `liberties`:
+        the same as `nondeterminism`."""
         self.host = host
         self.http_port = http_port
         self.theirs_only = theirs_only
         self.port = port
         self.clock = clock
-        self._mutants = mutants = tuple(mutants)
-        self._liberties = liberties
-        self._tap = tap
-        self._personality = personalities.personality(personality) if personality is not None else None
-        make_parts(mutants, liberties)
-        dialects.dialect(dialect)
-        limits = limits or Limits()
+        nondeterminism = liberties if nondeterminism is None else nondeterminism
         self._data, self._sync = data, sync
         self._store: Store | None = None
         self._tls, self.tls_port = tls, tls_port
         self._secure = tls.context() if tls is not None else None
         self._login = next(iter((users or GUEST).items()))
-        self._core = partial(
-            make_core,
-            mutants=mutants,
-            liberties=liberties,
-            dialect=dialect,
+        limits = limits or Limits()
+        self._configuration = Configuration(
+            mutants=tuple(mutants),
+            nondeterminism=nondeterminism,
+            dialect=dialects.dialect(dialect),
+            personality=personalities.personality(personality) if personality is not None else None,
+            tap=tap,
             product=product,
             version=version,
             seed=seed if data is None else None,
             users=users,
             limits=replace(limits, heartbeat=0) if clock == "virtual" else limits,
             consumer_timeout=consumer_timeout,
-            tap=tap,
-            personality=self._personality,
             external=tls is not None and tls.external,
         )
+        self._configuration.parts()
+        self._now = self._configuration
+        """With the mutants and variations that it was last told; a start begins with those that it was made with."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Server | None = None
@@ -234,7 +139,7 @@ class ReferenceBroker:
         if self._thread is not None:
             return self
         self._store = Store.open(Path(self._data), self._sync) if self._data is not None else None
-        core = self._core(store=self._store)
+        core = self._configuration.core(self._store)
         listening: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, args=(core, listening), name="reference-broker", daemon=True)
         self._thread.start()
@@ -257,7 +162,7 @@ class ReferenceBroker:
     def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0) -> None:
         """Let time pass for messages, queues and consumers, after all that clients have handed over before.
 
-        What is due has been sent when this returns, or put off where that is a liberty. Heartbeats go by real time.
+        What is due has been sent when this returns, or put off where that is a variation. Heartbeats go by real time.
         """
         self._pass(seconds + 60 * minutes + 3600 * hours, peers=False)
 
@@ -289,22 +194,23 @@ class ReferenceBroker:
         """Resources are low: who publishes from now on is blocked, and told why (connection.blocked); None: no more."""
         self._inside(lambda server: server.alarm(reason))
 
-    def liberties(self, seed: int | Sequence[str] | None) -> Charter | None:
-        """Take these liberties from now on, on new connections and in new queues; none with None. Tells which."""
-        self._liberties = seed
-        self._remake()
+    def nondeterminism(self, seed: int | Sequence[str] | None) -> Charter | None:
+        """Take these variations from now on, on new connections and in new queues; none with None. Tells which."""
+        self._remake(self._now.mutants, seed)
         return None if seed is None else charter(seed)
+
+    liberties = nondeterminism
 
     def mutate(self, *mutants: str) -> None:
         """Misbehave in these ways from now on, on new connections and in new queues; in none without names.
 
         Raises UnknownMutant.
         """
-        self._mutants = mutants
-        self._remake()
+        self._remake(mutants, self._now.nondeterminism)
 
-    def _remake(self) -> None:
-        parts = make_parts(self._mutants, self._liberties, self._store, self._tap, self._personality)
+    def _remake(self, mutants: Sequence[str], nondeterminism: Nondeterminism) -> None:
+        self._now = self._now.otherwise(mutants, nondeterminism)
+        parts = self._now.parts(self._store)
         self._inside(lambda server: server.broker.remake(parts))
 
     # -- policies of the default virtual host
@@ -335,9 +241,7 @@ class ReferenceBroker:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     async def _do(self, action: Callable[[Server], None]) -> None:
@@ -351,8 +255,7 @@ class ReferenceBroker:
     async def _serve(self, core: Broker, listening: Future[int]) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        connections = self._personality.connections if self._personality is not None else None
-        self._server = Server(core, self.clock, connections)
+        self._server = Server(core, self.clock, self._now.connections)
         try:
             if self._store is not None:
                 self._store.attach(self._server)
@@ -373,6 +276,7 @@ class ReferenceBroker:
     async def _control(self) -> Control | None:
         if self.http_port is None or self._server is None:
             return None
-        control = Control(self._server, remaking(self._server.broker, self._store, self._personality), self.theirs_only)
+        remake = self._now.remaking(self._server.broker, self._store)
+        control = Control(self._server, remake, self.theirs_only)
         self.http_port = await control.listen(self.host, self.http_port)
         return control

@@ -1,7 +1,8 @@
 """What a connection hears: octets become frames, and frames what is asked of its channels.
 
 Frames are worked off as they come, until there is too much to say or too much unread (see `limits.py`): then the rest
-waits, and the driver reads no more of this peer until it does not.
+waits, and the driver reads no more of this peer until it does not. What a frame does on an open channel is decided
+here; what it does to the connection itself is an action of `Connection`, named in the tables of `lifecycle.py`.
 
 A publish that came whole is one `Content` and goes to its channel at once; one in pieces is put together frame by frame
 (`content.py`). An exception closes the channel or the connection: what is unsettled is requeued, the close is sent, and
@@ -10,7 +11,6 @@ from then on only the peer's close and close-ok count.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,41 +20,32 @@ from codec import Content, Heartbeat, Method
 from codec import methods as m
 from codec.errors import ReplyCode
 from codec.methods import BasicAck
-from reference_broker import needs
-from reference_broker.access import Rights
 from reference_broker.channel import Channel
 from reference_broker.content import Assembly, too_large
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException
+from reference_broker.errors import ChannelException, ConnectionException
 from reference_broker.lifecycle import ChannelPhase, Phase, channel_step, connection_step
-from reference_broker.limits import UNREAD, UNSAID
-from reference_broker.outbox import Outbox
 
 if TYPE_CHECKING:
-    from reference_broker.broker import Broker
+    from reference_broker.connection import Connection
     from reference_broker.prefetch import Consumer
 
 HEADER_FRAME = b"\x02"
-GREETING, RUNNING = Phase.GREETING, Phase.RUNNING
+RUNNING = Phase.RUNNING
 Inbound = codec.Frame | Content
 
 
-class Intake(Outbox):
+class Intake:
     """The incoming side of one connection."""
 
     __slots__ = (
         "assemblies",
-        "blocked",
         "broken",
-        "channels",
-        "finished",
+        "broker",
+        "connection",
         "gathering",
-        "heard_at",
         "last_size",
-        "parted",
         "parts",
-        "phase",
         "reader",
-        "restricted",
         "thirsty",
         "waiting",
     )
@@ -62,49 +53,21 @@ class Intake(Outbox):
     READER: type[codec.FrameReader] = codec.ContentReader
     """One that puts nothing together shows every frame to `serve` and `on_content`."""
 
-    def __init__(self, broker: Broker) -> None:
-        super().__init__(broker)
-        self.parts = broker.parts
-        self.phase = Phase.GREETING
-        self.finished = False
-        self.parted = False
-        """Did the peer itself close it? Then the peer hangs up."""
-        self.reader = self.READER(broker.limits.first_frame_max)
-        self.channels: dict[int, Channel] = {}
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.broker, self.parts = connection, connection.broker, connection.parts
+        self.reader = self.READER(self.broker.limits.first_frame_max)
         self.assemblies: dict[int, Assembly] = {}
         self.waiting: deque[Inbound] = deque()
         self.broken: codec.MalformedFrame | None = None
         self.last_size = 0
         """Of a body. Most are like the one before: the same number takes no place of its own in each message."""
-        self.blocked = False
-        """It has published during an alarm: the rest of what it sends waits until that is over."""
-        self.restricted: Rights | None = None
-        """What this user may do here; None: everything."""
         self.gathering = False
         self.thirsty: dict[Consumer, None] = {}
         """Who has more room since the acks that are gathered."""
-        self.heard_at = broker.peers_clock.now
-
-    @abstractmethod
-    def greet(self, data: bytes) -> bytes: ...
-
-    @abstractmethod
-    def block(self, reason: str) -> None: ...
-
-    @abstractmethod
-    def close(self, error: AmqpException, offender: tuple[int, int]) -> None: ...
-
-    @abstractmethod
-    def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None: ...
 
     # -- octets in
 
     def feed(self, data: bytes) -> None:
-        self.heard_at = self.broker.peers_clock.now
-        if self.phase is GREETING:
-            data = self.greet(data)
-        if not data:
-            return
         frames: list[Inbound]
         try:
             frames = self.reader.feed(data)  # type: ignore[assignment]
@@ -113,41 +76,42 @@ class Intake(Outbox):
             error.__context__ = None
         if self.broker.memory is not None:
             self.broker.memory.heard(len(data))
-        if self.waiting or self.blocked:
+        if self.waiting or self.connection.blocked:
             self.waiting.extend(frames)
         else:
             self.work(iter(frames))
 
     def work(self, frames: Iterator[Inbound]) -> None:
         """Take these frames, as far as there is room for what they have us say."""
-        outgoing = self.outgoing
+        connection, outbox = self.connection, self.connection.outbox
         for frame in frames:
             if (type(frame) is BasicAck) is not self.gathering:
                 self.gather(not self.gathering)
             try:
-                if frame.channel and self.phase is RUNNING:
+                if frame.channel and connection.phase is RUNNING:
                     self.on_channel(frame.channel, frame)
                 else:
                     self.beside_channels(frame)
             except ChannelException as error:
                 self.gather(False)
-                self.close_channel(self.channels[frame.channel], error, self.offender(frame))
+                connection.close_channel(connection.channels[frame.channel], error, self.offender(frame))
             except ConnectionException as error:
                 self.gather(False)
-                self.close(error, self.offender(frame))
-            if len(self.outbox) > UNSAID or outgoing.held > outgoing.count or self.blocked:
+                connection.close(error, self.offender(frame))
+            if outbox.full() or connection.blocked:
                 self.waiting.extend(frames)
-                self.broker.dirty[self] = None
+                self.broker.dirty[connection] = None
         self.gather(False)
         if self.broken is not None and not self.waiting:
             broken, self.broken = self.broken, None  # without its traceback, which would keep what was read
-            if not self.finished:
-                self.close(*self.complaint(broken))
+            if not connection.finished:
+                connection.close(*self.complaint(broken))
 
     def complaint(self, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
         """About a frame that cannot be read; but a header that has no place is told to have none, whatever it says."""
         raw, number = broken.raw, int.from_bytes(broken.raw[1:3], "big")
-        if raw[:1] == HEADER_FRAME and number in self.channels and not self.channels[number].closing:
+        channel = self.connection.channels.get(number)
+        if raw[:1] == HEADER_FRAME and channel is not None and not channel.closing:
             assembly = self.assemblies.get(number)
             if assembly is None:
                 return misplaced(), (0, 0)
@@ -166,9 +130,12 @@ class Intake(Outbox):
 
     def go_on(self) -> None:
         """With the frames that had to wait."""
-        if self.waiting and self.unread <= UNREAD and not self.blocked:
-            frames, self.waiting = self.waiting, deque()
-            self.work(iter(frames))
+        frames, self.waiting = self.waiting, deque()
+        self.work(iter(frames))
+
+    def forget(self) -> None:
+        """What has come of a frame that is not whole; no more of it will."""
+        self.reader = self.READER()
 
     # -- frames in
 
@@ -176,7 +143,7 @@ class Intake(Outbox):
         """On channel 0, or on another while the connection is not open."""
         if frame.channel == 0:
             self.control(frame)
-        elif self.phase not in (Phase.CLOSING, Phase.CLOSED):
+        elif self.connection.phase not in (Phase.CLOSING, Phase.CLOSED):
             raise ConnectionException(ReplyCode.CHANNEL_ERROR, "connection is not open yet")
 
     def offender(self, frame: Inbound) -> tuple[int, int]:
@@ -191,15 +158,15 @@ class Intake(Outbox):
         if isinstance(frame, Content):
             frame = frame.method
         if isinstance(frame, Method):
-            step = connection_step(self.phase, type(frame))
+            step = connection_step(self.connection.phase, type(frame))
             if step is not None:
-                action, self.phase = step
-                getattr(self, action)(frame)
-        elif not isinstance(frame, Heartbeat) and self.phase not in (Phase.CLOSING, Phase.CLOSED):
+                action, self.connection.phase = step
+                getattr(self.connection, action)(frame)
+        elif not isinstance(frame, Heartbeat) and self.connection.phase not in (Phase.CLOSING, Phase.CLOSED):
             raise misplaced()
 
     def on_channel(self, number: int, frame: Inbound) -> None:
-        channel = self.channels.get(number)
+        channel = self.connection.channels.get(number)
         if channel is None or channel.closing:
             self.on_no_channel(number, channel, frame)
         elif isinstance(frame, Content):
@@ -220,7 +187,7 @@ class Intake(Outbox):
             phase = ChannelPhase.ABSENT if closing is None else ChannelPhase.CLOSING
             action = channel_step(phase, type(frame))
             if action is not None:
-                getattr(self, action)(frame)
+                getattr(self.connection, action)(frame)
         elif isinstance(frame, Heartbeat):
             raise heartbeat_elsewhere()
         elif closing is None:
@@ -231,8 +198,8 @@ class Intake(Outbox):
             raise self.assemblies[channel.number].interrupted()
         handler = self.parts.handlers.get(type(method))
         if handler is not None:
-            if self.restricted is not None:
-                needs.check(self.restricted, channel, method)
+            if self.connection.restricted is not None:
+                self.parts.needs().check(self.connection.restricted, channel, method)
             handler(channel, method)
         elif method.HAS_CONTENT:
             self.assemblies[channel.number] = Assembly(method, self.broker.max_message)
@@ -240,7 +207,7 @@ class Intake(Outbox):
             action = channel_step(ChannelPhase.OPEN, type(method))
             if action is None:
                 raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
-            getattr(self, action)(method)
+            getattr(self.connection, action)(method)
 
     def on_whole(self, channel: Channel, content: Content) -> None:
         """A publish, all of it at once."""
@@ -265,16 +232,16 @@ class Intake(Outbox):
         if not isinstance(assembly.method, m.BasicPublish):
             raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
         body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
-        self.publish(self.channels[number], assembly.method, header, body)
+        self.publish(self.connection.channels[number], assembly.method, header, body)
         del self.assemblies[number]
 
     def publish(self, channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-        if self.restricted is not None:
-            needs.check(self.restricted, channel, method, header)
+        if self.connection.restricted is not None:
+            self.parts.needs().check(self.connection.restricted, channel, method, header)
         publish = self.parts.publish
         publish(channel, method, header, body)
         if self.broker.alarm is not None:
-            self.block(self.broker.alarm)
+            self.connection.block(self.broker.alarm)
 
 
 def heartbeat_elsewhere() -> ConnectionException:

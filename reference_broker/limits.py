@@ -50,8 +50,8 @@ PATIENCE = 10.0
 
 
 class Memory:
-    """The watch over message bodies. To count them costs, so it is done once per so many octets that arrive, and, while
-    there are too many, some times a second. Publishers go on when a tenth is free again."""
+    """The watch over message bodies. Counting them is expensive. So it is done once for this many octets that arrive,
+    and several times a second while there are too many. Publishers continue when a tenth is free again."""
 
     AGAIN = 0.2
     """Seconds."""
@@ -81,7 +81,7 @@ class Memory:
             broker.clear_alarm()
         if self.low:
             for connection in broker.connections:
-                if connection.assemblies and not connection.blocked:
+                if connection.intake.assemblies and not connection.blocked:
                     connection.block("low on memory")
             self.watch()
 

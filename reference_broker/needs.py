@@ -19,7 +19,7 @@ handler refuses. Needs come one by one: the first that is not granted is the one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import codec
@@ -38,65 +38,66 @@ GENERATED = "amq.gen-"
 DEFAULT = "amq.default"
 
 
-def check(rights: Rights, channel: Channel, method: codec.Method, header: codec.Header | None = None) -> None:
-    """Raises the exception of the first need that is not granted. `header`: of what is published."""
-    found = NEEDS.get(type(method))
-    if found is None:
-        return
-    for right, kind, name in found(channel, method):
-        if not rights.permission.grants(right, name):
-            raise denied(channel, right, f"{kind} '{name}'")
-    if rights.topics:
-        check_topics(rights.topics, channel, method, header)
+class Needs:
+    """What is checked before a method is looked at."""
+
+    def check(self, rights: Rights, channel: Channel, method: codec.Method, header: codec.Header | None = None) -> None:
+        """Raises the exception of the first need that is not granted. `header`: of what is published."""
+        for right, kind, name in self.of(channel, method):
+            if not rights.permission.grants(right, name):
+                raise self.denied(channel, right, f"{kind} '{name}'")
+        if rights.topics:
+            self.check_topics(rights.topics, channel, method, header)
+
+    def of(self, channel: Channel, method: codec.Method) -> Iterable[Need]:
+        found = NEEDS.get(type(method))
+        return found(channel, method) if found is not None else ()
+
+    def denied(self, channel: Channel, right: Right, what: str) -> ChannelException:
+        return denied(channel, f"{right} access", what)
+
+    def check_topics(self, topics: Topics, channel: Channel, method: codec.Method, header: codec.Header | None) -> None:
+        """The routing keys, where they are for an exchange that the user has permissions of its own for."""
+        need = self.topic_need(channel, method, header)
+        if need is None or need[1] not in topics or not isinstance(channel.vhost.exchanges.get(need[1]), routing.Topic):
+            return
+        right, name, keys = need
+        for key in keys:
+            if not topics[name].grants(right, key, channel.connection.user, channel.vhost.name):
+                raise self.denied(channel, right, f"topic '{key}' in exchange '{name}'")
+
+    def topic_need(
+        self, channel: Channel, method: codec.Method, header: codec.Header | None
+    ) -> tuple[Right, str, list[str]] | None:
+        """The right, the exchange and the routing keys it is needed for."""
+        match method:
+            case m.BasicPublish():
+                exchange = channel.vhost.exchanges.get(method.exchange)
+                internal = exchange is not None and exchange.internal
+                return None if internal else ("write", method.exchange, self.published_keys(method, header))
+            case m.QueueBind() | m.QueueUnbind():
+                shortcut = "" if method.queue else channel.last_queue
+                return "read", method.exchange, [method.routing_key or shortcut]
+            case m.ExchangeBind() | m.ExchangeUnbind():
+                return "read", method.source, [method.routing_key]
+        return None
+
+    def published_keys(self, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
+        if header is None or not header.headers:
+            return [method.routing_key]
+        return [method.routing_key, *listed(header.headers, "CC"), *listed(header.headers, "BCC")]
 
 
-def denied(channel: Channel, right: Right, what: str) -> ChannelException:
-    which = f"{right} access" if channel.vhost.dialect.refusal_names_right else "access"
+def denied(channel: Channel, which: str, what: str) -> ChannelException:
     return refused(f"{which} to {what} in vhost '/' refused for user '{channel.connection.user}'")
 
 
-def check_topics(topics: Topics, channel: Channel, method: codec.Method, header: codec.Header | None) -> None:
-    """The routing keys, where they are for an exchange that the user has permissions of its own for."""
-    need = topic_need(channel, method, header)
-    if need is None or need[1] not in topics or not isinstance(channel.vhost.exchanges.get(need[1]), routing.Topic):
-        return
-    right, name, keys = need
-    for key in keys:
-        if not topics[name].grants(right, key, channel.connection.user, channel.vhost.name):
-            raise denied(channel, right, f"topic '{key}' in exchange '{name}'")
-
-
-def topic_need(
-    channel: Channel, method: codec.Method, header: codec.Header | None
-) -> tuple[Right, str, list[str]] | None:
-    """The right, the exchange and the routing keys it is needed for."""
-    match method:
-        case m.BasicPublish():
-            exchange = channel.vhost.exchanges.get(method.exchange)
-            internal = exchange is not None and exchange.internal
-            return None if internal else ("write", method.exchange, published_keys(channel, method, header))
-        case m.QueueBind() | m.QueueUnbind():
-            shortcut = "" if method.queue else channel.last_queue
-            return "read", method.exchange, [method.routing_key or shortcut]
-        case m.ExchangeBind() | m.ExchangeUnbind():
-            return "read", method.source, [method.routing_key]
-    return None
-
-
-def published_keys(channel: Channel, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
-    if header is None or not header.headers or not channel.vhost.dialect.topic_needs_of_all_keys:
-        return [method.routing_key]
-    return [method.routing_key, *listed(header.headers, "CC"), *listed(header.headers, "BCC")]
-
-
 def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> Iterator[Need]:
-    if method.passive and not channel.vhost.dialect.passive_needs_configure:
-        return
-    if method.exchange == "" or method.type not in routing.TYPES:
+    if method.passive or method.exchange == "" or method.type not in routing.TYPES:
         return
     yield "configure", "exchange", method.exchange
     alternate = values.lookup(method.arguments, "alternate-exchange")
-    if isinstance(alternate, str) and not method.passive and method.exchange not in channel.vhost.exchanges:
+    if isinstance(alternate, str) and method.exchange not in channel.vhost.exchanges:
         yield "read", "exchange", method.exchange
         yield "write", "exchange", alternate or DEFAULT
 
@@ -107,11 +108,7 @@ def exchange_delete(channel: Channel, method: m.ExchangeDelete) -> Iterator[Need
 
 
 def queue_declare(channel: Channel, method: m.QueueDeclare) -> Iterator[Need]:
-    if method.passive:
-        if channel.vhost.dialect.passive_needs_configure:
-            yield "configure", "queue", method.queue or channel.last_queue
-        return
-    if method.queue.startswith("amq."):
+    if method.passive or method.queue.startswith("amq."):
         return
     name = method.queue or GENERATED
     yield "configure", "queue", name

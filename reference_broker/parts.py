@@ -1,8 +1,9 @@
 """The replaceable decisions of the broker.
 
 Everything the core builds at run time it builds through a `Parts`. The honest broker uses the classes
-as they are. A mutant derives a `Parts` in which one method of one class, or one handler, is replaced;
-that is done once, when the broker is made, so that a broker without mutants pays nothing for them.
+as they are. A dialect derives a `Parts` in which some methods have others before them, and a mutant, above
+it, one in which one method of one class, or one handler, is replaced; that is done once, when the broker
+is made, so that a broker that only does as the texts say pays nothing for them.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ from typing import Any
 
 import codec
 from codec import methods as m
-from reference_broker import basic, topology
+from reference_broker import basic, edition, topology
+from reference_broker.arguments import Arguments
 from reference_broker.channel import Channel
 from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
+from reference_broker.deadletter import DeadLetters
+from reference_broker.edition import Edition
+from reference_broker.intake import Intake
+from reference_broker.needs import Needs
+from reference_broker.outbox import Outbox
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
+from reference_broker.quorum import Quorum
 from reference_broker.ready import Ready
 from reference_broker.tap import Tap
 from reference_broker.timeouts import Timeouts
@@ -59,12 +67,19 @@ HANDLERS: dict[type[codec.Method], Handler] = {
 
 @dataclass
 class Parts:
+    edition: Edition = edition.DOCUMENTED
+    arguments: type[Arguments] = Arguments
     connection: type[Connection] = Connection
     channel: type[Channel] = Channel
     confirms: type[Confirms] = Confirms
     consumer: type[Consumer] = Consumer
+    dead_letters: type[DeadLetters] = DeadLetters
+    intake: type[Intake] = Intake
     limit: type[Limit] = Limit
+    needs: type[Needs] = Needs
+    outbox: type[Outbox] = Outbox
     queue: type[Queue] = Queue
+    quorum: type[Quorum] = Quorum
     ready: type[Ready] = Ready
     timeouts: type[Timeouts] = Timeouts
     transaction: type[Transaction] = Transaction
@@ -73,9 +88,14 @@ class Parts:
     publish: Callable[..., None] = basic.publish
     handlers: dict[type[codec.Method], Handler] = field(default_factory=lambda: dict(HANDLERS))
     mutants: tuple[str, ...] = ()
-    liberties: int | list[str] | None = None
+    nondeterminism: int | list[str] | None = None
     """What was asked for: a seed, or names."""
     tap: Tap | None = None
+
+    def extend(self, part: str, other: type[Any]) -> None:
+        """Put the methods of a class, derived from that of the core, before those of one class."""
+        below = getattr(self, part)
+        setattr(self, part, type(below.__name__, (other, below), {"__slots__": ()}))
 
     def override(self, part: str, **methods: Any) -> None:
         """Replace methods of one class by a subclass that has others."""

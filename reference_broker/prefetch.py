@@ -68,7 +68,6 @@ class Consumer:
         "queue",
         "shared",
         "tag",
-        "waits_with_others",
     )
 
     def __init__(self, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
@@ -82,20 +81,23 @@ class Consumer:
         self.pause = Limit(1)
         """What it holds here has timed out and is not settled; meanwhile it gets nothing."""
         self.shared = channel.limit if queue.quorum is None else Limit()
-        self.waits_with_others = channel.vhost.dialect.channel_limit_stops_auto_ack
 
     def obstacle(self) -> Limit | None:
         """The limit that keeps this consumer from taking one more message, if any."""
-        outgoing = self.channel.connection.outgoing
+        outgoing = self.channel.connection.outbox.limit
         if outgoing.stalled or outgoing.held >= outgoing.count:
             return outgoing
         if self.pause.held:
             return self.pause
         if self.own.full() and not self.no_ack:
             return self.own
-        if self.shared.full() and (self.waits_with_others or not self.no_ack):
+        if self.shared.full() and self.bound_together():
             return self.shared
         return None
+
+    def bound_together(self) -> bool:
+        """Does the limit of its channel stop it? What needs no acknowledgement is not limited."""
+        return not self.no_ack
 
     def hold(self) -> None:
         self.own.held += 1

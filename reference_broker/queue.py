@@ -30,6 +30,7 @@ from reference_broker.ready import Ready
 
 if TYPE_CHECKING:
     from reference_broker.connection import Connection
+    from reference_broker.unacked import Delivery
     from reference_broker.vhost import VirtualHost
 
 
@@ -53,7 +54,7 @@ class Queue:
         self.declared = self.settings = settings
         """As its arguments say, and as they and the policy that holds for it say together."""
         self.limited = settings.length_limited()
-        self.quorum = Quorum(vhost.dialect, settings.delivery_limit) if settings.quorum else None
+        self.quorum: Quorum | None = self.replicated() if settings.quorum else None
         self.entry: Callable[[float, Message, float | None], Entry] = Entry if self.quorum is None else Counted
         self.ready = self.nothing()
         self.consumers: dict[Consumer, None] = {}
@@ -104,20 +105,28 @@ class Queue:
     def let_go(self, entry: Entry) -> None:
         """It has left this queue for good. Matters to a queue whose messages are kept on disk: see `store`."""
 
+    def exceed(self, entry: Entry, delivery: Delivery) -> None:
+        """This return was one too many."""
+        self.die(entry, "delivery_limit")
+
     def die(self, entry: Entry, reason: str) -> None:
         """Leave without having been acknowledged. Who is gone has no heir any more."""
         if not self.deleted:
             self.vhost.dead(self, entry.message, reason)
         self.let_go(entry)
 
-    def shown(self, entry: Entry) -> Message:
+    def as_delivered(self, entry: Entry) -> Message:
         """A message as it is delivered."""
-        return entry.message if self.quorum is None else self.quorum.shown(entry)
+        return entry.message if self.quorum is None else self.quorum.as_delivered(entry)
 
     def nothing(self) -> Ready:
         if self.settings.max_priority:
             return self.vhost.parts.ready("by-priority", self.settings.max_priority)
         return self.vhost.parts.ready("original" if self.quorum is None else self.quorum.order)
+
+    def replicated(self) -> Quorum:
+        parts = self.vhost.parts
+        return parts.quorum(self.settings.delivery_limit, parts.edition.delivery_limit)
 
     def serve(self) -> None:
         if self.expiring:
@@ -234,6 +243,10 @@ class Queue:
 
     # -- consumers
 
+    def excludes(self, exclusive: bool) -> bool:
+        """May no further consumer, or none that is exclusive, join those that are there?"""
+        return self.exclusive_consumer or (exclusive and bool(self.consumers))
+
     def join(self, consumer: Consumer, exclusive: bool) -> None:
         self.consumers[consumer] = None
         self.exclusive_consumer = exclusive
@@ -256,7 +269,7 @@ class Queue:
         del self.consumers[consumer]
         self.exclusive_consumer = False
         self.used_at = self.vhost.clock.now
-        for limit in (consumer.own, consumer.shared, consumer.pause, consumer.channel.connection.outgoing):
+        for limit in (consumer.own, consumer.shared, consumer.pause, consumer.channel.connection.outbox.limit):
             limit.parked.pop(consumer, None)
         if consumer in self.ring:
             self.ring.remove(consumer)

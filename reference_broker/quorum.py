@@ -1,6 +1,6 @@
 """What makes a quorum queue of a queue: returned messages are counted, and have a line of their own.
 
-A `Quorum` is made once per queue, from the dialect and the queue's delivery limit. It says how the
+A `Quorum` is made once per queue, from its delivery limit and the broker's own. It says how the
 ready messages are ordered, counts what comes back, and writes the counts into the headers of later
 deliveries. A message that came back more often than the limit allows does not stay.
 
@@ -11,8 +11,8 @@ no log. Its promises towards one client on one node are what this broker is abou
 from __future__ import annotations
 
 from codec.values import FieldTable
-from reference_broker.dialects import Dialect, Order
 from reference_broker.message import Entry, Kept, Message
+from reference_broker.ready import Order
 
 UNLIMITED_WINDOW = 2000
 """What a consumer that asked for no limit gets."""
@@ -30,29 +30,39 @@ class Counted(Kept):
 
 
 class Quorum:
-    __slots__ = ("dialect", "limit", "order")
+    __slots__ = ("general_limit", "limit", "order")
 
-    def __init__(self, dialect: Dialect, limit: int | None) -> None:
-        """`limit` is x-delivery-limit as declared."""
-        self.dialect = dialect
-        self.order = _order(dialect, limit)
+    def __init__(self, limit: int | None, general_limit: int | None) -> None:
+        """`limit` is x-delivery-limit as declared, `general_limit` that of a queue without one."""
+        self.general_limit = general_limit
+        self.order = self.order_under(limit)
         self.set_limit(limit)
 
+    def order_under(self, limit: int | None) -> Order:
+        """Where a returned message goes in a queue that was declared with this limit."""
+        return "returns-first"
+
     def set_limit(self, limit: int | None) -> None:
-        self.limit = self.dialect.delivery_limit if limit is None else limit
-        if self.limit is not None and self.limit < 0 and self.dialect.negative_limit_is_none:
-            self.limit = None
+        self.limit = self.limit_meant(self.general_limit if limit is None else limit)
+
+    def limit_meant(self, limit: int | None) -> int | None:
+        """A negative one stands for none."""
+        return None if limit is not None and limit < 0 else limit
 
     def keeps(self, entry: Entry, failed: bool) -> bool:
         """Count a return; may the message stay?"""
         assert isinstance(entry, Counted)
         entry.returns += 1
-        if not failed and not self.dialect.nack_counts:
+        if not self.counts(failed):
             return True
         entry.failures += 1
         return self.limit is None or entry.failures <= self.limit
 
-    def shown(self, entry: Entry) -> Message:
+    def counts(self, failed: bool) -> bool:
+        """Does a return count towards the limit? Only one that tells of a failure."""
+        return failed
+
+    def as_delivered(self, entry: Entry) -> Message:
         """The message as it is delivered, with its counts."""
         assert isinstance(entry, Counted)
         counters = self.counters(entry)
@@ -60,15 +70,6 @@ class Quorum:
         return message.with_headers(counters) if counters else message
 
     def counters(self, entry: Counted) -> FieldTable:
-        if self.dialect.counters == "acquired":
-            counts = {"x-acquired-count": entry.returns, "x-delivery-count": entry.failures}
-        else:
-            counts = {"x-delivery-count": entry.returns}
-        always = self.dialect.counters == "always"
-        return [(name, "l", count) for name, count in counts.items() if count or always]
-
-
-def _order(dialect: Dialect, limit: int | None) -> Order:
-    if limit is None:
-        return dialect.returns
-    return dialect.returns_limited if limit >= 0 else dialect.returns_unlimited
+        """Of failures and of all returns, where there are any."""
+        counts = {"x-acquired-count": entry.returns, "x-delivery-count": entry.failures}
+        return [(name, "l", count) for name, count in counts.items() if count]

@@ -29,13 +29,13 @@ def checked(given: Mapping[str, Any], known: tuple[str, ...], called: str) -> di
     """Quotas of that kind, `called` so. Raises Invalid."""
     for name, value in given.items():
         if name not in known:
-            raise Invalid(f'Unrecognised terms [{{<<"{name[:100]}">>,{shown(value)}}}] in {called}')
+            raise Invalid(f'Unrecognised terms [{{<<"{name[:100]}">>,{print_as_erlang(value)}}}] in {called}')
         if not isinstance(value, int) or isinstance(value, bool):
-            raise Invalid(f"{name} should be a number, actually was {shown(value)}")
+            raise Invalid(f"{name} should be a number, actually was {print_as_erlang(value)}")
     return dict(given)
 
 
-def shown(value: Any) -> str:
+def print_as_erlang(value: Any) -> str:
     """As Erlang prints it."""
     return f'<<"{value[:100]}">>' if isinstance(value, str) else str(value)[:100]
 

@@ -19,16 +19,16 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Literal
 
-from reference_broker.dialects import Order
 from reference_broker.message import Entry
 
+Order = Literal["original", "returns-first", "tail", "by-priority"]
 BEFORE_ALL_POSITIONS = -(2**62)
 
 
 class Ready:
     __slots__ = ("fresh", "last_return", "max_priority", "octets", "order", "returned")
 
-    def __init__(self, order: Order | Literal["by-priority"] = "original", max_priority: int = 0) -> None:
+    def __init__(self, order: Order = "original", max_priority: int = 0) -> None:
         self.order = order
         self.max_priority = max_priority
         self.last_return = BEFORE_ALL_POSITIONS

@@ -1,6 +1,6 @@
 """What passes between the broker and its clients, kept as octets.
 
-A tap is made into the connections of a broker, as the outermost of what may change them, so it sees what liberties and
+A tap is made into the connections of a broker, as the outermost of what may change them, so it sees what variations and
 wrong behaviours leave. To keep the octets costs next to nothing; whoever wants frames, reads them out of the octets.
 """
 

@@ -1,12 +1,10 @@
 """Consumer timeouts: deliveries that stay unsettled for too long go back.
 
-Two dialects. Where the queue watches (RabbitMQ 4.3, quorum queues only), every delivery has its own deadline, by the
+A quorum queue watches: every delivery has its own deadline, by the
 timeout that its consumer had when it started. What is over time is returned at once, without counting as a failure,
 and becomes *stale*: its tag can still be settled, once, and that moves no message. Meanwhile its consumer gets nothing;
 it is served again when the last of its stale tags is settled. The client is told by basic.cancel if it said that it
 understands and the consumer is still there; else it loses the channel.
-
-Where the channel watches (up to 4.2), it looks at its oldest delivery about once a minute, and closes.
 
 Deliveries of one consumer have one timeout, so they end in the order in which they began: one line per consumer, and
 one call on the clock for the head of it.
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from reference_broker.unacked import Delivery
 
 ARGUMENT, POLICY = "x-consumer-timeout", "consumer-timeout"
-TICK = 60.0
-"""Seconds between two looks of a channel at its oldest delivery."""
 
 
 class Line:
@@ -50,9 +46,6 @@ class Timeouts:
         self.channel = channel
         self.clock = channel.vhost.clock
         self.lines: dict[Consumer, Line] = {}
-        self.by_channel = channel.vhost.dialect.consumer_timeout == "channel"
-        self.ticking = False
-        self.began = self.clock.now
 
     # -- how long
 
@@ -60,14 +53,15 @@ class Timeouts:
         """Seconds: the consumer's own timeout; else the smaller of argument and policy; else the broker's."""
         if own is not None:
             return own / 1000
-        settings = self.channel.vhost.settings
-        levels = [queue.effective(ARGUMENT), settings.by_policy(queue, POLICY)]
-        heeded = self.channel.vhost.dialect.timeout_of_queue
-        known = [level for level in levels if isinstance(level, int) and heeded]
-        return (min(known) if known else settings.general_timeout()) / 1000
+        return min(self.levels(queue), default=self.channel.vhost.settings.general_timeout()) / 1000
+
+    def levels(self, queue: Queue) -> list[int]:
+        """What argument and policy say, in milliseconds."""
+        both = queue.effective(ARGUMENT), self.channel.vhost.settings.by_policy(queue, POLICY)
+        return [level for level in both if isinstance(level, int)]
 
     def watches(self, queue: Queue) -> bool:
-        return queue.quorum is not None and self.channel.vhost.dialect.consumer_timeout == "queue"
+        return queue.quorum is not None
 
     # -- deliveries begin
 
@@ -78,10 +72,7 @@ class Timeouts:
 
     def began_with(self, delivery: Delivery) -> None:
         """A delivery is out."""
-        if self.by_channel:
-            delivery.since = self.clock.now
-            self.tick_later()
-        elif (self.lines or delivery.consumer is None) and self.watches(delivery.queue):
+        if (self.lines or delivery.consumer is None) and self.watches(delivery.queue):
             line = self.line_of(delivery)
             if line is not None and line.timeout is not None:
                 line.waiting.append((self.clock.now + line.timeout, delivery))
@@ -168,40 +159,6 @@ class Timeouts:
         if consumer is not None:
             consumer.pause.held -= 1
             consumer.pause.wake()
-
-    def reach_successor(self, delivery: Delivery) -> None:
-        """The queue knows consumers by their tags: what it lets go of belongs to a later one of the same."""
-        former = delivery.consumer
-        successor = self.channel.consumers.get(former.tag) if former is not None else None
-        if successor is None or successor is former or successor.queue is not delivery.queue:
-            return
-        held = (other for other in self.channel.unacked.by_tag.values() if other.consumer is successor)
-        victim = next((other for other in held if not other.stale and not other.lost), None)
-        if victim is not None:
-            victim.lost = True
-            victim.queue.let_go(victim.entry)
-            successor.release()
-            successor.wake()
-
-    # -- the channel's own look
-
-    def tick_later(self) -> None:
-        if not self.ticking:
-            self.ticking = True
-            passed = (self.clock.now - self.began) // TICK
-            self.clock.at(self.began + (passed + 1) * TICK, type(self).tick, self)
-
-    def tick(self) -> None:
-        """The oldest delivery alone; younger ones hide behind it."""
-        self.ticking = False
-        oldest = next(iter(self.channel.unacked.by_tag.values()), None)
-        if oldest is None or self.channel.closing:
-            return
-        timeout = self.effective(oldest.queue, None)
-        if timeout is not None and self.clock.now - oldest.since > timeout:
-            self.close(round(timeout * 1000))
-        else:
-            self.tick_later()
 
 
 def too_late(channel: Channel, timeout: int) -> ChannelException:

@@ -48,7 +48,7 @@ class BadTls(ValueError):
     """TLS cannot be had like this; the message says what to change."""
 
 
-def said(problem: Exception) -> str:
+def describe_problem(problem: Exception) -> str:
     """What OpenSSL means."""
     if isinstance(problem, ssl.SSLError):
         if problem.reason == "KEY_VALUES_MISMATCH":
@@ -85,12 +85,12 @@ class Tls:
             context.load_cert_chain(self.cert, self.key, NO_PASSWORD)
         except (OSError, ValueError) as problem:
             where = f"{self.cert} and {self.key}" if self.key else f"{self.cert} alone"
-            raise BadTls(f"no certificate and key in {where}: {said(problem)}") from None
+            raise BadTls(f"no certificate and key in {where}: {describe_problem(problem)}") from None
         if self.ca is not None:
             try:
                 context.load_verify_locations(self.ca)
             except OSError as problem:
-                raise BadTls(f"no authorities in {self.ca}: {said(problem)}") from None
+                raise BadTls(f"no authorities in {self.ca}: {describe_problem(problem)}") from None
         context.verify_mode = VERIFY[self.verify]
         context.expires = expires(Path(self.cert).read_text())
         return context

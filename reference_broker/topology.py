@@ -10,7 +10,6 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import arguments, quotas, routing
 from reference_broker.channel import Channel
-from reference_broker.dialects import Dialect
 from reference_broker.errors import ChannelException, locked, precondition, raised, refused
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
@@ -87,14 +86,15 @@ def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> None:
         channel.connection.send(m.ExchangeDeclareOk(channel.number))
 
 
-def exchange_type(name: str, dialect: Dialect) -> type[Exchange]:
+def exchange_type(channel: Channel, name: str) -> type[Exchange]:
     if name not in routing.TYPES:
-        raise raised(dialect.unknown_exchange_type, f"unknown exchange type '{name}'")
+        code = channel.connection.parts.edition.unknown_exchange_type
+        raise raised(code, f"unknown exchange type '{name}'")
     return routing.TYPES[name]
 
 
 def create_exchange(channel: Channel, method: m.ExchangeDeclare) -> None:
-    kind = exchange_type(method.type, channel.vhost.dialect)
+    kind = exchange_type(channel, method.type)
     not_reserved("exchange", method.exchange)
     arguments.check_exchange(method.arguments, method.exchange)
     channel.vhost.add_exchange(
@@ -104,7 +104,7 @@ def create_exchange(channel: Channel, method: m.ExchangeDeclare) -> None:
 
 def check_same_exchange(channel: Channel, exchange: Exchange, method: m.ExchangeDeclare) -> None:
     thing = f"exchange '{method.exchange}'"
-    exchange_type(method.type, channel.vhost.dialect)
+    exchange_type(channel, method.type)
     if method.type != exchange.TYPE:
         raise arguments.unequal("arg 'type'", thing, f"'{method.type}'", f"'{exchange.TYPE}'")
     equal("durable", thing, method.durable, exchange.durable)
@@ -191,9 +191,10 @@ def declared(channel: Channel, method: m.QueueDeclare) -> Queue:
         existing.used_at = channel.vhost.clock.now
         return existing
     quotas.check_queue(channel.vhost, name)
-    settings = arguments.parse(method.arguments, name, channel.vhost.dialect)
+    known = channel.connection.parts.arguments()
+    settings = known.parse(method.arguments, name)
     if settings.quorum:
-        check_quorum(channel, method)
+        known.check_quorum(method)
     owner = channel.connection if method.exclusive else None
     queue = channel.vhost.add_queue(name, method.durable, method.auto_delete, owner, method.arguments, settings)
     if owner is not None:
@@ -210,20 +211,6 @@ def typed(channel: Channel, method: m.QueueDeclare) -> m.QueueDeclare:
     method = copy(method)
     method.arguments = [*method.arguments, ("x-queue-type", "S", kind.encode())]
     return method
-
-
-def check_quorum(channel: Channel, method: m.QueueDeclare) -> None:
-    """A quorum queue outlives its connections and is known by a name."""
-    wrong = {
-        "non-durable": not method.durable,
-        "exclusive-owner": method.exclusive,
-        "auto-delete": method.auto_delete,
-    }
-    for name, found in wrong.items():
-        if found:
-            raise precondition(f"invalid property '{name}' for queue '{method.queue}' in vhost '/'")
-    if not method.queue and not channel.vhost.dialect.server_named_quorum:
-        raise precondition("Cannot declare a server-named queue for type rabbit_quorum_queue")
 
 
 def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> None:
@@ -270,8 +257,6 @@ def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
         channel.connection.send(m.QueueDeleteOk(channel.number, count))
     for consumer in consumers:
         consumer.channel.cancelled(consumer)
-        if consumer.channel is channel and consumer.queue.quorum is not None:
-            channel.bereft(consumer)
 
 
 def remove_queue(channel: Channel, method: m.QueueDelete) -> tuple[int, list[Consumer]]:
@@ -283,4 +268,4 @@ def remove_queue(channel: Channel, method: m.QueueDelete) -> tuple[int, list[Con
         raise precondition(f"queue '{queue.name}' in vhost '/' in use")
     if method.if_empty and queue.count():
         raise precondition(f"queue '{queue.name}' in vhost '/' not empty")
-    return channel.vhost.delete_queue(queue)
+    return channel.delete(queue)

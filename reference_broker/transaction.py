@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from reference_broker.errors import precondition
 from reference_broker.message import Message
 from reference_broker.unacked import Delivery
 
@@ -29,15 +28,14 @@ class Transaction:
     def settle(self, deliveries: list[Delivery], fate: Callable[[Delivery], None]) -> None:
         self.settled.append((deliveries, fate))
 
-    def commit(self, channel: Channel) -> None:
-        """Raises where the dialect says that a refused part costs the channel; the rest has happened then."""
+    def commit(self, channel: Channel) -> bool:
+        """Was everything accepted everywhere? What was refused is gone; the rest happens all the same."""
         published, self.published = self.published, []
         settled, self.settled = self.settled, []
         accepted = [channel.publish(exchange, message, mandatory) for exchange, message, mandatory in published]
         for deliveries, fate in settled:
             channel.finish(deliveries, fate)
-        if not all(accepted) and channel.vhost.dialect.partial_commit_fails:
-            raise precondition("partial tx completion")
+        return all(accepted)
 
     def rollback(self, channel: Channel) -> None:
         self.published.clear()

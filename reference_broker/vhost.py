@@ -13,8 +13,7 @@ from codec.values import FieldTable
 from reference_broker import policies, routing
 from reference_broker.arguments import QueueArguments
 from reference_broker.clock import Clock
-from reference_broker.deadletter import dead_letter, goes_in_circles
-from reference_broker.dialects import Dialect
+from reference_broker.deadletter import goes_in_circles
 from reference_broker.errors import not_found
 from reference_broker.message import Message
 from reference_broker.prefetch import Consumer
@@ -29,12 +28,9 @@ if TYPE_CHECKING:
 
 
 class VirtualHost:
-    def __init__(
-        self, parts: Parts, clock: Clock, unique: Callable[[], str], dialect: Dialect, name: str = "/"
-    ) -> None:
+    def __init__(self, parts: Parts, clock: Clock, unique: Callable[[], str], name: str = "/") -> None:
         self.name = name
         self.parts = parts
-        self.dialect = dialect
         self.clock = clock
         self.unique = unique
         self.settings = Settings()
@@ -135,7 +131,7 @@ class VirtualHost:
 
     def set_policy(self, policy: Policy, operator: bool = False) -> None:
         """It holds from now on, for what is there, too. Raises policies.Invalid."""
-        policies.check(policy.pattern, policy.definition, self.dialect.policies, operator)
+        policies.check(policy.pattern, policy.definition, self.parts.edition.policies, operator)
         self.policies(operator)[policy.name] = policy
         self.heed_policies()
 
@@ -236,17 +232,8 @@ class VirtualHost:
         target = queue.settings.dead_letter_exchange
         if target is None or (target and target not in self.exchanges):
             return
-        key, dialect = queue.settings.dead_letter_routing_key, self.dialect
-        dead = dead_letter(
-            message,
-            queue.name,
-            reason,
-            self.clock.now,
-            target,
-            key,
-            dialect.tells_last_death,
-            dialect.dead_letters_keep_copies,
-        )
+        key, dead_letters = queue.settings.dead_letter_routing_key, self.parts.dead_letters()
+        dead = dead_letters.letter(message, queue.name, reason, self.clock.now, target, key)
         for destination in self.route(target, dead):
             if reason == "rejected" or not goes_in_circles(dead, destination.name):
                 destination.publish(dead)

@@ -1,1 +1,1 @@
-"""What is made of recordings and results: the pipeline, the page, exports. It never talks to a broker."""
+"""Makes output from recordings and results: the pipeline, the HTML page, exports. It never talks to a broker."""

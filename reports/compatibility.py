@@ -1,7 +1,7 @@
-"""What two brokers do differently, as a note with the exchange that shows it: Markdown, of a document.
+"""What two brokers do differently, as a Markdown note with the exchange that shows it.
 
-Each exchange was played on both brokers; what each of them answered stands below it. Rows of a story are told in the
-words of the protocol, without the names of a run. What brokers say is shown as it is, in fences or escaped.
+Each exchange was played on both brokers, and the note shows what each of them answered. The rows of a reproducer are in
+the words of the protocol, without the names of one run. What brokers say is shown unchanged, in fences or escaped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reports.summary import fenced, text
 Doc = Mapping[str, Any]
 _ELSEWHERE = re.compile(r"amqpconf\.[\w.-]+")
 _OURS = re.compile(r"amqpconf\.[0-9a-f]{12}\.(\w+)")
-"""A name of the story as it was in one performance."""
+"""A name of the reproducer as it was in one performance."""
 _HIDDEN = (
     "n",
     "who",
@@ -52,14 +52,14 @@ def markdown(document: Doc) -> str:
     for number, entry in enumerate(document["disagreements"], 1):
         lines += _entry(number, entry, document["played"])
     if document["choices"]:
-        lines += ["## Open questions that are answered otherwise", "", text(diff.ABOUT["choices"]), ""]
+        lines += ["## Open questions that are answered differently", "", text(diff.ABOUT["choices"]), ""]
         lines += [line for choice in document["choices"] for line in diff.answered(document, choice)]
     if document["untold"]:
         lines += [
-            "## Seen, and shown by no exchange",
+            "## Seen, but not reproduced",
             "",
-            "No story was found that shows these again on the one "
-            "broker each time, and never on the other. They may be races, or need time or settings.",
+            "No reproducer was found that shows these differences each time on one "
+            "broker and never on the other. They may be races, or need time or settings.",
             "",
         ]
         lines += [
@@ -72,11 +72,11 @@ def markdown(document: Doc) -> str:
 
 def _summary(document: Doc) -> str:
     found, open_ones = document["disagreements"], document["untold"]
-    rest = f" {count(len(open_ones), 'further contradiction')} could not be shown by an exchange." if open_ones else ""
+    rest = f" {count(len(open_ones), 'further contradiction')} could not be reproduced." if open_ones else ""
     if not found:
         return f"In {count(document['scenes'], 'scene')} no exchange was found on which the two differ.{rest}"
     return (
-        f"The two differ in {count(len(found), 'exchange')}, each as short as it could be made and played "
+        f"The two differ in {count(len(found), 'exchange')}, each made as short as possible and played "
         f"{document['played']} times on both.{rest}"
     )
 
@@ -87,7 +87,7 @@ def _entry(number: int, entry: Doc, played: int) -> Iterator[str]:
     yield ""
     yield f"{text(rules[0]['clause'])} ({', '.join(one['rule'] for one in rules)})"
     yield ""
-    yield from fenced(list(told(entry["story"])))
+    yield from fenced(list(describe_rows(entry["story"])))
     yield ""
     for name, answers in entry["answers"].items():
         yield f"**{text(name)}** answers:"
@@ -98,16 +98,16 @@ def _entry(number: int, entry: Doc, played: int) -> Iterator[str]:
         observed, allowed = (text(_bare(one[name])) for name in ("observed", "allowed"))
         yield (
             f"- By the profile {text(one['profile'])} {text(one['broker'])} contradicts {one['rule']} on "
-            f"{one['queue_type']} queues: {observed}. Allowed is: {allowed}."
+            f"{one['queue_type']} queues: {observed}. Allowed: {allowed}."
         )
     yield ""
 
 
-def told(story: Sequence[Doc]) -> Iterator[str]:
-    """The rows of a story up to the last that the client does, in words; answers that only say `-ok` are left out."""
-    last = max((place for place, row in enumerate(story) if row["who"] != "<"), default=0)
-    came = {row["n"]: row.get("message") for row in story}
-    for row in story[: last + 1]:
+def describe_rows(reproducer: Sequence[Doc]) -> Iterator[str]:
+    """The rows of a reproducer in words, up to the last of the client; answers that only say `-ok` are left out."""
+    last = max((place for place, row in enumerate(reproducer) if row["who"] != "<"), default=0)
+    came = {row["n"]: row.get("message") for row in reproducer}
+    for row in reproducer[: last + 1]:
         if row["method"].endswith("-ok") and row["who"] == "<" and row["method"] != "basic.get-ok":
             continue
         yield f"{row['who']} {_where(row):<8} {_words(row, came)}".rstrip()
@@ -142,7 +142,7 @@ def _words(row: Doc, came: Mapping[int, str | None]) -> str:
 
 
 def _bare(name: object) -> str:
-    """`q1` for {q1}; a queue that the story does without has no number."""
+    """`q1` for {q1}; a queue that the reproducer does without has no number."""
     return _ELSEWHERE.sub("another-queue", str(name)).removeprefix("{").removesuffix("}")
 
 

@@ -1,7 +1,8 @@
 """A comparison of two runs, as release notes: for a terminal, and as Markdown.
 
-Reads the document that `amqp-conformance diff --format json` prints, and nothing else: the sentences are in it. What
-must be known comes first, what may be luck last. Brokers choose some of these words, so Markdown is escaped.
+It reads only the document that `amqp-conformance diff --format json` prints, which has the sentences. The most
+important changes come first, what may be chance comes last. Brokers choose some of these words, so Markdown is
+escaped.
 """
 
 from __future__ import annotations
@@ -161,14 +162,17 @@ def terminal(document: Doc, paint: Paint = lambda style, said: said, width: int 
         lines += ["", paint(_STYLES.get(kind, "strong"), title)]
         lines += _wrapped(about, width, "  ") if about else []
         for row in rows:
-            lines += ["", *(_question(document, row, width) if kind == "choices" else _told(row, paint, width))]
+            lines += [
+                "",
+                *(_question(document, row, width) if kind == "choices" else _describe_change(row, paint, width)),
+            ]
     return "\n".join([*lines, "", *_wrapped(footing(document), width)]) + "\n"
 
 
 _STYLES = {"broken": "bad", "fixed": "good", "changed reason": "bad", "no longer offered": "warn"}
 
 
-def _told(change: Doc, paint: Paint, width: int) -> Iterator[str]:
+def _describe_change(change: Doc, paint: Paint, width: int) -> Iterator[str]:
     yield f"  {paint('strong', change['rule'])}  {change['title']}  [{change['level'].upper()}]"
     for sentence in change["sentences"]:
         yield from _wrapped(sentence, width, "    ")

@@ -1,7 +1,7 @@
-"""What is kept of a run, so that later ones can be held against it: verdicts and times, without evidence.
+"""What is kept of a run so that later runs can be compared with it: verdicts and times, without evidence.
 
-`kept` makes it of results.json; a few kilobytes. `summary` is of many of them what the pipeline's marts tell of a lake,
-so the same history page shows both, and flaky means the same.
+`kept` makes it from results.json; it is a few kilobytes. `summary` of many of them has the form of the pipeline's
+marts of a lake. So one history page shows both, and flaky means the same in both.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.evidence.words import shown
+from conformance.evidence.words import results_for_display
 from reports.alone import marts
 from reports.judging.trends import PERCENTILES, pairs
 
@@ -27,7 +27,7 @@ def kept(results: Mapping[str, Any]) -> dict[str, Any]:
         **{name: results[name] for name in names},
         "open": results["gate"]["open"],
         "broker": {name: broker[name] for name in ("name", "product", "version")},
-        "rules": {rule["id"]: rule["verdict"] for rule in shown(results)["rules"]},
+        "rules": {rule["id"]: rule["verdict"] for rule in results_for_display(results)["rules"]},
         "times": {what: _times(times) for what, times in sorted((results.get("timings") or {}).items())},
     }
 

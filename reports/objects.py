@@ -1,12 +1,12 @@
-"""Files in object stores (s3://, gs://, az://): taken from there whole and sent there whole, by obstore.
+"""Files in object stores (s3://, gs://, az://): fetched whole and sent whole, by obstore.
 
-A *place* is a path of this machine or an address of an object. What reads a file reads a copy here (`here`), and what
-writes one writes it here first (`made`), so a reader sees an object whole or not at all. `fetched` takes inputs down
-once, into a folder of this process that is gone when it ends; workers of Spark on this machine read the same copies
-(`origin` tells them and people where a copy is from), and those elsewhere take their own.
+A *place* is a path of this machine or the address of an object. A reader reads a local copy (`here`), and a writer
+writes a local file first (`made`), so a reader sees an object whole or not at all. `fetched` downloads inputs once,
+into a folder of this process that is deleted when it ends. Spark workers on this machine read the same copies
+(`origin` says where a copy is from); workers elsewhere download their own.
 
-Who we are is said in the environment (AWS_..., GOOGLE_..., AZURE_...) or by the machine itself, as all users of the
-same library say it, deltalake among them. `carried` takes what the environment says along to the workers.
+Credentials come from the environment (AWS_..., GOOGLE_..., AZURE_...) or from the machine, as for every user of the
+same library, deltalake among them. `carried` passes the environment on to the workers.
 """
 
 from __future__ import annotations

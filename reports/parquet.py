@@ -1,8 +1,8 @@
 """Recordings as Parquet: the same rows in columns, packed about ten times smaller, read many times faster.
 
-A file is `events-<name>.parquet`. Its columns are those of the pipeline (`ingest.ARROW`); what an event does not know
-is JSON in `extra`. The headers of its sections stand in the file's own metadata, under KEY. A file is complete or it
-is none: it appears under its name when it is closed, so that nothing can be torn.
+A file is `events-<name>.parquet`. Its columns are those of the pipeline (`ingest.ARROW`); fields that an event does
+not know are JSON in `extra`. The headers of its sections are in the file's own metadata, under KEY. A file gets its
+name when it is closed, so no file can be incomplete.
 """
 
 from __future__ import annotations

@@ -11,7 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.evidence.folding import exchange
-from conformance.evidence.words import LEVELS, SIGNS, count, duration, fault, gravity, headline, share, shown, sign
+from conformance.evidence.words import (
+    LEVELS,
+    SIGNS,
+    count,
+    duration,
+    fault,
+    gravity,
+    headline,
+    results_for_display,
+    share,
+    sign,
+)
 from reports.html import visible
 
 _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
@@ -19,7 +30,7 @@ _MEANS = re.compile(r"([\\`*_\[\]#!|~>$])")
 
 def markdown(results: Mapping[str, Any]) -> str:
     """The summary of one run."""
-    document = shown(visible(results))
+    document = results_for_display(visible(results))
     return (
         "\n".join(
             [
@@ -56,7 +67,7 @@ def _head(results: Mapping[str, Any]) -> Iterator[str]:
     yield text(f"{verdict} {wrong}".strip())
     if not results.get("complete", True):
         yield ""
-        yield "**This run was cut short.** What follows rests on what was recorded until then."
+        yield "**This run was cut short.** The verdicts use only what was recorded until then."
     for incident in results.get("incidents") or ():
         yield ""
         often = f", {count(incident['times'], 'time')}" if incident["times"] > 1 else ""
@@ -121,7 +132,7 @@ def _known(results: Mapping[str, Any]) -> Iterator[str]:
         ("Known deviations", "deviates"),
         ("No clear answer", "under-tested"),
         ("In doubt", "inconclusive"),
-        ("Otherwise than usual, which closes no gate", "differs"),
+        ("Unusual, but not wrong", "differs"),
         ("Known races, not seen", "unseen"),
     )
     for title, verdict in lists:

@@ -1,2 +1,2 @@
-"""What maintainers use on a checkout: campaigns on the suite itself (trust, mutation, personalities, repeats, matrix),
-pages that are made of data, releases. Not in the wheel; only tests know it."""
+"""Tools for maintainers, who have a checkout: campaigns that measure the suite (trust, mutation, personalities,
+repeats, matrix), generated pages, releases. They are not in the wheel, and only tests import them."""

@@ -68,7 +68,7 @@ def ceiling(seen: int, could: int) -> float:
     return min(1.0, math.ceil(high * scale) / scale)
 
 
-def told(found: Mapping[str, Mapping[int, Seen]]) -> Iterator[str]:
+def describe_ceilings(found: Mapping[str, Mapping[int, Seen]]) -> Iterator[str]:
     for name, places in found.items():
         entries = deviations.load(name)
         for place, (seen, could) in places.items():
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     found = tally(from_json(path.read_text(encoding="utf-8")) for path in options.results)
     added(found, options.measured)
-    print("\n".join(told(found)))
+    print("\n".join(describe_ceilings(found)))
     for name, places in found.items() if options.write else ():
         write(name, places)
 

@@ -38,12 +38,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     if gate not in JUDGED:
         return gate
-    offline = python("reports.pipeline", recording, "--out", options.out / "pipeline", "--results", results)
+    offline = python("tools.offline", recording, "--out", options.out / "pipeline", "--results", results)
     if (history_page := historic(options.out)) is not None:
         print(f"history: {history_page}")
     print(f"\nreport: {options.out / 'index.html'}")
     if offline == 1:
-        print("The verdicts of the recording differ from the live ones: a fault of this suite.", file=sys.stderr)
+        print("The verdicts of the recording differ from the live ones. This is a fault of the suite.", file=sys.stderr)
         return HARNESS_ERROR
     return offline or gate
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from reference_broker.personalities import PERSONALITIES, Personality, drawn, personality
-from tools.truth import Compared, How, Run, Said, compare, said, sound, tally
+from tools.truth import Compared, How, Run, Said, answers_of, compare, sound, tally
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = Path("build") / "personalities.json"
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.personalities", description="Are strangers judged rightly?")
-    parser.add_argument("--runs", type=int, default=0, metavar="N", help="so many more that are drawn")
+    parser.add_argument("--runs", type=int, default=0, metavar="N", help="how many more are drawn")
     parser.add_argument("--seed", type=int, default=0, help="of the first of those (default: %(default)s)")
     parser.add_argument("--depth", choices=BOUNDS, default="smoke")
     parser.add_argument("--bound", type=float, metavar="SECONDS", help="of one run (default: by depth)")
@@ -151,7 +151,7 @@ def play(stranger: Personality, wanted: CampaignOptions) -> Run:
     last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
     results = document(out)
     became = how(code, results is not None, stranger.breaks_down)
-    return Run(stranger.name, names, became, code, seconds, said(results) if results is not None else {}, last)
+    return Run(stranger.name, names, became, code, seconds, answers_of(results) if results is not None else {}, last)
 
 
 def how(code: int | None, results: bool, breaks_down: bool) -> How:

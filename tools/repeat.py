@@ -1,12 +1,11 @@
-"""Is a verdict repeatable? Runs the suite many times on each broker, half of the rounds on a crowded machine.
+"""Measures whether verdicts repeat: runs the suite many times on each broker, in half of the rounds on a busy machine.
 
     python -m tools.repeat --runs 10 --depth ci NAME=URL ...
-    python -m tools.repeat --page docs/steadiness.md [TALLY...]    the page, of the last runs or of these
+    python -m tools.repeat --page docs/steadiness.md [TALLY...]    the page, from the last runs or from these
 
-A round is one run on every broker, all at once. A rule that got two different verdicts on one broker is printed with
-its tally and makes the exit code 1; rules that only report (level observed) may vary. Everything is kept:
-OUT/NAME/ROUND/ is the report of one run, OUT/repeat.json the tally of all complete rounds. It is written after each, so
-an interrupt loses the round that it meets and nothing else.
+A round is one run on every broker, all at once. If a rule got two verdicts on one broker, it is printed with its tally,
+and the exit code is 1. Rules of level observed may vary. OUT/NAME/ROUND/ keeps the report of one run, OUT/repeat.json
+the tally of all complete rounds. The tally is written after each round, so an interrupt loses only the current round.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tools import steadiness
 SPIN = "while True: pass"
 INTERRUPTED = 130
 Run = tuple[int, dict[str, Any] | None]
-"""The exit code of a run, and its results where it made some."""
+"""The exit code of a run, and its results if it wrote them."""
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Tally:
             self.verdicts.setdefault(rule["id"], Counter())[rule["verdict"]] += 1
 
     def unsteady(self) -> dict[str, Counter[str]]:
-        """The rules whose verdict changed between rounds, but for those that only report."""
+        """The rules whose verdict changed between rounds, except rules of level observed."""
         return {rule: self.verdicts[rule] for rule in steadiness.unsteady(self.verdicts)}
 
     def row(self) -> dict[str, Any]:
@@ -72,7 +71,7 @@ class Tally:
 
 @contextmanager
 def crowd(busy: bool) -> Iterator[None]:
-    """Every core of the machine has something else to do meanwhile."""
+    """Keeps every core of the machine busy in the meantime."""
     count = os.cpu_count() or 1
     crowd = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(count)] if busy else []
     try:
@@ -106,7 +105,7 @@ def run_once(url: str, options: argparse.Namespace, out: Path) -> Run:
 
 
 def rounds(options: argparse.Namespace, tallies: Sequence[Tally]) -> Iterator[dict[str, Any]]:
-    """Plays round after round; each is counted, and told as it was, when all its runs are over."""
+    """Plays round after round. Counts each one when all its runs are over, and yields how it was played."""
     brokers = dict(pair.split("=", 1) for pair in options.brokers)
     for number in range(options.runs):
         busy, begin = number % 2 == 1, time.monotonic()
@@ -130,7 +129,7 @@ def tell(tally: Tally) -> None:
 
 
 def repeat(options: argparse.Namespace) -> int:
-    """All rounds, or those that were complete when somebody interrupted."""
+    """All rounds, or those that were complete at an interrupt."""
     tallies = [Tally(pair.split("=", 1)[0]) for pair in options.brokers]
     about = {"suite": steadiness.suite(), "depth": options.depth, "seed": options.seed, "cores": os.cpu_count()}
     done: list[dict[str, Any]] = []
@@ -147,7 +146,7 @@ def repeat(options: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         interrupted = True
-        print(f"interrupted: what follows is of {len(done)} complete rounds", file=sys.stderr)
+        print(f"interrupted: the figures are from {len(done)} complete rounds", file=sys.stderr)
     for tally in tallies:
         tell(tally)
     if interrupted:
@@ -157,14 +156,16 @@ def repeat(options: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.repeat", description="Are verdicts repeatable?")
-    parser.add_argument("brokers", nargs="*", metavar="NAME=URL", help="the brokers; with --page, the tallies to tell")
+    parser.add_argument(
+        "brokers", nargs="*", metavar="NAME=URL", help="the brokers; with --page, the tallies for the page"
+    )
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--depth", default="ci")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rules", default="*", help="only these rule ids, e.g. 'ACK-*'")
     parser.add_argument("--out", type=Path, default=Path("build/repeat"))
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page of the last runs; runs nothing")
-    parser.add_argument("--note", default="", help="with --page: a sentence on the circumstances")
+    parser.add_argument("--note", default="", help="with --page: a sentence about the circumstances")
     options = parser.parse_args(arguments)
     if options.page is not None:
         tallies = [Path(name) for name in options.brokers] or [options.out / "repeat.json"]

@@ -89,17 +89,17 @@ def _wrong(direction: str, method: type[codec.Method], name: str, says: str, *ru
     "RQ-011",
     "QOS-002",
 )
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def drops_deliver(piece: Piece, memory: Memory) -> list[Piece]:
     return [] if memory.count(piece.method.channel) == 2 else [piece]
 
 
 @_wrong(TO_CLIENT, m.BasicDeliver, "wire.doubles-deliver", "sends each delivery twice", "TAG-003")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def doubles_deliver(piece: Piece, memory: Memory) -> list[Piece]:
     return [piece, piece]
 
 
 @_wrong(TO_CLIENT, m.BasicDeliver, "wire.reorders-delivers", "swaps deliveries of a channel in pairs", "TAG-003")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def reorders_delivers(piece: Piece, memory: Memory) -> list[Piece]:
     earlier = memory.held.pop(piece.method.channel, None)
     if earlier is not None:
         return [piece, earlier]
@@ -115,31 +115,31 @@ def _(piece: Piece, memory: Memory) -> list[Piece]:
     "RQ-008",
     "RQ-009",
 )
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def flips_redelivered(piece: Piece, memory: Memory) -> list[Piece]:
     assert isinstance(piece.method, m.BasicDeliver)
     piece.method.redelivered = not piece.method.redelivered
     return [piece]
 
 
 @_wrong(TO_CLIENT, m.BasicDeliver, "wire.shifts-tags", "numbers the deliveries of consumers one too high", "TAG-001")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def shifts_tags(piece: Piece, memory: Memory) -> list[Piece]:
     assert isinstance(piece.method, m.BasicDeliver)
     piece.method.delivery_tag += 1
     return [piece]
 
 
 @_wrong(TO_CLIENT, m.ChannelClose, "wire.swallows-close", "closes channels without a word", "ERR-001", "ERR-002")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def swallows_close(piece: Piece, memory: Memory) -> list[Piece]:
     return []
 
 
 @_wrong(TO_CLIENT, m.ChannelCloseOk, "wire.swallows-close-ok", "leaves channel.close unanswered", "ERR-008", "AUTO-001")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def swallows_close_ok(piece: Piece, memory: Memory) -> list[Piece]:
     return []
 
 
 @_wrong(TO_BROKER, m.BasicAck, "wire.acks-multiple", "takes every ack for a multiple", "ACK-001")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def acks_multiple(piece: Piece, memory: Memory) -> list[Piece]:
     assert isinstance(piece.method, m.BasicAck)
     piece.method.multiple = True
     return [piece]
@@ -153,26 +153,26 @@ def _(piece: Piece, memory: Memory) -> list[Piece]:
     "CNF-004",
     "CNF-020",
 )
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def holds_confirm(piece: Piece, memory: Memory) -> list[Piece]:
     earlier = memory.held.get(piece.method.channel)
     memory.held[piece.method.channel] = piece
     return [earlier] if earlier is not None else []
 
 
 @_wrong(TO_CLIENT, m.BasicAck, "wire.nacks-for-acks", "refuses what it should confirm", "CNF-008")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def nacks_for_acks(piece: Piece, memory: Memory) -> list[Piece]:
     assert isinstance(piece.method, m.BasicAck)
     nack = m.BasicNack(piece.method.channel, piece.method.delivery_tag, piece.method.multiple, False)
     return [Piece(piece.direction, nack)]
 
 
 @_wrong(TO_CLIENT, m.BasicReturn, "wire.swallows-return", "returns nothing", "CNF-009")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def swallows_return(piece: Piece, memory: Memory) -> list[Piece]:
     return []
 
 
 @_wrong(TO_CLIENT, m.BasicCancel, "wire.swallows-notice", "tells no client that its consumer has ended", "CAN-003")
-def _(piece: Piece, memory: Memory) -> list[Piece]:
+def swallows_notice(piece: Piece, memory: Memory) -> list[Piece]:
     return []
 
 

@@ -76,15 +76,19 @@ FULL: dict[str, str] = {
     "benchmarks": "one file for each bench, and what it plays",
     "reference_broker": "one file for each feature of a broker",
     "reference_broker/management": "one file for each kind of path",
-    "reference_broker/mutants": "one file for each field of mutants",
     "conformance/oracle/model": "the inside of the oracle is made anew",
-    "conformance/oracle/monitors": "the inside of the oracle is made anew",
     "reports/pipeline": "one file for each step",
-    "tests/conformance/oracle/monitors": "one file for each file of monitors",
     "tests/reference_broker": "one file for each file of the broker",
     "tests/reports": "one file for each page and step",
 }
 """Folders that hold more than `MOST` files, each with the reason."""
+BY_FAMILY = (
+    "conformance/drive/scenes",
+    "conformance/oracle/monitors",
+    "reference_broker/mutants",
+    "tests/conformance/oracle/monitors",
+)
+"""Folders with a file for each family of rules: they hold as many as there are."""
 MOST = 20
 
 

@@ -1,7 +1,4 @@
-"""The page of repeated runs: what the tally says, and nothing that it does not say.
-
-Made from the tally by `python -m tools.repeat --page docs/steadiness.md`.
-"""
+"""Writes the page about repeated runs from their tally, with `python -m tools.repeat --page docs/steadiness.md`."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ from conformance.catalogue import rules
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = """# Are verdicts repeatable?
 
-Made by `python -m tools.repeat --page docs/steadiness.md` from the tally of
-`python -m tools.repeat --depth {depth} NAME=URL ...`, with which everybody can repeat it. The suite ran
-again and again on several brokers at once, with one and the same seed; in every other round each of the machine's
-{cores} cores had another process to run beside them. A rule is unsteady if two runs on one broker found different
-things, a listed race included that one of them saw and another did not; rules that only report may vary.
+`python -m tools.repeat --page docs/steadiness.md` made this page from the tally of
+`python -m tools.repeat --depth {depth} NAME=URL ...`. This command repeats the measurement. The suite ran several times
+on several brokers at once, always with the same seed. In every second round, each of the machine's {cores} cores also
+ran another process. A rule is unsteady when two runs on one broker gave different verdicts. A known race that one run
+saw and another did not also makes it unsteady. Rules of level observed may vary.
 """
 SAME = ("suite", "depth", "seed", "cores")
-"""What tallies must have in common to be told as one."""
+"""Tallies must agree in these to be shown together."""
 
 
 def suite() -> str:
@@ -40,19 +37,19 @@ def suite() -> str:
 
 
 def unsteady(verdicts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """The rules whose verdict changed, but for those that only report."""
+    """The rules whose verdict changed, except rules of level observed."""
     return sorted(rule for rule, seen in verdicts.items() if len(seen) > 1 and rules.get(rule).level != "observed")
 
 
 def write(tallies: Sequence[Path], page: Path, note: str = "") -> int:
-    """Makes the page of these tallies; 2 where there is none, or where they are not of the same."""
+    """Writes the page from these tallies; 2 when one is missing, or when they do not belong together."""
     missing = [str(tally) for tally in tallies if not tally.exists()]
     if missing:
-        print(f"there is no tally {missing[0]}: run the suite first, or say --out", file=sys.stderr)
+        print(f"there is no tally {missing[0]}: run the suite first, or give --out", file=sys.stderr)
         return 2
     documents = [json.loads(tally.read_text()) for tally in tallies]
     if len({tuple(document[name] for name in SAME) for document in documents}) > 1:
-        print(f"these tallies differ in one of {', '.join(SAME)}, and cannot be told as one", file=sys.stderr)
+        print(f"these tallies differ in one of {', '.join(SAME)}, so they cannot be shown together", file=sys.stderr)
         return 2
     page.write_text("\n".join(lines(documents, note)) + "\n")
     return 0
@@ -72,7 +69,7 @@ def lines(documents: Sequence[Mapping[str, Any]], note: str = "") -> Iterator[st
     yield from _unsteady(brokers)
     yield ""
     rounds = [one for document in documents for one in document["rounds"]]
-    yield f"Seconds a round took: {_seconds(rounds, crowded=False)} calm, {_seconds(rounds, crowded=True)} crowded."
+    yield f"Seconds for a round: {_seconds(rounds, crowded=False)} calm, {_seconds(rounds, crowded=True)} crowded."
 
 
 def _joined(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@
 
 Three campaigns, each of which carries on where it was interrupted: mutants of the reference broker, wrong behaviours on
 the wire in front of a real broker (or of the reference broker, where none is given), and machines on brokers that take
-liberties. The figures go to build/trust.json, or with a sample to build/trust-sample.json; the whole document of the
+variations. The figures go to build/trust.json, or with a sample to build/trust-sample.json; the whole document of the
 first two to build/mutants, of which docs/trust.md is made. The gate is closed by a mutant that survives, a false alarm,
 and a MUST that stays under its threshold.
 """
@@ -54,7 +54,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="only so many mutants, drawn; and fewer seeds")
     parser.add_argument("--draw", type=int, default=0, metavar="SEED", help="of the draw (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="per mutant (default: %(default)s)")
-    parser.add_argument("--legal", type=int, default=LEGAL, metavar="RUNS", help="histories with liberties")
+    parser.add_argument("--legal", type=int, default=LEGAL, metavar="RUNS", help="histories in lawful chaos")
     parser.add_argument(
         "--broker",
         metavar="URL",
@@ -80,7 +80,7 @@ def measure(options: argparse.Namespace) -> int:
     legal.merge(out, figures(document, wire))
     lawful = GATE_OPEN
     if options.legal:
-        print("right brokers that take liberties", file=sys.stderr)
+        print("right brokers that take variations", file=sys.stderr)
         told = io.StringIO()
         with contextlib.redirect_stdout(told):
             lawful = legal.run(legal.LegalOptions(options.legal, workers=options.workers, trust=out))
@@ -140,7 +140,7 @@ def words(figures: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
     return [
         *lines,
         f"field bugs in scope {figures['field_bugs']}, found {figures['field_bugs_found']}",
-        f"examples to kill: median {figures['examples_median'] or 0:g}, worst {figures['examples_worst']}",
+        f"examples until found: median {figures['examples_median'] or 0:g}, worst {figures['examples_worst']}",
         f"honest broker, same seeds: {control['histories']} histories, {len(control['broken'])} broken verdicts",
         *(f"  false alarm, {told}" for told in (*control["broken"], *control["troubles"])),
         f"MUST rules under their threshold: {len(document['vacuous'])}",

@@ -59,7 +59,7 @@ class Compared:
     """Broken, and neither accused nor cleared."""
 
 
-def said(results: Mapping[str, Any]) -> dict[str, Said]:
+def answers_of(results: Mapping[str, Any]) -> dict[str, Said]:
     """What a results document says of each rule."""
     return {
         rule["id"]: Said(rule["verdict"], next((case["observed"] for case in rule["cases"]), "") or "")

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from conformance.campaigns.hunt import control, hunt
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import plays
 from conformance.session import brokers
-from conformance.session.plays import Bench, plays
 from conformance.session.session import patient
 from tools.rewriting import MUTANTS, RewritingProxy, WireMutant
 

@@ -1,1 +1,1 @@
-"""The suite against brokers whose truth is known: wrong ones, lawful ones, and what a finding looks like on them."""
+"""Runs the suite against brokers whose faults are known (mutants, lawful chaos), and shows a finding on them."""

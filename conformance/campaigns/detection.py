@@ -24,7 +24,7 @@ from typing import IO, Any, Protocol, TypeVar
 from conformance.campaigns.hunt import PATIENCE, control, embedded, held_to, hunt
 from conformance.campaigns.journal import Journal
 from conformance.catalogue import profiles, rules
-from conformance.session.plays import plays, plays_for
+from conformance.drive.run.plays import plays, plays_for
 from reference_broker.mutants import MUTANTS
 from reference_broker.mutants.kinds import Mutant
 
@@ -32,7 +32,7 @@ SEEDS = (0, 1, 2, 3, 4)
 SHARE = 0.8
 FOLDER = Path("build") / "mutants"
 EVERY = 10.0
-"""Seconds between two words about how far it is."""
+"""Seconds between two lines about progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +192,10 @@ class Progress:
             return
         self._told = now
         left = (now - self._begin) / (self.done - self._first) * (self.total - self.done)
-        print(f"{self.done} of {self.total}, {told(left)} left", file=self.stream, flush=True)
+        print(f"{self.done} of {self.total}, {describe_seconds(left)} left", file=self.stream, flush=True)
 
 
-def told(seconds: float) -> str:
+def describe_seconds(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
@@ -216,7 +216,7 @@ def played(
     progress: Progress,
     perform: Callable[[K], dict[str, Any]],
 ) -> None:
-    """Performs all of them in so many processes, and notes each as it is done."""
+    """Performs all of them in this many processes, and notes each as it is done."""
     if not left:
         return
     with ProcessPoolExecutor(min(workers, len(left)), mp_context=get_context("spawn")) as pool:

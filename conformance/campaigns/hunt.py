@@ -17,8 +17,11 @@ from conformance.catalogue import profiles, rules
 from conformance.drive.around import Around
 from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.target import Target
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays_for
+from conformance.drive.run.runner import observe
+from conformance.history.events import Event
 from conformance.oracle.verdicts import Judgement
-from conformance.session.plays import Bench, Play, plays_for
 from reference_broker import ReferenceBroker
 
 DIALECTS = ("documented", "rabbitmq-4.3", "rabbitmq-4.0", "rabbitmq-3.10", "rabbitmq-3.8")
@@ -56,7 +59,7 @@ def embedded(
 
 @dataclass(slots=True)
 class Trail:
-    """What a hunt came to. `rule` is the named rule that broke, in the last of so many histories of `play`."""
+    """What a hunt came to. `rule` is the named rule that broke, in the last of this many histories of `play`."""
 
     rule: str | None = None
     play: str = ""
@@ -87,7 +90,7 @@ def hunt(named: Sequence[str], bench: Bench) -> Trail:
 
 
 def _track(play: Play, named: Sequence[str], bench: Bench, trail: Trail) -> None:
-    def watch(judgement: Judgement) -> None:
+    def watch(judgement: Judgement, history: Sequence[Event]) -> None:
         trail.histories += 1
         for finding in bench.damning(judgement, play.queue_type):
             if finding.rule in named:
@@ -97,7 +100,7 @@ def _track(play: Play, named: Sequence[str], bench: Bench, trail: Trail) -> None
                 trail.others.append(finding.rule)
 
     try:
-        play.play(bench, watch)
+        observe(play, bench, watch)
     except Exception as trouble:  # a wrong broker may do anything to a machine
         trail.others.append(f"{type(trouble).__name__} in {play.key}")
 
@@ -122,7 +125,7 @@ def control(play: Play, bench: Bench) -> Control:
     """One play on a broker that is right."""
     seen, begin = Control(), time.monotonic()
 
-    def watch(judgement: Judgement) -> None:
+    def watch(judgement: Judgement, history: Sequence[Event]) -> None:
         seen.histories += 1
         seen.exercised.update(judgement.exercised)
         seen.broken += [
@@ -130,7 +133,7 @@ def control(play: Play, bench: Bench) -> Control:
         ]
 
     try:
-        trouble = play.play(bench, watch)
+        trouble = observe(play, bench, watch)
     except Exception as fault:
         trouble = fault
     seen.trouble = f"{type(trouble).__name__} in {play.key}: {trouble}" if trouble else ""

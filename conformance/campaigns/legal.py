@@ -1,10 +1,10 @@
 """`amqp-conformance mutants --legal N`: is a right broker ever taken for a wrong one?
 
-At least so many histories are played on brokers that take liberties (see `reference_broker.freedom`): a new broker for
-each seed, with the liberties that this seed draws, in the dialects in turn; on it every machine with every queue type
-and scheduler, and some scenes that the seed draws. What the judge is certain of there, and is no known deviation of the
-dialect, is a *false alarm*: either it claims what the text does not, or the liberty is none. An alarm is told with all
-that it takes to play it again, and its slice is kept as a case.
+At least N histories are played on lawfully chaotic brokers (see `reference_broker.nondeterminism`): a new broker
+for each seed, with the variations that this seed draws, in the dialects in turn; on it every machine with every queue
+type and scheduler, and some scenes that the seed draws. What the judge is certain of there, and is no known deviation
+of the dialect, is a *false alarm*: either it claims what the text does not, or a variation is not lawful. An alarm says
+all that it takes to play it again, and its slice is kept as a case.
 
 The tally is merged into build/trust.json.
 """
@@ -17,7 +17,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from sys import stderr
@@ -39,16 +39,19 @@ from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.settlement import SETTLEMENT
 from conformance.drive.machines.timeouts import TIMED_OUT
 from conformance.drive.pulse import Pulse
+from conformance.drive.run.audience import Listener
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays
+from conformance.drive.run.runner import observe
 from conformance.evidence import minimal, transcript
 from conformance.history.events import Event
 from conformance.history.recorder import Recorder
 from conformance.history.recording import to_row
 from conformance.oracle.verdicts import Finding, Judgement
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN
-from conformance.session.plays import Bench, Play, plays
 from reference_broker import ReferenceBroker
+from reference_broker.configuration import charter
 from reference_broker.dialects import DIALECTS, DOCUMENTED
-from reference_broker.embedded import charter
 
 FOLDER = Path("build") / "legal"
 TRUST = Path("build") / "trust.json"
@@ -58,7 +61,7 @@ SCENES = 16
 """On each broker."""
 DEPTH = "smoke"
 TIMED = "TMO-001"
-"""Where this rule can be asked, consumers time out."""
+"""Consumers time out where this rule applies."""
 DEADLINE = 5.0
 """Seconds that a broker gets for what it owes."""
 
@@ -72,7 +75,7 @@ ROUNDS: Sequence[Round] = (
 
 @dataclass(frozen=True, slots=True)
 class LegalOptions:
-    """At least so many histories, from this seed on, in so many processes."""
+    """At least this many histories, from this seed on, in this many processes."""
 
     runs: int
     seed: int = 0
@@ -84,7 +87,7 @@ class LegalOptions:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A few histories of each round on a broker with the liberties of this seed, or with those that are named."""
+    """A few histories of each round on a broker with the variations of this seed, or with those that are named."""
 
     seed: int
     names: tuple[str, ...] = ()
@@ -137,34 +140,18 @@ class Tally:
     def play(self, one: Round) -> None:
         """The histories of one round. Trouble that is no finding is an alarm, too."""
         machine, queue_type, scheduler = one
-        where, bench = f"{machine.name} {queue_type} {scheduler}", self.bench
-
-        def judged(judgement: Judgement, history: Sequence[Event], *, reproduced: str = "") -> None:
-            self._note(where, queue_type, judgement, history)
-
+        where = f"{machine.name} {queue_type} {scheduler}"
+        bench = replace(self.bench, recorder=Recorder("legal", "reference"))
+        listener = Listener(lambda judgement, history: self._note(where, queue_type, judgement, history))
         try:
-            search.run(
-                machine,
-                bench.target,
-                bench.profile,
-                lambda: Recorder("legal", "reference"),
-                queue_type,
-                scheduler,
-                EXAMPLES,
-                STEPS,
-                bench.seed,
-                judged,
-                DEADLINE,
-                bench.around,
-                known=lambda finding: True,
-                guard=bench.guard,
-            )
+            search.run(machine, bench, queue_type, scheduler, EXAMPLES, STEPS, bench.seed, listener)
         except Exception as trouble:
             self._trouble(where, trouble)
 
     def perform(self, scene: Play) -> None:
         """The history of one scene."""
-        trouble = scene.observe(
+        trouble = observe(
+            scene,
             self.bench,
             lambda judgement, history: self._note(scene.key, scene.queue_type, judgement, history),
         )
@@ -176,7 +163,7 @@ class Tally:
         self.exercised.update(judgement.exercised)
         self.alarms += [alarm(self.task, where, one, history) for one in self.bench.damning(judgement, queue_type)]
 
-    def _trouble(self, where: str, trouble: Exception) -> None:
+    def _trouble(self, where: str, trouble: BaseException) -> None:
         told = {"rule": "", "observed": repr(trouble), "slice": []}
         self.alarms.append({"seed": self.task.seed, "dialect": self.task.dialect, "where": where, **told})
 
@@ -184,8 +171,8 @@ class Tally:
 def perform(task: Task) -> dict[str, Any]:
     """In whatever process: how many histories were played, what they exercised, and the alarms."""
     begin = time.monotonic()
-    liberties = task.names or task.seed
-    with ReferenceBroker(clock="elastic", http_port=0, liberties=liberties, dialect=task.dialect) as broker:
+    nondeterminism = task.names or task.seed
+    with ReferenceBroker(clock="elastic", http_port=0, nondeterminism=nondeterminism, dialect=task.dialect) as broker:
         around = Around(Admin(broker.admin_url), broker.leap, broker.crash)
         target, profile = Target.parse(broker.url), profiles.load(task.dialect)
         guard = Guard(Pulse(target))
@@ -236,7 +223,7 @@ def run(wanted: LegalOptions) -> int:
 
 
 def summary(wanted: LegalOptions, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The document: all runs, all alarms, how often each liberty was taken and each rule exercised."""
+    """The document: all runs, all alarms, how often each variation was taken and each rule exercised."""
     seeds = [task.seed for task in tasks(wanted)]
     taken = Counter(name for seed in seeds for name in charter(seed).granted)
     exercised: Counter[str] = Counter()
@@ -262,8 +249,8 @@ def words(document: Mapping[str, Any]) -> list[str]:
             "",
             f"FALSE ALARM {one['rule']}: {one['observed']}",
             one.get("transcript", ""),
-            f"with the liberties of seed {one['seed']} (amqp-conformance broker --dialect {one['dialect']} "
-            f"--liberties {one['seed']}):",
+            f"with the variations of seed {one['seed']} (amqp-conformance broker --dialect {one['dialect']} "
+            f"--nondeterminism {one['seed']}):",
             str(charter(one["seed"])),
             f"played {one['where']}, seed {one['seed']}, case {one['case']}",
         ]

@@ -19,11 +19,12 @@ from typing import TypeVar
 from uuid import uuid4
 
 from conformance.campaigns.hunt import embedded
+from conformance.drive.run.plays import Play, plays
+from conformance.drive.run.runner import observe
 from conformance.evidence.scripts import player, raw
 from conformance.oracle.verdicts import Verdict
 from conformance.outcome.ledger import gist
 from conformance.outcome.results import Case, Fault, Results, RuleResult
-from conformance.session.plays import Play, plays
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 from reference_broker.mutants import MUTANTS
@@ -40,7 +41,7 @@ AT_ONCE = 8
 LIKE = 3
 """A group of which more mutants than these answer alike is like none of them."""
 FOREMOST = 6
-"""So many mutants are played scenes."""
+"""This many mutants are played scenes."""
 DEADLINE = 0.5
 """Seconds that they get there for what they owe."""
 
@@ -166,9 +167,10 @@ def _called(name: str, *more: str) -> tuple[str, ...]:
 def _breaks(mutant: str, rule: str, play: Play, words: Set[str], profile: str) -> bool:
     found: list[bool] = []
     with embedded(_dialect(profile), 0, "smoke", [mutant], DEADLINE) as bench:
-        play.play(
+        observe(
+            play,
             bench,
-            lambda judgement: found.extend(
+            lambda judgement, _: found.extend(
                 one.rule == rule and gist(one.observed) in words for one in bench.damning(judgement, play.queue_type)
             ),
         )
@@ -193,7 +195,7 @@ def _grouped(
         yield Fault(
             rule=rules[0],
             rules=tuple(rules),
-            case=_shown(left[rules[0]], exhibits).id,
+            case=_case_of(left[rules[0]], exhibits).id,
             like=tuple(MUTANTS[name].says for name in like),
             mutants=tuple(like),
         )
@@ -230,7 +232,7 @@ def _rank(name: str, rules: frozenset[str], exhibits: Exhibits, doubtful: Set[st
     return -len(rules), sum(rule not in exhibits and rule not in doubtful for rule in MUTANTS[name].rules)
 
 
-def _shown(rule: RuleResult, exhibits: Exhibits) -> Case:
+def _case_of(rule: RuleResult, exhibits: Exhibits) -> Case:
     return exhibits.get(rule.id) or min(rule.cases, key=lambda case: (not case.certain, case.id))
 
 

@@ -1,9 +1,9 @@
-"""Is the story of a finding told well enough that the broker does it again, and a right one does not?
+"""Is the reproducer of a finding told well enough that the broker does it again, and a right one does not?
 
 An exchange that proves a finding need not be enough to provoke it: slicing knows what the judge needs, not what a
-broker needs. So stories are tried, from the shortest to the whole history: on the broker in question, where what was
-seen must be seen again, and on the reference broker, which must do something else: in the same dialect, or, where that
-is known to do it, in the one that keeps to the texts. The first that passes both is the one that scripts and
+broker needs. So reproducers are tried, from the shortest to the whole history: on the broker in question, where what
+was seen must be seen again, and on the reference broker, which must do something else: in the same dialect, or, where
+that is known to do it, in the one that keeps to the texts. The first that passes both is the one that scripts and
 `replay` tell; how often it was seen again is counted.
 """
 
@@ -18,16 +18,16 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from conformance.catalogue import deviations, rules
+from conformance.catalogue.deviations import excuse
 from conformance.catalogue.profiles import Profile, load
 from conformance.drive.budget import EACH
 from conformance.drive.drivers.target import Target
 from conformance.drive.watchdog import Overdue, alarm
 from conformance.evidence import emit
+from conformance.evidence.reproducer import Row, Untellable, reproducer_of, sharper
 from conformance.evidence.scripts import player, raw
-from conformance.evidence.story import Row, Untellable, sharper, story
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding
-from conformance.outcome.gate import excuse
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS, DOCUMENTED
 
@@ -35,20 +35,20 @@ BUDGET = EACH
 AGAIN = 3
 EACH_TIME = f"{AGAIN} of {AGAIN}"
 SYMPTOMS = 3
-"""So many steps of a story may be the fault itself, before the last."""
+"""This many steps of a reproducer may be the fault itself, before the last."""
 LONGEST_PAUSE = 10.0
-"""Seconds of waiting in a story that is tried; who wants to wait longer runs the script."""
+"""The longest wait in a reproducer that is tried, in seconds; to wait longer, run the script."""
 MOST_ROWS = 600
 CLEANS = 10.0
-"""Seconds for removing what a story declared."""
+"""Seconds for removing what a reproducer declared."""
 LIBRARIES = (emit.RAW, emit.PIKA, emit.AMQP)
-FOR_JUDGES = "a plain comparison cannot tell it from what a right broker does; replay can"
+FOR_JUDGES = "a script only compares answers, and a correct broker may answer the same; replay judges them"
 _WIRES = {emit.PIKA: "pika_wire", emit.AMQP: "amqp_wire"}
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A story, how often it was seen again, and by which libraries it cannot be told; or why there is none."""
+    """A reproducer, how often it was seen again, and by which libraries it cannot be told; or why there is none."""
 
     story: tuple[Row, ...] = ()
     reproduced: str = ""
@@ -65,25 +65,25 @@ def tell(
     wait: float,
     budget: float | None = None,
 ) -> Told:
-    """The shortest story that passes each time; else one that does now and then, or that a right broker cannot play;
-    else one that only a judge can tell from what a right broker does, which `replay` has. `kept` is the slice,
+    """The shortest reproducer that passes each time; else one that does now and then, or that a right broker cannot
+    play; else one that only a judge can tell from what a right broker does, which `replay` has. `kept` is the slice,
     `history` all that there was; `wait` and `budget` in seconds."""
     trial = Trial(target, wait, right=right(finding, profile), budget=BUDGET if budget is None else budget)
     why, flaky, second, third = "", Told(), Told(), Told()
     for events in candidates(history, kept, finding):
         try:
-            rows = story(events, finding.at, finding.rule, profile)
+            rows = reproducer_of(events, finding.at, finding.rule, profile)
         except Untellable as untellable:
             why = str(untellable)
             continue
         if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
-            why = why or "it takes too long to be tried"
+            why = why or "trying it would take too long"
             break
         if trial.over:
             why = why or "there was no time left to try it"
             break
         if trial.here(rows) != player.BROKEN:
-            why = why or "the exchange alone does not show it again"
+            why = why or "the exchange alone does not reproduce it"
             continue
         honest, rows = trial.without_symptoms(rows)
         if honest == player.BROKEN:
@@ -94,7 +94,7 @@ def tell(
                     break
             else:
                 continue
-        told = trial.told(rows)
+        told = trial.repeat(rows)
         if honest == player.ELSE and told.reproduced == EACH_TIME:
             return told
         if honest == player.ELSE:
@@ -126,7 +126,7 @@ def candidates(history: Sequence[Event], kept: Sequence[Event], finding: Finding
 
 
 class Trial:
-    """Plays stories on a broker, and on one that should do otherwise: `other`, or else the reference broker in the
+    """Plays reproducers on a broker, and on one that should do otherwise: `other`, or else the reference broker in the
     dialect `right`. After `budget` seconds every performance is unclear."""
 
     def __init__(
@@ -158,8 +158,8 @@ class Trial:
             return self._play(rows, broker.url, library)
 
     def without_symptoms(self, rows: list[Row]) -> tuple[int, list[Row]]:
-        """What a right broker makes of a story, and the story in which each step is decisive at which it does something
-        else: that is the fault, earlier, and no condition for seeing it."""
+        """What a right broker makes of a reproducer, and the reproducer in which each step is decisive at which it does
+        something else: that is the fault, earlier, and no condition for seeing it."""
         honest = self.honest(rows)
         for _ in range(SYMPTOMS):
             if honest != player.UNCLEAR or not self._missed:
@@ -170,7 +170,7 @@ class Trial:
             honest, rows = self.honest(marked), marked
         return honest, rows
 
-    def told(self, rows: Sequence[Row]) -> Told:
+    def repeat(self, rows: Sequence[Row]) -> Told:
         again = 1 + sum(self.here(rows) == player.BROKEN for _ in range(AGAIN - 1))
         absent = {library: why for library in _WIRES if (why := self._obstacle(rows, library))}
         return Told(tuple(rows), f"{again} of {AGAIN}", absent=absent)
@@ -182,7 +182,7 @@ class Trial:
         if _wire(library) is None:
             return f"{library} is not installed here, so a script by it could not be tried"
         if self.here(rows, library) != player.BROKEN or self.honest(rows, library) != player.ELSE:
-            return f"tried by {library}, the exchange does not show it"
+            return f"tried by {library}, the exchange does not reproduce it"
         return None
 
     def _play(self, rows: Sequence[Row], url: str, library: str) -> int:

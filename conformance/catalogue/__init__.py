@@ -1,1 +1,1 @@
-"""What is promised, as data: rules, how profiles read what is left open, known deviations. It knows nothing of ours."""
+"""The catalogue as data: rules, profiles that answer open questions, known deviations. Imports nothing of ours."""

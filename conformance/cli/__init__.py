@@ -1,4 +1,4 @@
-"""`amqp-conformance`, the command line: one module a verb."""
+"""The command line `amqp-conformance`: one module for each verb."""
 
 from conformance.cli.command import entry, main
 

@@ -22,17 +22,17 @@ import tomlkit
 from tomlkit.items import String
 
 from conformance.catalogue import deviations, profiles, rules
-from conformance.catalogue.deviations import BadDeviations, Deviation
+from conformance.catalogue.deviations import BadDeviations, Deviation, excuse
 from conformance.diff.differences import renamed
 from conformance.diff.files import results_in, write
 from conformance.oracle.verdicts import Verdict
-from conformance.outcome.gate import excuse, over_broad, pattern
+from conformance.outcome.gate import over_broad, pattern
 from conformance.outcome.results import Case, Results, RuleResult
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from conformance.session.places import local
 
-HEAD = """# Known deviations of {name}. Each entry excuses one rule, for the reason given, on evidence.
-# Written by amqp-conformance baseline; edit it as you like, what you write stays.
+HEAD = """# Known deviations of {name}. Each entry excuses one rule, for the given reason, with evidence.
+# Written by amqp-conformance baseline; you may edit it, and later runs keep what you write.
 """
 _LEVELS = ("must", "should", "may")
 _SETTLED = (Verdict.HELD, Verdict.DEVIATES, Verdict.UNSEEN)
@@ -77,9 +77,9 @@ def arguments(added: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the file to write or to edit (default: %(default)s)",
     )
-    added.add_argument("--owner", metavar="NAME", help="who answers for new entries (default: you)")
-    added.add_argument("--expires", metavar="DATE", help="when new entries expire; renews those that have")
-    added.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    added.add_argument("--owner", metavar="NAME", help="owner of new entries (default: you)")
+    added.add_argument("--expires", metavar="DATE", help="when new entries expire; also renews expired entries")
+    added.add_argument("--dry-run", action="store_true", help="print the changes, and write nothing")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     runs = [results_in(path) for path in options.results]
     if len({one.profile for one in runs}) > 1:
         told = ", ".join(sorted({f"{one.broker.name} ({one.profile})" for one in runs}))
-        raise Refused(WRONG_USE, f"These runs are of brokers of different kinds: {told}. Give each its own file.")
+        raise Refused(WRONG_USE, f"These runs tested different kinds of brokers: {told}. Give each its own file.")
     wanted = BaselineOptions(options.owner or getpass.getuser(), _date(options.expires), datetime.date.today())
     before = _before(options.deviations, runs[0])
     after, done = update(before, runs, wanted, options.deviations.name)
@@ -185,7 +185,7 @@ class _Entry:
     def _renew(self) -> None:
         until = self._wishes.expires
         if until is None:
-            self._say("expired", f"on {self._entry.expires}; look again, then type --expires DATE or delete it")
+            self._say("expired", f"on {self._entry.expires}; check it again, then give --expires DATE or delete it")
             return
         table = tomlkit.parse(self._block)
         table["deviation"][0]["expires"] = until
@@ -220,7 +220,7 @@ def _new(
             table["intermittent"] = True
         table["reason"] = _literal(reason)
         observed, allowed = renamed([case.observed, case.allowed])
-        table["note"] = f"Seen on {run.broker.name}: {observed}. Allowed is: {allowed}."
+        table["note"] = f"Seen on {run.broker.name}: {observed}. Allowed: {allowed}."
         table["evidence"] = f"cases/{case.id}.json of run {run.run}, {run.started[:10]}"
         table["owner"] = wanted.owner
         if wanted.expires:
@@ -294,4 +294,4 @@ def _date(said: str | None) -> datetime.date | None:
     try:
         return datetime.date.fromisoformat(said) if said else None
     except ValueError:
-        raise Refused(WRONG_USE, f"--expires {said} is no date; write it as 2027-06-30.") from None
+        raise Refused(WRONG_USE, f"--expires {said} is not a date; write it as 2027-06-30.") from None

@@ -28,12 +28,13 @@ from conformance.clients.run import Account, perform
 from conformance.drive.around import Around
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.target import BadUrl
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays_for
+from conformance.drive.run.size import DEPTHS
 from conformance.session import brokers
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, UNREACHABLE, WRONG_USE, Refused
 from conformance.session.interrupts import results
-from conformance.session.options import DEPTHS
 from conformance.session.places import local
-from conformance.session.plays import Bench, Play, plays_for
 from conformance.session.running import terminable
 from conformance.session.session import around, patient
 
@@ -101,10 +102,10 @@ def arguments(added: argparse.ArgumentParser) -> None:
     )
     added.add_argument("--rules", default="*", metavar="GLOB", help="only the scenes of these rules, e.g. 'CNF-*'")
     added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
-    added.add_argument("--broker-admin", metavar="URL", help="RabbitMQ-style management API; unlocks policies")
-    added.add_argument("--profile", metavar="NAME", help="what the broker is held to (default: detected)")
+    added.add_argument("--broker-admin", metavar="URL", help="RabbitMQ-style management API; lets scenes set policies")
+    added.add_argument("--profile", metavar="NAME", help="the profile to judge the broker by (default: detected)")
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: the profile's own)")
-    added.add_argument("--out", type=local, metavar="FILE", help="write it there instead of printing it")
+    added.add_argument("--out", type=local, metavar="FILE", help="write to this file (default: print)")
     added.add_argument(
         "--format",
         choices=("text", "json", "markdown"),
@@ -247,7 +248,7 @@ def tell(wanted: ClientsOptions, form: str, out: Path | None) -> int:
     """Examines, prints or writes, and tells the exit code."""
     with terminable():
         document = examine(wanted, lambda words: print(f"{words}\n", end="", file=sys.stderr, flush=True))
-    text = told(document, form)
+    text = format_document(document, form)
     if out is None:
         print(text, end="")
     else:
@@ -260,7 +261,7 @@ def tell(wanted: ClientsOptions, form: str, out: Path | None) -> int:
     return GATE_CLOSED if any(rules.get(rule).level == "must" for rule in against) else GATE_OPEN
 
 
-def told(document: Mapping[str, Any], form: str) -> str:
+def format_document(document: Mapping[str, Any], form: str) -> str:
     """The document as `json`, `markdown` or `text`."""
     if form == "json":
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -2,7 +2,8 @@
 
 Only the module of the verb that is asked for is loaded. Data goes to stdout, progress and complaints to stderr.
 Whatever is wrong is one paragraph and a documented exit code, never a traceback: 0 gate open, 1 gate closed, 2 wrong
-use, 3 broker unreachable, 4 harness error, 130 interrupted.
+use, 3 broker unreachable, 4 harness error, 130 interrupted. So `main` catches every exception that nobody expected: it
+is our own fault, and Python would end with 1, which blames the broker.
 """
 
 from __future__ import annotations
@@ -22,23 +23,22 @@ from conformance.outcome.screen import complain
 from conformance.session.exits import GATE_OPEN, HARNESS_ERROR, INTERRUPTED, MEANING, WRONG_USE, Refused
 
 VERBS = {
-    "run": "run the suite on a broker, and tell whether the gate is open",
-    "hunt": "run the suite, then go on with new seeds at rising sizes, at what was not reached yet, until the time is "
-    "over",
-    "doctor": "name the layer at which a broker cannot be used, or say what it offers",
-    "list": "list the catalogue of rules",
-    "explain": "explain one rule: source, openness, how real brokers behave",
-    "replay": "run a recorded counterexample again: FIXED, STILL BROKEN or INCONCLUSIVE",
-    "baseline": "write or edit a deviations file, so that it fits runs",
-    "diff": "tell what two runs disagree on, as release notes",
+    "run": "test a broker, and say whether it passes the gate",
+    "hunt": "test a broker, then keep looking for faults with new seeds and growing sizes, until the time is over",
+    "doctor": "say which features a broker offers, or why it cannot be used",
+    "list": "list all rules",
+    "explain": "explain one rule: its source, what it leaves open, how real brokers behave",
+    "replay": "replay the exchange of a case on a broker: FIXED, STILL BROKEN or INCONCLUSIVE",
+    "baseline": "write or update a deviations file from the results of runs",
+    "diff": "compare two runs, or two brokers, as release notes",
     "broker": "start the reference broker, until interrupted",
-    "report": "make the report of results again, or one page of several",
-    "schema": "print the JSON Schema of something that is written or read",
-    "trace": "record traffic, and judge what was recorded or captured",
-    "mutants": "list wrong brokers, or hunt them: is each found by a rule that it should break?",
-    "clients": "tell what client libraries show of each rule, and what they hide",
-    "demo": "examine a broker that is wrong on purpose, and open its report",
-    "watch": "look at a broker every so many minutes, and keep a page about all rounds",
+    "report": "make the report again from results.json, or one page from several",
+    "schema": "print the JSON Schema of a file that the suite writes or reads",
+    "trace": "record traffic, and judge recordings and captures",
+    "mutants": "list the wrong brokers, or measure which of them the suite finds",
+    "clients": "find out what client libraries show to applications, and what they hide, rule by rule",
+    "demo": "test a broker that is wrong on purpose, and open the report",
+    "watch": "test a broker every few minutes, and keep a page about all rounds",
 }
 MODULES = {"list": "listing"}
 """Where it is not called like its verb."""
@@ -89,7 +89,7 @@ def _failed(fault: Exception) -> int:
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     where = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else ""
-    complain(f"A fault of this suite, not of the broker: {type(fault).__name__}: {fault}{where}. Please report it.")
+    complain(f"The suite itself failed, not the broker: {type(fault).__name__}: {fault}{where}. Please report it.")
     return HARNESS_ERROR
 
 
@@ -99,7 +99,7 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     top = Parser(
         prog="amqp-conformance",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Examines AMQP 0-9-1 brokers, rule by rule, with evidence.",
+        description="Tests AMQP 0-9-1 brokers rule by rule, and shows the evidence.",
         epilog=f"exit codes:\n{codes}",
     )
     top.add_argument("--version", action="version", version=f"amqp-conformance {__version__}")

@@ -19,7 +19,7 @@ def arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--mutant", default="settle.crosses-channels", metavar="NAME", help="default: %(default)s")
     added.add_argument("--rules", default="ACK-*,MODE-*,TAG-*", metavar="GLOB", help="default: %(default)s")
     added.add_argument("--out", type=local, default=Path("demo"), metavar="DIR", help="default: %(default)s")
-    added.add_argument("--no-open", action="store_true", help="only make the report, and print where it is")
+    added.add_argument("--no-open", action="store_true", help="make the report, print where it is, and do not open it")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ class DemoOptions:
 
 def show(wanted: DemoOptions) -> int:
     """The exit code: 0 where the broker was found wrong, as it must be."""
-    print(f"Examining a broker that is wrong on purpose ({wanted.mutant}) ...", file=sys.stderr)
+    print(f"Testing a broker that is wrong on purpose ({wanted.mutant}) ...", file=sys.stderr)
     outcome = run_suite(
         [
             f"--amqp-mutant={wanted.mutant}",
@@ -56,5 +56,5 @@ def show(wanted: DemoOptions) -> int:
     if wanted.opened:
         webbrowser.open(page.absolute().as_uri())
     if outcome.code == GATE_OPEN:
-        raise Refused(HARNESS_ERROR, f"Nothing was found wrong with {wanted.mutant} by the rules {wanted.rules}.")
+        raise Refused(HARNESS_ERROR, f"The rules {wanted.rules} found nothing wrong with {wanted.mutant}.")
     return GATE_OPEN if outcome.code == GATE_CLOSED else outcome.code

@@ -19,7 +19,9 @@ from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from conformance.session.places import local
 
 FORMATS = ("text", "json", "markdown", "html")
-CODES = "exit codes: 0 nothing differs, 1 something does, 2 a file or an option is wrong, 3 a broker is unreachable"
+CODES = (
+    "exit codes: 0 nothing differs, 1 something differs, 2 a file or an option is wrong, 3 a broker cannot be reached"
+)
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
@@ -30,18 +32,18 @@ def arguments(added: argparse.ArgumentParser) -> None:
         help="results.json of a run, or the directory that holds it; with "
         "--explain also the URL of a broker, or DIALECT[+MUTANT] of the reference broker",
     )
-    added.add_argument("after", metavar="B", help="the same of the other run")
+    added.add_argument("after", metavar="B", help="the other run or broker, in the same way")
     added.add_argument(
         "--explain",
         action="store_true",
-        help="play on both brokers, and write down the shortest "
-        "exchange for each disagreement, as a compatibility note",
+        help="play the suite on both brokers, and write a "
+        "compatibility note with the shortest exchange for each difference",
     )
     added.add_argument("--rules", metavar="GLOB", help="with --explain: only these rule ids, e.g. 'ACK-*'")
     added.add_argument(
         "--format", choices=FORMATS, default="text", help="default: %(default)s; with --explain text is Markdown"
     )
-    added.add_argument("--out", type=local, metavar="FILE", help="write it there (default: print it)")
+    added.add_argument("--out", type=local, metavar="FILE", help="write to this file (default: print)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
         return explain(options)
     if options.rules:
-        raise Refused(WRONG_USE, "--rules goes with --explain. Runs are compared in all their rules.")
+        raise Refused(WRONG_USE, "--rules needs --explain: two runs are compared in all their rules.")
     found = compare(results_in(Path(options.before)), results_in(Path(options.after)))
     document = json.loads(json.dumps(found.plain()))
     color = options.out is None and colored(sys.stdout)

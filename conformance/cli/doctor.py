@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(json.dumps(diagnosis.plain(), indent=1))
     else:
-        print(told(diagnosis, painter(colored(sys.stdout))), end="")
+        print(format_diagnosis(diagnosis, painter(colored(sys.stdout))), end="")
     return UNREACHABLE if diagnosis.failed else GATE_OPEN
 
 
@@ -105,7 +105,7 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         connection.abort()
     answers = probes.Inquiry(target, _PATIENCE).answers()
     fitting = probes.adapted(match.profile, answers, known=match.kind != profiles.TEXTS)
-    diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.told(answers)
+    diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.describe_answers(answers)
     diagnosis.advice = short_timeout.advice(fitting.choices)
 
 
@@ -158,7 +158,7 @@ class _Patient:
         raise Unreachable(
             layer,
             f"{self._target.address} does not answer within {_PATIENCE:g} s when asked to {what}. "
-            "Look whether the broker is overloaded, or blocked by an alarm.",
+            "Check whether the broker is overloaded, or blocked by an alarm.",
         )
 
     def _complain(self, layer: str, what: str, event: Event) -> None:
@@ -181,7 +181,7 @@ class _Patient:
         )
 
 
-def told(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
+def format_diagnosis(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
     """The diagnosis as text."""
     lines = [diagnosis.url]
     lines += [f"  {paint('good', 'ok')}    {layer}" for layer in diagnosis.passed]

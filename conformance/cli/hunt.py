@@ -12,8 +12,10 @@ MINUTES = 10.0
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
-    added.add_argument("--hours", type=float, default=0.0, metavar="H", help="for so long, the suite included")
-    added.add_argument("--minutes", type=float, default=0.0, metavar="M", help="the same; both add up (default: 10)")
+    added.add_argument("--hours", type=float, default=0.0, metavar="H", help="time for the whole hunt, in hours")
+    added.add_argument(
+        "--minutes", type=float, default=0.0, metavar="M", help="minutes, added to the hours (default: 10)"
+    )
     examination(added, hunts=True)
 
 

@@ -12,7 +12,7 @@ from conformance.session.options import LEVELS
 
 def arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("rules", nargs="?", default="*", metavar="GLOB", help="only these ids, e.g. 'ACK-*'")
-    added.add_argument("--level", choices=LEVELS, default="may", help="lowest level that is listed")
+    added.add_argument("--level", choices=LEVELS, default="may", help="lowest level to list")
     printed(added, "text, or a JSON list")
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from conformance.campaigns.detection import FOLDER, Campaign
 from conformance.cli.parsing import printed, workers
+from conformance.drive.run.size import DEPTHS
 from conformance.evidence.words import count
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
-from conformance.session.options import DEPTHS
 from reference_broker.mutants import MUTANTS, near
 from reference_broker.mutants.kinds import Mutant
 
@@ -45,7 +45,9 @@ def arguments(added: argparse.ArgumentParser) -> None:
     )
     added.add_argument("--seeds", type=int, metavar="N", help="hunt with seeds 0 to N-1 (default: 5)")
     added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
-    added.add_argument("--legal", type=int, metavar="N", help="instead: is a right broker taken for wrong, in N runs?")
+    added.add_argument(
+        "--legal", type=int, metavar="N", help="instead test a correct broker in N lawful ways, and count false alarms"
+    )
     added.add_argument("--seed", type=int, default=0, metavar="N", help="with --legal: the first seed (default: 0)")
     added.add_argument("-n", "--workers", metavar="N", help="in N processes (default: as many as cores)")
     printed(added, "text, or the matrix of mutants and rules; the tally, with --legal")
@@ -132,7 +134,7 @@ def words(document: dict[str, Any]) -> list[str]:
     lines += [
         "",
         f"mutants {len(rows)}, killed {document['killed']}, {seeds} seeds each, depth {document['depth']}",
-        f"examples to kill: median {document['examples_median']}, worst {document['examples_worst']}",
+        f"examples until found: median {document['examples_median']}, worst {document['examples_worst']}",
         f"control: {count(control['plays'], 'play')}, {count(control['histories'], 'history', 'histories')}, "
         f"{len(control['broken'])} broken",
     ]

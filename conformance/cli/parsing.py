@@ -24,7 +24,7 @@ def workers(said: str | None) -> str | None:
     """A number of processes, or 'auto'. Raises Refused."""
     if said is None or said == "auto" or (said.isdecimal() and said != "0"):
         return said
-    raise Refused(WRONG_USE, f"-n {said} is no number of processes; give one of at least 1, or 'auto'.")
+    raise Refused(WRONG_USE, f"-n {said} is not a number of processes; give at least 1, or 'auto'.")
 
 
 def completed(action: argparse.Action) -> None:

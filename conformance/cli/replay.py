@@ -1,8 +1,8 @@
 """`replay CASE [URL]`: a recorded counterexample on a broker, judged by the whole suite.
 
-The story of the case is played through the raw driver on a stage, so that all monitors see it; queues have new names
-each time. STILL BROKEN, with how often, where the rule of the case is contradicted; FIXED where it never is and each
-performance came to the place in question or was answered otherwise there; else INCONCLUSIVE.
+The reproducer of the case is played through the raw driver on a stage, so that all monitors see it; queues have new
+names each time. STILL BROKEN, with how often, where the rule of the case is contradicted; FIXED where it never is and
+each performance came to the place in question or was answered otherwise there; else INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import BadUrl, Item
 from conformance.drive.drivers.sweep import sweep
 from conformance.drive.stage import Endless, SceneOver, Stage
+from conformance.evidence.reproducer import heard
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
-from conformance.evidence.story import heard
 from conformance.history.recorder import Recorder
 from conformance.outcome.cases import SCHEMA
 from conformance.session import brokers
@@ -48,8 +48,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 class StageWire:
-    """The verbs that a player needs, on a stage. What the story declares belongs to the stage, so that the drain at its
-    end shows what was still there."""
+    """The verbs that a player needs, on a stage. What the reproducer declares belongs to the stage, so that the drain
+    at its end shows what was still there."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage, self._seen = stage, 0
@@ -62,7 +62,7 @@ class StageWire:
         self._stage.connections[name].hang_up()
 
     def clean(self) -> None:
-        """Removes what the story declared, from outside."""
+        """Removes what the reproducer declared, from outside."""
         sweep(self._stage.target, filter(None, self._queues), filter(None, self._exchanges), self._stage.deadline)
 
     def send(self, name: str, rows: list[dict[str, Any]]) -> None:
@@ -78,14 +78,14 @@ class StageWire:
             connection.send(*(_item(row) for row in rows))
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:
-        self._stage.pump(seconds)
+        self._stage.waiter.pump(seconds)
         new, self._seen = self._stage.events[self._seen :], len(self._stage.events)
         self._queues |= {event.queue or "" for event in new if event.method == "queue.declare-ok"}
         return [frame for event in new if (frame := heard(event)) is not None]
 
 
 def _item(row: Mapping[str, Any]) -> Item:
-    """What the raw driver sends for a row of a story."""
+    """What the raw driver sends for a row of a reproducer."""
     if row["method"] == "octets":
         return bytes.fromhex(row["hex"])
     kind: Any = BY_NAME[row["method"]]
@@ -129,13 +129,15 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         case = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise Refused(WRONG_USE, f"{path} is no case that can be read: {reason(problem)}.") from None
+        raise Refused(WRONG_USE, f"{path} is not a readable case: {reason(problem)}.") from None
     if not isinstance(case, dict) or case.get("schema") != SCHEMA:
-        raise Refused(WRONG_USE, f"{path} is no case: its schema is not {SCHEMA!r}. Cases are in REPORT/cases/*.json.")
+        raise Refused(
+            WRONG_USE, f"{path} is not a case: its schema is not {SCHEMA!r}. Cases are in REPORT/cases/*.json."
+        )
     if not case.get("story"):
         raise Refused(
             WRONG_USE,
-            f"{path} cannot be replayed: {case.get('untold') or 'its story was not told'}. "
+            f"{path} cannot be replayed: {case.get('untold') or 'it has no reproducer'}. "
             f"Try the rule again: {case.get('rerun')}",
         )
     return case
@@ -157,7 +159,7 @@ def _perform(case: Mapping[str, Any], broker: BrokerUnderTest, number: int) -> t
                 connection.release()
             stage.finish()
     except (SceneOver, Endless, ConnectionLost) as end:
-        verdict, player.said = UNCLEAR, f"The exchange cannot be repeated: {end}."
+        verdict, player.said = UNCLEAR, f"The exchange cannot be replayed: {end}."
     finally:
         stage.cleanup()
         wire.clean()
@@ -165,5 +167,5 @@ def _perform(case: Mapping[str, Any], broker: BrokerUnderTest, number: int) -> t
     if found:
         return BROKEN, f"allowed   {found[0].allowed}\nobserved  {found[0].observed}"
     if verdict == BROKEN:
-        return UNCLEAR, f"{player.said} The monitors find nothing wrong with it here: profile {broker.profile.name}."
+        return UNCLEAR, f"{player.said} The monitors find no fault in it, by the profile {broker.profile.name}."
     return verdict, player.said

@@ -28,16 +28,16 @@ def arguments(added: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="PATH",
-        help="results.json, several of them, or history.json; or their directories",
+        help="one or more results.json, or a history.json; or the directories that hold them",
     )
     added.add_argument(
         "--history",
         type=local,
         metavar="DIR",
-        help="of one run: what --history DIR of runs has kept; this one is added",
+        help="for one run: the directory that runs kept by --history DIR; this run is added",
     )
     added.add_argument(
-        "--out", type=local, help="directory for the report (default: where the results are; of several: report)"
+        "--out", type=local, help="directory for the report (default: where the results are; for several: report)"
     )
 
 
@@ -54,7 +54,7 @@ def made(paths: Sequence[Path], out: Path | None, kept: Path | None = None) -> P
     if len(found) == 1 and summaries:
         return _written((out or found[0].parent) / "history.html", history.render(json.loads(texts[0])))
     if summaries:
-        raise Refused(WRONG_USE, f"{found[summaries[0]]} is a history: it has a page of its own. Name it alone.")
+        raise Refused(WRONG_USE, f"{found[summaries[0]]} is a history, which has its own page. Give it alone.")
     every = [_results(path, text) for path, text in zip(found, texts, strict=True)]
     if len(found) == 1:
         return _again(every[0], out or found[0].parent, kept)
@@ -94,7 +94,7 @@ def _results(path: Path, text: str) -> Results:
     try:
         return from_json(text)
     except BadResults as bad:
-        raise Refused(WRONG_USE, f"{path} is no results document: {bad}.") from None
+        raise Refused(WRONG_USE, f"{path} is not a results document: {bad}.") from None
 
 
 def _written(path: Path, page: str) -> Path:

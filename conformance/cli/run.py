@@ -23,8 +23,8 @@ def arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--preset",
         choices=("rabbitmq-upgrade",),
-        help="rabbitmq-upgrade URL URL: examine both, and "
-        "tell what changes for your applications, into --report DIR (default: upgrade)",
+        help="rabbitmq-upgrade URL URL: test both brokers, and "
+        "write what changes for your applications into --report DIR (default: upgrade)",
     )
 
 
@@ -42,15 +42,15 @@ def examination(added: argparse.ArgumentParser, *, hunts: bool = False) -> None:
             parsing.completed(added.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help))
     if not hunts:
         added.add_argument("-n", "--workers", metavar="N", help="run in N processes, or 'auto'")
-    added.add_argument("-v", "--verbose", action="store_true", help="print the exchanges that show what is wrong")
-    parsing.printed(added, "what is printed: a summary, or the results document")
+    added.add_argument("-v", "--verbose", action="store_true", help="print the exchange of each fault")
+    parsing.printed(added, "print a summary, or the results document")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.preset:
         return upgraded(options)
     if options.other:
-        raise Refused(WRONG_USE, "One run examines one broker. Two are compared by --preset rabbitmq-upgrade URL URL.")
+        raise Refused(WRONG_USE, "One run tests one broker. To compare two, use --preset rabbitmq-upgrade URL URL.")
     return examined(options, parsing.workers(options.workers))
 
 
@@ -84,11 +84,11 @@ def upgraded(options: argparse.Namespace) -> int:
     from conformance.diff.upgrade import OUT, UpgradeOptions, upgrade
 
     if not (options.url and options.other) or options.broker_url or options.mutant or options.recording:
-        raise Refused(WRONG_USE, f"--preset {options.preset} takes two URLs: the broker before, and the one after.")
+        raise Refused(WRONG_USE, f"--preset {options.preset} takes two URLs: the old broker, then the new one.")
     if options.broker_admin or options.consumer_timeout:
         raise Refused(
             WRONG_USE,
-            "Each broker has its own: give it behind its URL, as in URL,admin=URL or URL,consumer-timeout=MS.",
+            "Each broker needs its own: put it behind the URL, as in URL,admin=URL or URL,consumer-timeout=MS.",
         )
     said = {
         option: getattr(options, option.name.replace("-", "_"), None)

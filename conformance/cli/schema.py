@@ -13,7 +13,7 @@ FOLDER = resources.files("conformance") / "schemas"
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
-    added.add_argument("name", nargs="?", help="results, case, recording, deviations, ...; default: list them")
+    added.add_argument("name", nargs="?", help="results, case, recording, deviations, ...; default: list all schemas")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -39,13 +39,13 @@ def _check(added: argparse.ArgumentParser) -> None:
         nargs="+",
         type=objects.place,
         metavar="PATH",
-        help="recordings and captures, or their folders; also s3://, gs:// and az://",
+        help="recordings and captures, or directories of them; also s3://, gs:// and az://",
     )
     where = added.add_mutually_exclusive_group()
     where.add_argument(
         "--spark",
         action="store_true",
-        help="judge on Spark what fits this process as well (default: from a million events on)",
+        help="use Spark for small inputs as well (default: from a million events on)",
     )
     where.add_argument("--master", help="where Spark runs: local[N] or spark://... (default: here)")
     where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://...")
@@ -54,7 +54,7 @@ def _check(added: argparse.ArgumentParser) -> None:
         type=anywhere,
         default=Path("checked"),
         metavar="DIR",
-        help="lake and pages; may be used again, and be s3://, gs:// or az:// (default: %(default)s)",
+        help="directory for lake and pages; a later check adds to it; s3://, gs:// or az:// (default: %(default)s)",
     )
     added.add_argument(
         "--port",
@@ -62,17 +62,19 @@ def _check(added: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N",
-        help="a port of brokers in captures; may repeat (default: 5672, and who speaks AMQP elsewhere)",
+        help="port of a broker in captures; may be repeated (default: 5672, and every connection that begins as AMQP)",
     )
-    added.add_argument("--profile", metavar="NAME", help="what the brokers are held to (default: recorded or detected)")
+    added.add_argument(
+        "--profile", metavar="NAME", help="the profile to judge the brokers by (default: recorded or detected)"
+    )
     added.add_argument("--deviations", metavar="FILE", help="known deviations (default: those of the profiles)")
     added.add_argument(
         "--whole",
         action="store_true",
-        help="captures and proxy recordings show all clients of their queues, from their declaration on",
+        help="your word that captures and proxy recordings show all clients of each queue, from its declaration on",
     )
-    added.add_argument("-v", "--verbose", action="store_true", help="print the exchanges that show what is wrong")
-    printed(added, "what is printed: a summary, or the results of all runs")
+    added.add_argument("-v", "--verbose", action="store_true", help="print the exchange of each fault")
+    printed(added, "print a summary, or the results of all runs")
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -99,16 +101,26 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def _watch(added: argparse.ArgumentParser) -> None:
-    added.add_argument("inbox", type=local, metavar="DIR", help="where closed files of recordings appear, by rename")
+    added.add_argument(
+        "inbox",
+        type=local,
+        metavar="DIR",
+        help="directory where complete recordings appear (write them elsewhere, then rename)",
+    )
     added.add_argument(
         "--out",
         type=anywhere,
         default=Path("watched"),
         metavar="DIR",
-        help="also s3://, gs:// and az://, with --checkpoint here (default: %(default)s)",
+        help="directory for judgements; also s3://, gs:// or az://, with a local --checkpoint (default: %(default)s)",
     )
-    added.add_argument("--checkpoint", type=local, metavar="DIR", help="how far it is (default: OUT/checkpoint)")
-    added.add_argument("--once", action="store_true", help="end when all that is there has been judged")
+    added.add_argument(
+        "--checkpoint",
+        type=local,
+        metavar="DIR",
+        help="local directory that remembers what was read (default: OUT/checkpoint)",
+    )
+    added.add_argument("--once", action="store_true", help="end when everything that is there has been judged")
     added.add_argument(
         "--lateness",
         type=float,
@@ -117,7 +129,7 @@ def _watch(added: argparse.ArgumentParser) -> None:
         help="how long a history waits for missing events, in its own time (default: %(default)s)",
     )
     added.add_argument("--master", default="local[*]", help="where Spark runs (default: here)")
-    printed(added, "what is printed at the end: a summary, or the verdict table")
+    printed(added, "print a summary at the end, or the verdict table")
 
 
 def run_watch(options: argparse.Namespace) -> int:
@@ -138,7 +150,7 @@ def run_watch(options: argparse.Namespace) -> int:
 
 
 def _record(added: argparse.ArgumentParser) -> None:
-    added.add_argument("url", help="the broker: amqp or amqps URL; clients bring their own login")
+    added.add_argument("url", help="the broker: amqp or amqps URL; clients use their own login")
     added.add_argument("--listen", required=True, metavar="PORT", help="where clients connect: PORT or HOST:PORT")
     added.add_argument("--out", type=local, default=Path("recording"), metavar="DIR", help="default: %(default)s")
 

@@ -1,4 +1,4 @@
-"""`watch URL`: a light set of rules on a staging broker, every so many minutes, and a page about all rounds.
+"""`watch URL`: a light set of rules on a staging broker, every few minutes, and a page about all rounds.
 
     OUT/history.html     rules over time, what is flaky, how long confirms took: all rounds
     OUT/*.json           a round each, without evidence
@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cli.parsing import printed
+from conformance.drive.run.size import DEPTHS
 from conformance.evidence.words import SIGNS, SILENT
 from conformance.outcome.earlier import PAGE, read
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE, WRONG_USE, Refused
 from conformance.session.interrupts import Ending, ending
-from conformance.session.options import DEPTHS, Options
+from conformance.session.options import Options
 from conformance.session.places import local, writable
 
 MINUTE = 60.0
@@ -38,7 +39,7 @@ Kept = dict[str, Any]
 Play = Callable[[], int]
 """Plays a round; its exit code."""
 Pause = Callable[[float], bool]
-"""Waits so many seconds; True where it was told to end meanwhile."""
+"""Waits this many seconds; True where it was told to end meanwhile."""
 
 
 LIGHT = "TAG-*,MODE-*,ACK-*,RQ-00*,CNF-00*,QOS-00*"
@@ -58,23 +59,25 @@ def arguments(added: argparse.ArgumentParser) -> None:
         type=float,
         default=EVERY,
         metavar="MIN",
-        help="minutes from one round's beginning to the next (default: %(default)g)",
+        help="minutes from the beginning of one round to the next (default: %(default)g)",
     )
-    added.add_argument("--rounds", type=int, default=0, metavar="N", help="end after so many (default: never)")
-    added.add_argument("--rules", default=LIGHT, metavar="GLOB", help="what is looked at (default: %(default)s)")
+    added.add_argument(
+        "--rounds", type=int, default=0, metavar="N", help="stop after this number of rounds (default: never)"
+    )
+    added.add_argument("--rules", default=LIGHT, metavar="GLOB", help="play only these rules (default: %(default)s)")
     added.add_argument("--depth", choices=DEPTHS, default="smoke", help="how much is played (default: %(default)s)")
     added.add_argument(
         "--out",
         type=local,
         default=Path("watch"),
         metavar="DIR",
-        help="history page, rounds, report of the last one; may be used again (default: %(default)s)",
+        help="directory for history page, rounds and last report; a later watch continues it (default: %(default)s)",
     )
     for name, metavar, about in (
         ("broker-admin", "URL", "RabbitMQ-style management API"),
-        ("profile", "NAME|FILE", "what the broker is held to (default: detected)"),
+        ("profile", "NAME|FILE", "the profile to judge the broker by (default: detected)"),
         ("deviations", "NAME|FILE", "known deviations (default: the profile's own)"),
-        ("seed", "N", "of what is generated, the same in each round (default: 0)"),
+        ("seed", "N", "seed of all random choices, the same in each round (default: 0)"),
     ):
         added.add_argument(f"--{name}", metavar=metavar, help=about)
     printed(added, "a line for each round, as text or as JSON")
@@ -117,7 +120,7 @@ def watch(wanted: RoundsOptions, play: Play | None = None) -> int:
             _tell(wanted, code)
         if (wanted.out / PAGE).exists():
             print(f"history: {wanted.out / PAGE}", file=sys.stderr)
-        return INTERRUPTED if end.told else worst
+        return INTERRUPTED if end.is_interrupted else worst
 
 
 def rounds(wanted: RoundsOptions, play: Play, pause: Pause, clock: Callable[[], float]) -> Iterator[int]:
@@ -148,7 +151,7 @@ def _played(wanted: RoundsOptions, end: Ending) -> int:
     ]
     with log.open("wb") as errors:
         code = end.run([sys.executable, "-m", "conformance.cli", *words], subprocess.DEVNULL, errors)
-    if code not in (GATE_OPEN, GATE_CLOSED) and not end.told:
+    if code not in (GATE_OPEN, GATE_CLOSED) and not end.is_interrupted:
         print(log.read_text("utf-8", "replace").rstrip()[-LONGEST:], file=sys.stderr)
     return code
 

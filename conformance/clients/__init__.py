@@ -1,1 +1,1 @@
-"""Client libraries as witnesses: what they show their applications of each rule, and what they hide."""
+"""Plays scenes through client libraries, and reports what each library shows its application and what it hides."""

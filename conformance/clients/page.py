@@ -13,12 +13,12 @@ from conformance.outcome.markdown import link, table
 Library = Mapping[str, Any]
 
 STATUSES = {
-    SHOWN: "an application sees all that the rule is about",
-    PARTLY: "something that the rule needs is left out, or is left out in some of its scenes",
-    HIDDEN: "an application sees nothing by which the rule could be judged",
-    CHANGED: "the library shows it otherwise than it came, and an application would blame the broker",
-    CANNOT: "the library cannot say what the rule's scene says",
-    NOT_MET: "this broker gave no occasion",
+    SHOWN: "an application sees everything that the rule is about",
+    PARTLY: "the library leaves out something that the rule needs, always or in some scenes",
+    HIDDEN: "an application sees nothing by which it could judge the rule",
+    CHANGED: "the library shows something that did not come, so an application would blame the broker",
+    CANNOT: "the library cannot send what the rule's scene sends",
+    NOT_MET: "the rule was not exercised on this broker",
 }
 
 ASKED: Sequence[tuple[str, str, str | None]] = (
@@ -69,7 +69,7 @@ def text(document: Mapping[str, Any]) -> str:
         for status in (CHANGED, HIDDEN, PARTLY, CANNOT):
             lines += [f"  {status}: {why}: {', '.join(found)}" for why, found in _by_reason(library, status)]
     wrong = sorted({(one["rule"], one["observed"]) for library in document["libraries"] for one in library["broker"]})
-    lines += ["", *(f"the broker, on the wire: {rule}: {observed}" for rule, observed in wrong)] if wrong else []
+    lines += ["", *(f"the broker broke {rule}: {observed}" for rule, observed in wrong)] if wrong else []
     return "\n".join(lines) + "\n"
 
 
@@ -84,16 +84,15 @@ def _head(document: Mapping[str, Any]) -> str:
     return f"""# What client libraries show of each rule
 
 Made by `amqp-conformance clients URL --format markdown` from a run on {document["broker"]["name"]} at depth
-{document["depth"]}, by version {document["suite"]} of the suite. To examine a library of your own, see
-[Test a client](test-a-client.md). Examined are:
+{document["depth"]}, by version {document["suite"]} of the suite. To test a library of your own, see
+[Test a client](test-a-client.md). This page is about:
 
 {names}
 
-The directed checks of the suite were played through each library. What passed on the wire is judged as ever, and is all
-that the broker is judged by. Beside it stands what the library showed an application by its callbacks, return values
-and exceptions. Where the two differ, it is the library: **hidden by the library**, or **changed by the library**, and
-never the broker's fault. Whether a difference matters to a rule is not our opinion: the history is judged again as the
-application saw it.
+The suite played its directed checks through each library. It judges the broker only by what passed on the wire. It also
+records what the library showed its application in callbacks, return values and exceptions. When the two differ, the
+library is the cause, and never the broker: the library has hidden something or changed it. To decide whether a
+difference matters to a rule, the suite judges the history a second time, as the application saw it.
 
 {legend}
 """
@@ -104,12 +103,12 @@ def _glance(libraries: Sequence[Library]) -> str:
         [words, *(_answer(library["methods"].get(method), field) for library in libraries)]
         for words, method, field in ASKED
     ]
-    return f"## At a glance\n\nDoes an application learn ...\n\n{table(['', *map(name_of, libraries)], rows)}"
+    return f"## At a glance\n\nDoes an application see ...?\n\n{table(['', *map(name_of, libraries)], rows)}"
 
 
 def _answer(method: Mapping[str, Any] | None, field: str | None) -> str:
     if method is None:
-        return "did not come"
+        return "was not sent"
     shown = method["shown"] - (method["absent"].get(field, 0) if field else 0)
     wrong = method["changed"].get(field, 0) if field else 0
     if wrong:
@@ -129,14 +128,14 @@ def _methods(libraries: Sequence[Library]) -> str:
         for name in names
     ]
     return (
-        f"## What the broker said, and what was shown of it\n\nOf all scenes together.\n\n"
+        f"## What the broker sent, and what the libraries showed\n\nThe figures are for all scenes together.\n\n"
         f"{table(['', *map(name_of, libraries)], rows)}"
     )
 
 
 def _share(method: Mapping[str, Any] | None) -> str:
     if method is None:
-        return "did not come"
+        return "was not sent"
     words = [] if method["shown"] == method["came"] else [f"{method['shown']} of {method['came']}"]
     if method["shown"] == 0:
         return "never"
@@ -162,16 +161,18 @@ def _habits(library: Library) -> str:
             for name, method in library["methods"].items()
             if method["hidden"]
         ),
-        *counted("itself", "says unasked"),
-        *counted("unsent", "was asked, and did not send"),
+        *counted("itself", "sends without being asked"),
+        *counted("unsent", "was asked to send, and did not"),
         *counted("altered", "sends with another value than asked"),
         *counted("refused", "refuses to send"),
-        *counted("invented", "shows, though it did not come, or came once and is shown again"),
-        *counted("disorder", "shows in another order than it came"),
+        *counted("invented", "shows twice, or shows though it was not sent"),
+        *counted("disorder", "shows in another order than they came"),
         *(f"- cannot: it {why} ({', '.join(methods)})" for why, methods in _incapable(library)),
-        *(f"- does not come back: {words}" for words in library["stuck"]),
+        *(f"- never returns: {words}" for words in library["stuck"]),
     ]
-    return f"## What {name_of(library)} hides, does by itself, and cannot\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+    return (
+        f"## What {name_of(library)} hides, does by itself, and cannot do\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+    )
 
 
 def _incapable(library: Library) -> Iterable[tuple[str, list[str]]]:
@@ -220,9 +221,6 @@ def _broker(document: Mapping[str, Any]) -> str:
     told = "\n".join(f"- {rule}: {observed}" for rule, observed in wrong)
     return (
         "## The broker\n\n"
-        + (
-            told
-            or ("On the wire nothing in these histories contradicts a rule, known deviations of this version aside.")
-        )
+        + (told or ("Apart from known deviations of this version, the broker broke no rule in these histories."))
         + "\n"
     )

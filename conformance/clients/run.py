@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from conformance.catalogue import rules
 from conformance.clients.compare import Comparison, came, sent
@@ -18,10 +18,11 @@ from conformance.clients.libraries.process import BadAdapter, Cannot, Library, S
 from conformance.clients.rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, Seen, seen
 from conformance.clients.stage import CREW, LibraryStage, unique
 from conformance.drive.drivers.errors import Unreachable
-from conformance.drive.stage import SceneOver, Stage
+from conformance.drive.run import runner
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding
-from conformance.session.plays import Bench, Play
 
 
 @dataclass(slots=True)
@@ -82,37 +83,21 @@ def perform(plays: Sequence[Play], bench: Bench, library: Library, tell: Callabl
 
 
 def _play(play: Play, bench: Bench, library: Library, account: Account) -> None:
-    stage = LibraryStage(bench, play, library)
-    try:
-        trouble = _act(stage, play)
-    except Cannot as cannot:
-        account.cannot.setdefault(cannot.method, cannot.why)
-        _note(account, play, dict.fromkeys(play.check.rules, Seen(CANNOT, (f"the library {cannot.why}",))))
-    except Stuck as stuck:
-        account.stuck.append(f"{play.key}: {stuck}")
-        _note(account, play, dict.fromkeys(play.check.rules, Seen(HIDDEN, (str(stuck),))))
-    else:
-        if trouble:
-            account.broken_off.append(f"{play.key}: {trouble}")
-        _settle(stage, play, bench, account)
-    finally:
-        stage.cleanup()
-
-
-def _act(stage: LibraryStage, play: Play) -> str:
-    """The scene, and the end of its history. Why that was broken off, where it was."""
-    try:
-        with suppress(SceneOver):
-            play.function(stage, **dict(play.arguments))
-        stage.listen()
-        stage.finish()
-        stage.listen()
-    except (Cannot, Stuck, BadAdapter, Unreachable):
-        raise
-    except Exception as trouble:  # a scene knows brokers, not libraries: what one does may leave it no way to go on
-        stage.cut()
-        return f"{type(trouble).__name__}: {trouble}"
-    return ""
+    """A scene knows brokers, not libraries: what one does may leave it no way to go on."""
+    with unique(bench).staged(partial(LibraryStage, library), play.name, play.check.rules, play.queue_type) as stage:
+        failure = runner.run(stage, play.on(stage))
+        if isinstance(failure, BadAdapter | Unreachable):
+            raise failure
+        if isinstance(failure, Cannot):
+            account.cannot.setdefault(failure.method, failure.why)
+            _note(account, play, dict.fromkeys(play.check.rules, Seen(CANNOT, (f"the library {failure.why}",))))
+        elif isinstance(failure, Stuck):
+            account.stuck.append(f"{play.key}: {failure}")
+            _note(account, play, dict.fromkeys(play.check.rules, Seen(HIDDEN, (str(failure),))))
+        else:
+            if failure is not None:
+                account.broken_off.append(f"{play.key}: {type(failure).__name__}: {failure}")
+            _settle(stage, play, bench, account)
 
 
 def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> None:
@@ -143,7 +128,7 @@ def _settle(stage: LibraryStage, play: Play, bench: Bench, account: Account) -> 
         )
     )
     for rule in _within_reach(play, bench, missed):
-        found[rule] = Seen(CANNOT, why or ("the library does not bring the scene to where it matters",))
+        found[rule] = Seen(CANNOT, why or ("the library does not reach the step that the rule is about",))
     _note(account, play, found)
 
 
@@ -151,16 +136,9 @@ def _within_reach(play: Play, bench: Bench, missed: Sequence[str]) -> list[str]:
     """Those of the rules to which the scene comes when no library is between."""
     if not missed:
         return []
-    stage = Stage(
-        bench.target, bench.profile, unique(bench), play.name, play.check.rules, play.queue_type, bench.deadline
-    )
-    bench.around.enter(stage)
-    try:
-        with suppress(SceneOver):
-            play.function(stage, **dict(play.arguments))
-        stage.finish()
-    finally:
-        stage.cleanup()
+    stage, failure = runner.perform(play, unique(bench))
+    if failure is not None:
+        raise failure
     return [rule for rule in missed if stage.judgement.exercised[rule]]
 
 

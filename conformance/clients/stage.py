@@ -11,48 +11,39 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 from conformance.clients.libraries.link import LibraryLink
 from conformance.clients.libraries.process import Library, Stuck
 from conformance.clients.libraries.wiretap import Wiretap
 from conformance.drive.channel import Channel
-from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.raw import RawConnection, Target, open_connection
+from conformance.drive.run.bench import Bench
 from conformance.drive.stage import SceneOver, Stage
 from conformance.history.events import Event
-from conformance.history.recorder import Recorder
-from conformance.session.plays import Bench, Play
+from conformance.oracle.verdicts import Judgement
 
 CREW = "backstage"
 SLICE = 0.02
 """Seconds that a library is left to itself between two looks at the wire."""
 
 
-def unique(bench: Bench) -> Recorder:
-    """A recorder whose private names nobody else has: several libraries, and others, share a broker."""
-    return Recorder(f"clients-{uuid.uuid4().hex[:12]}", bench.target.address)
+def unique(bench: Bench) -> Bench:
+    """The bench for one history whose private names nobody else has: several libraries, and others, share a broker."""
+    return replace(bench, run=f"clients-{uuid.uuid4().hex[:12]}")
 
 
 class LibraryStage(Stage):
     """One history, made by one library."""
 
-    def __init__(self, bench: Bench, play: Play, library: Library) -> None:
-        recorder = unique(bench)
-        super().__init__(
-            bench.target,
-            bench.profile,
-            recorder,
-            play.name,
-            play.check.rules,
-            play.queue_type,
-            bench.deadline,
-        )
+    def __init__(self, library: Library, target: Target, *more: Any) -> None:
+        super().__init__(target, *more)
         self.client = library
         self.client.shown.clear()
         self.client.now = lambda: self.events[-1].seq if self.events else 0
-        self.tap = Wiretap(bench.target, self.recorder.builder, self.recorder.emit)
+        self.tap = Wiretap(target, self.recorder.builder, self.recorder.emit)
         self.links: dict[str, LibraryLink] = {}
-        bench.around.enter(self)
 
     def connect(
         self,
@@ -71,9 +62,8 @@ class LibraryStage(Stage):
         link.open(heartbeat, capabilities, properties or {})
         return connection
 
-    def pump(self, timeout: float = 0.0) -> list[Event]:
+    def read(self, timeout: float) -> list[Event]:
         """Until something new has happened on the wire or is shown, or the time is over."""
-        self._bounded()
         seen, shown, until = len(self.events), len(self.client.shown), time.monotonic() + timeout
         while True:
             left = max(0.0, until - time.monotonic())
@@ -98,6 +88,13 @@ class LibraryStage(Stage):
                     super()._hand(cast(RawConnection, link)).flow()
         self.quiesce()
 
+    def finish(self, *, give_back: bool = False) -> Judgement:
+        """Whatever the library has read it has shown, before the end and after it."""
+        self.listen()
+        super().finish(give_back=give_back)
+        self.listen()
+        return self.judgement
+
     def cleanup(self) -> None:
         """Also has the library forget its connections; what it says on the way out is no part of the history."""
         super().cleanup()
@@ -108,7 +105,7 @@ class LibraryStage(Stage):
 
     def listen(self) -> None:
         """The library shows what it has read and not yet shown."""
-        self.pump(SLICE)
+        self.waiter.pump(SLICE)
 
     def _hand(self, connection: RawConnection) -> Channel:
         return super()._hand(self._crew())
@@ -119,11 +116,11 @@ class LibraryStage(Stage):
     def _crew(self) -> RawConnection:
         """Our own connection."""
         if CREW not in self.connections:
-            self.connections[CREW] = RawConnection.open(self.target, self.recorder, CREW)
+            self.connections[CREW] = open_connection(self.target, self.recorder, CREW)
         return self.connections[CREW]
 
     def _turn(self, seconds: float) -> None:
-        """Whatever can go on goes on, after waiting for at most so many seconds for something to happen."""
+        """Whatever can go on goes on, after waiting for at most this many seconds for something to happen."""
         others: list[Any] = [self.client]
         crew = self.connections.get(CREW)
         if crew is not None and crew.alive:

@@ -1,1 +1,1 @@
-"""Two runs, or two brokers, and what they disagree on."""
+"""Compares two runs, or two brokers, and reports where they disagree."""

@@ -170,7 +170,7 @@ class _Pair:
             return None
         name = self._new if kind == NEW else self._old
         said = self._observed(rule, name) if _contradicted(rule) else [f"{name}: {_word(rule)}."]
-        return self._made(kind, [f"The run on {other} did not ask for it."], said)
+        return self._made(kind, [f"The run on {other} did not include this rule."], said)
 
     def _contradiction(self, before: RuleResult, after: RuleResult) -> Change | None:
         if {before.verdict, after.verdict} == {Verdict.DEVIATES, Verdict.UNSEEN}:
@@ -219,7 +219,7 @@ class _Pair:
 
     def _seen(self, before: RuleResult, after: RuleResult) -> Change:
         only = [
-            f"{name} alone was seen to do this: {_listed(rule.reports, other.reports)}."
+            f"Only {name} was seen to do this: {_listed(rule.reports, other.reports)}."
             for name, rule, other in ((self._old, before, after), (self._new, after, before))
             if set(rule.reports) - set(other.reports)
         ]
@@ -230,14 +230,14 @@ class _Pair:
             return [f"{name}: {_word(rule)}."]
         if rule.verdict == Verdict.UNSEEN:
             return [f"{name} is known to break it now and then; this run did not see it."]
-        return [f"Nothing can be said of {name}: {_word(rule)}{f' ({rule.reason})' if rule.reason else ''}."]
+        return [f"The run on {name} says nothing about it: {_word(rule)}{f' ({rule.reason})' if rule.reason else ''}."]
 
     def _observed(self, rule: RuleResult, name: str, *, past: bool = False) -> list[str]:
         """What the broker does instead of what the rule asks for, and what is known of that."""
         verb = "broke" if past else "breaks"
         cases = [case for case in rule.cases if case.certain]
         kinds = {gist(case.observed): case for case in reversed(cases)}
-        said = [_told(name, verb, case) for case in list(kinds.values())[::-1][:_SHOWN]]
+        said = [_describe_case(name, verb, case) for case in list(kinds.values())[::-1][:_SHOWN]]
         if rule.deviation is not None:
             known = f"{' '.join(rule.deviation['note'].split())} ({rule.deviation['evidence']})"
             said.insert(0, f"Until now: {known}" if past else known)
@@ -292,10 +292,10 @@ def renamed(value: Any, names: dict[str, str] | None = None) -> Any:
     return [renamed(inner, known) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _told(name: str, verb: str, case: Case) -> str:
+def _describe_case(name: str, verb: str, case: Case) -> str:
     observed, allowed = renamed([case.observed, case.allowed])
     queue = f" on {case.queue_type} queues" if case.queue_type else ""
-    return f"{name} {verb} it{queue}: {observed}. Allowed is: {allowed}."
+    return f"{name} {verb} it{queue}: {observed}. Allowed: {allowed}."
 
 
 def _word(rule: RuleResult) -> str:
@@ -313,8 +313,8 @@ def _listed(seen: Mapping[str, int], other: Mapping[str, int]) -> str:
 
 _COUNTED = (
     (BROKEN, "{} broken"),
-    (CHANGED, "{} contradicted in another way"),
-    (NEW, "{} new that only the latter is held to"),
+    (CHANGED, "{} broken in another way"),
+    (NEW, "{} that apply only to the second broker"),
     (WITHDRAWN, "{} no longer offered"),
     (FIXED, "{} fixed"),
     (OFFERED, "{} now offered"),
@@ -344,7 +344,7 @@ def _warnings(before: Results, after: Results, names: tuple[str, str], readings:
     """Why the comparison may say less, or more, than the brokers deserve."""
     for run, name in zip((before, after), names, strict=True):
         if not run.complete:
-            yield f"The run on {name} was cut short: what is missing may hide a change."
+            yield f"The run on {name} was interrupted: the missing part may hide a change."
     for what in ("suite", "depth", "seed"):
         old, new = getattr(before, what), getattr(after, what)
         if old != new:
@@ -353,7 +353,7 @@ def _warnings(before: Results, after: Results, names: tuple[str, str], readings:
         yield (
             "The runs asked for different rules "
             f"({before.selection.rules} from {before.selection.level}, {after.selection.rules} from "
-            f"{after.selection.level}): rules that one of them left out are listed as new or gone."
+            f"{after.selection.level}): a rule that one run left out is listed as new or gone."
         )
     for name in dict.fromkeys(readings.missing):
-        yield f"The profile {name} is none of ours, so its interpretation choices are not compared."
+        yield f"The suite does not know the profile {name}, so its answers to open questions are not compared."

@@ -2,10 +2,10 @@
 
 Two brokers that are each right by their own profile may still differ, so each is held to what the other is held to as
 well: the scenes and machines of the suite are played on both, by both profiles. What contradicts a rule on the one and
-not on the other is a disagreement. Its history is sliced, told as a story, and tried: the one broker must do again what
-was seen, and the other something else at that place; then the story is made shorter for as long as that stays so. In
-the end it is played three times on both, and what each of them answered to its last step is written down. A
-disagreement of which no story passes is listed with the reason, and nothing is claimed of it.
+not on the other is a disagreement. Its history is sliced, told as a reproducer, and tried: the one broker must do again
+what was seen, and the other something else at that place; then the reproducer is made shorter for as long as that stays
+so. In the end it is played three times on both, and what each of them answered to its last step is written down. A
+disagreement of which no reproducer passes is listed with the reason, and nothing is claimed of it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ from conformance.catalogue import rules
 from conformance.catalogue.profiles import Profile
 from conformance.diff.sides import Side
 from conformance.drive.drivers.target import Target
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays_for
+from conformance.drive.run.runner import observe
+from conformance.evidence.reproducer import Row, Untellable, reproducer_of
 from conformance.evidence.scripts import player, raw
 from conformance.evidence.shrinking import shortest
-from conformance.evidence.story import Row, Untellable, story
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement
 from conformance.outcome.ledger import gist
 from conformance.outcome.readings import between
 from conformance.session.checks import cut
 from conformance.session.interrupts import results
-from conformance.session.plays import Bench, Play, plays_for
 
 SCHEMA = "amqp-conformance/differential/1"
 SEARCH, SHRINK = 45.0, 20.0
-"""Seconds for one disagreement: to find a story that passes, and of these to make it shorter."""
+"""Seconds for one disagreement: to find a reproducer that passes, and of these to make it shorter."""
 HASTE = 1.0
-"""Seconds that a broker gets while a story is made shorter: a part that it would have done without may stay."""
+"""Seconds that a broker gets while a reproducer is made shorter: a part that it would have done without may stay."""
 TRIES = 3
 _BROOM = 800
 """The player's own channel, by which it looks into a queue."""
@@ -74,7 +76,7 @@ what each of the two does by the profile of the other is one difference, seen fr
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A story that was played on both, and what each answered to its last step."""
+    """A reproducer that was played on both, and what each answered to its last step."""
 
     story: tuple[Row, ...]
     answers: Mapping[str, tuple[str, ...]]
@@ -95,7 +97,7 @@ def explain(before: Side, after: Side, wanted: Collection[str], say: Say) -> dic
                 if kind not in there:
                     found.setdefault((kind[0], one.name if by_itself else ""), []).append((one, other, here[kind]))
     found = _without_echoes(found, own)
-    told, untold = _told(found, say)
+    told, untold = _group_disagreements(found, say)
     return {
         "schema": SCHEMA,
         "before": _about(before),
@@ -179,11 +181,11 @@ def _seen(one: Play, bench: Bench) -> list[Sighting]:
                 seen.append(Sighting(one.name, one.queue_type, bench.profile, events, finding, one.machine))
 
     with contextlib.suppress(Exception):  # a broker may do anything to a machine; what was seen by then was seen
-        one.observe(bench, witness)
+        observe(one, bench, witness)
     return seen
 
 
-def _told(found: Disagreements, say: Say) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _group_disagreements(found: Disagreements, say: Say) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The disagreements that an exchange shows, those that one exchange shows together; and the others."""
     shown: dict[str, dict[str, Any]] = {}
     untold: list[dict[str, Any]] = []
@@ -227,7 +229,7 @@ def _gist_of(shown: Shown) -> str:
 
 
 def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
-    """The shortest story on which the two differ each time, or why there is none."""
+    """The shortest reproducer on which the two differ each time, or why there is none."""
     finding, profile = sighting.finding, sighting.profile
     wait = max(one.wait, other.wait)
     patient, hasty = (
@@ -237,25 +239,25 @@ def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
     def differ(rows: Sequence[Row], trial: Trial = hasty) -> bool:
         return trial.here(rows) == player.BROKEN and trial.honest(rows) == player.ELSE
 
-    why = "no exchange that was tried shows it again on the one and not on the other"
+    why = "no exchange that was tried reproduces it on one broker and not on the other"
     for events in candidates(sighting.events, cut(sighting.events, finding, profile), finding):
         try:
-            rows = story(events, finding.at, finding.rule, profile)
+            rows = reproducer_of(events, finding.at, finding.rule, profile)
         except Untellable as untellable:
             return str(untellable)
         if len(rows) > MOST_ROWS or sum(row.get("seconds", 0) for row in rows if row["who"] == "-") > LONGEST_PAUSE:
-            return "it takes too long to be tried"
+            return "trying it would take too long"
         if differ(rows, patient):
             for tale in (shortest(rows, differ, SHRINK), rows):
                 shown = _performed(tale, one, other, wait)
                 if shown is not None:
                     return shown
-            why = "it is not seen each time"
+            why = "it does not happen each time"
     return why
 
 
 def _performed(rows: Sequence[Row], one: Side, other: Side, wait: float) -> Shown | None:
-    """The story played several times on both; None where they do not differ each time."""
+    """The reproducer played several times on both; None where they do not differ each time."""
     answers: dict[str, tuple[str, ...]] = {}
     for _ in range(AGAIN):
         for side, verdict in ((one, player.BROKEN), (other, player.ELSE)):
@@ -300,7 +302,7 @@ class Listening:
 
     def receive(self, seconds: float) -> list[dict[str, Any]]:
         frames: list[dict[str, Any]] = self._wire.receive(seconds)
-        self._heard += [player.told(frame) for frame in frames if frame["method"] != "channel.open-ok"]
+        self._heard += [player.in_words(frame) for frame in frames if frame["method"] != "channel.open-ok"]
         return frames
 
     def answers(self) -> tuple[str, ...]:

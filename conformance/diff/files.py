@@ -47,9 +47,9 @@ def results_in(path: Path) -> Results:
     try:
         return from_json(file.read_text(encoding="utf-8"))
     except BadResults as bad:
-        raise Refused(WRONG_USE, f"{file} is no results document: {bad}.") from None
+        raise Refused(WRONG_USE, f"{file} is not a results document: {bad}.") from None
     except UnicodeDecodeError:
-        raise Refused(WRONG_USE, f"{file} is no results document: it is no text.") from None
+        raise Refused(WRONG_USE, f"{file} is not a results document: it is not text.") from None
     except OSError as problem:
         raise Refused(
             WRONG_USE,

@@ -23,10 +23,10 @@ from conformance.drive.around import Around
 from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.target import BadUrl, Target
+from conformance.drive.run.bench import Bench
 from conformance.outcome.results import Results
 from conformance.session import brokers
 from conformance.session.exits import UNREACHABLE, WRONG_USE, Refused
-from conformance.session.plays import Bench
 from conformance.session.session import EMBEDDED
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
@@ -52,8 +52,8 @@ class Side:
     name: str
     bench: Bench
     wait: float
-    """Seconds that a story's broker gets for what it owes; scenes are played with less patience, since what they find
-    is tried again."""
+    """Seconds that a reproducer's broker gets for what it owes; scenes are played with less patience, since what they
+    find is tried again."""
 
     @property
     def profile(self) -> Profile:

@@ -55,8 +55,10 @@ def upgrade(wanted: UpgradeOptions, examine: Examine | None = None) -> int:
             print(f"{node.name} the upgrade: {node.url.rpartition('@')[2]}", file=sys.stderr, flush=True)
             words = [*_words(node, wanted.out / node.name), *wanted.words]
             code = examine(words) if examine else end.run([*COMMAND, *words], subprocess.DEVNULL)
-            if end.told or code not in (GATE_OPEN, GATE_CLOSED):
-                raise Refused(INTERRUPTED if end.told else code, _why(node.name, code, interrupted=end.told))
+            if end.is_interrupted or code not in (GATE_OPEN, GATE_CLOSED):
+                raise Refused(
+                    INTERRUPTED if end.is_interrupted else code, _why(node.name, code, interrupted=end.is_interrupted)
+                )
     return _compared(wanted)
 
 
@@ -87,6 +89,6 @@ def _words(node: Node, report: Path) -> list[str]:
 
 def _why(side: str, code: int, *, interrupted: bool) -> str:
     if interrupted:
-        return f"Interrupted while the broker {side} the upgrade was examined; its report has what was recorded."
-    end = "is not there" if code == UNREACHABLE else "could not be examined"
+        return f"Interrupted while the broker {side} the upgrade was tested. Its report has what was recorded."
+    end = "is not there" if code == UNREACHABLE else "could not be tested"
     return f"The broker {side} the upgrade {end}; what was wrong is said above. Nothing was compared."

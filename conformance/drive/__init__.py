@@ -1,2 +1,1 @@
-"""The exam: what talks to a broker. A stage on which a history is made, what is asked and watched beside it, and limits
-of time."""
+"""Talks to the broker: sockets, the stage where a history is made, probes, the pulse, scenes, machines, time limits."""

@@ -1,9 +1,10 @@
-"""What is around a stage beside its connections: time, and settings that no frame carries.
+"""What surrounds a stage besides its connections: time, and settings that no frame carries.
 
-Both go into the history, so that monitors need nothing else: a change of policy or setting as an event, once it is in
-force; the passing of time in the times of the events. Where the broker's clock is ours (the embedded reference
-broker), time passes in steps up to just before and just after each deadline, and thirty minutes take no time. Else we
-wait for what must come, with round trips all the while, and only when it is well overdue does an event say so.
+Both are written into the history, so monitors need nothing else. A change of a policy or setting is an event, written
+once it is in force; the times of the events show how time passes. If the broker's clock is ours (the embedded
+reference broker), time passes in steps, up to just before and just after each deadline, so thirty minutes take no
+time. Otherwise the driver waits, with round trips all the while, and writes an event only when something is well
+overdue.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000_000
 MARGIN = SECOND // 20
-"""So close to a deadline time is stopped, on either side."""
+"""This close to a deadline time is stopped, on either side."""
 LOOK = 0.3
 """Seconds between two round trips while we wait where the clock is not ours: they prove that we looked, and when."""
 ENOUGH = 900
@@ -34,7 +35,7 @@ ENOUGH = 900
 PASSWORD = "conformance"
 """Of users who live as long as one history."""
 SHORTLY = 10.0
-"""Deadlines further ahead than so many seconds are nobody's business."""
+"""Deadlines that are further ahead than this many seconds are ignored."""
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Around:
         admin.policy(name, queue, None if timeout is None else {"consumer-timeout": timeout})
         until = time.monotonic() + stage.deadline
         while (admin.policy_of(queue) == name) != (timeout is not None) and time.monotonic() < until:
-            stage.pump(0.01)
+            stage.waiter.pump(0.01)
         if timeout is None:
             del self._policies[queue]
         stage.note(events.POLICY, queue=queue, consumer_timeout=timeout)
@@ -128,13 +129,13 @@ class Around:
 
 
 def expire(stage: Stage, within: float = SHORTLY) -> None:
-    """Lets time pass until every delivery whose time ends within so many seconds has timed out, or should have."""
+    """Lets time pass until every delivery whose time ends within this many seconds has timed out, or should have."""
     until = stage.recorder.now() + int(within * SECOND)
     while (due := _next(stage)) <= until:
         ours = stage.around.advance is not None
         if not (_leap(stage, due) if ours else _heard(stage, due)):
             waited, slack = (0.0, 0) if ours else (stage.deadline, round(stage.deadline * ENOUGH))
-            stage.comes_late("timeouts", partial(_acted_upon, stage, due), waited, slack_ms=slack)
+            stage.waiter.comes_late("timeouts", partial(_acted_upon, stage, due), waited, slack_ms=slack)
             if not _acted_upon(stage, due):
                 return
     stage.quiesce()
@@ -151,7 +152,7 @@ def wait(stage: Stage, seconds: float) -> None:
     """Lets so much time pass, on any clock."""
     until = stage.recorder.now() + round(seconds * SECOND)
     elapse(stage, seconds)
-    stage.settles(lambda: stage.recorder.now() >= until, seconds)
+    stage.waiter.settles(lambda: stage.recorder.now() >= until, seconds)
 
 
 def _next(stage: Stage) -> int:
@@ -168,7 +169,7 @@ def _heard(stage: Stage, due: int) -> bool:
     """Waits for the deadline, and for another one in which it should have been acted upon. Has it been?"""
     until = due + round(stage.deadline * SECOND)
     while (now := stage.recorder.now()) < until:
-        if stage.settles(lambda: _next(stage) > due, min(LOOK, (until - now) / SECOND)):
+        if stage.waiter.settles(lambda: _next(stage) > due, min(LOOK, (until - now) / SECOND)):
             return True
         if now > due:
             stage.rounds()

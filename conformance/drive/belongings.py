@@ -1,5 +1,7 @@
-"""The queues and exchanges of one history: its own from the moment it asks for them until the broker says that they
-are gone. So whatever happens to a scene, it is known what would be left behind."""
+"""The queues and exchanges of one history, from its request for them until the broker says that they are gone.
+
+So whatever happens to a scene, the suite knows what it would leave behind.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The time that a process may spend on evidence: on shrinking what was found, playing it again and telling its story.
+"""The time that a process may spend on evidence: to shrink findings, play them again, and write their reproducers.
 
-A broker that is wrong in many ways must not make a run endless. What one finding takes is missing for the next: each
-gets a third of what is left, and never more than `EACH`; when half of it is spent, only what has no story of its rule
-yet; when next to nothing is left, findings are kept as they were first seen.
+A broker that is wrong in many ways must not make a run endless. Time spent on one finding is missing for the next. So
+each finding gets a third of what is left, and never more than `EACH`. When half of the time is spent, only findings of
+rules that have no reproducer yet get any. When almost nothing is left, findings are kept as they were first seen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EACH, ALTOGETHER = 60.0, 180.0
 PART = 1 / 8
 """The share of a run's time that evidence may take at most."""
 LEAST = 4.0
-"""With less than so many seconds nothing is begun."""
+"""With less than this many seconds nothing is begun."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class TimeBudget:
 
     @property
     def scarce(self) -> bool:
-        """Is half of it spent? Then a second story of one rule must wait for the first ones of others."""
+        """Is half of it spent? Then a second reproducer of one rule must wait for the first ones of others."""
         return self._began is None and self.left < self._half
 
     @property
@@ -61,7 +61,7 @@ class TimeBudget:
 
     @contextmanager
     def spending(self) -> Iterator[float]:
-        """One finding is looked into, in so many seconds; inside `begin` and `done` it is the same one."""
+        """One finding is looked into, in this many seconds; inside `begin` and `done` it is the same one."""
         inside = self._began is not None
         self.begin()
         try:

@@ -1,7 +1,7 @@
-"""A thin sender: one channel as a scene speaks through it.
+"""A thin sender: one channel as a scene uses it.
 
-Every verb only sends. Nothing is awaited, nothing is checked; several verbs in a row are pipelined. What the channel
-has seen so far is the judge's knowledge, read through `view` and `unacked`.
+Every method only sends. It waits for nothing and checks nothing, so several calls in a row are pipelined. The judge
+knows what the channel has seen so far; read it through `view` and `unacked`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from codec import methods as m
 from codec import values
 from conformance.drive.drivers.raw import Item, RawConnection
+from conformance.drive.payloads import Payloads
 from conformance.oracle.model.views import ChannelView
 
 
@@ -19,16 +20,11 @@ class Script(Protocol):
     """What a channel needs of the stage it stands on."""
 
     queue_type: str
+    payloads: Payloads
 
     def transmit(self, channel: Channel, *items: Item) -> None: ...
 
     def view_of(self, channel: Channel) -> ChannelView | None: ...
-
-    def next_message(self) -> str: ...
-
-    def body(self, message: str) -> bytes: ...
-
-    def next_consumer(self) -> str: ...
 
 
 class Channel:
@@ -99,8 +95,20 @@ class Channel:
     def purge(self, queue: str) -> None:
         self.send(m.QueuePurge(self.number, queue=queue))
 
-    def declare_exchange(self, exchange: str, kind: str = "fanout", *, no_wait: bool = False) -> None:
-        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type=kind, no_wait=no_wait))
+    def declare_exchange(
+        self,
+        exchange: str,
+        kind: str = "fanout",
+        *,
+        no_wait: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        **flags: bool,
+    ) -> None:
+        """`flags`: passive, durable, auto_delete, internal."""
+        table = values.table(arguments or {})
+        self.send(
+            m.ExchangeDeclare(self.number, exchange=exchange, type=kind, no_wait=no_wait, arguments=table, **flags)
+        )
 
     def find_exchange(self, exchange: str) -> None:
         self.send(m.ExchangeDeclare(self.number, exchange=exchange, type="direct", passive=True))
@@ -108,11 +116,25 @@ class Channel:
     def delete_exchange(self, exchange: str) -> None:
         self.send(m.ExchangeDelete(self.number, exchange=exchange))
 
-    def bind(self, queue: str, exchange: str, key: str = "") -> None:
-        self.send(m.QueueBind(self.number, queue=queue, exchange=exchange, routing_key=key))
+    def bind(self, queue: str, exchange: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:
+        table = values.table(arguments or {})
+        self.send(m.QueueBind(self.number, queue=queue, exchange=exchange, routing_key=key, arguments=table))
 
-    def unbind(self, queue: str, exchange: str, key: str = "") -> None:
-        self.send(m.QueueUnbind(self.number, queue=queue, exchange=exchange, routing_key=key))
+    def unbind(self, queue: str, exchange: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:
+        table = values.table(arguments or {})
+        self.send(m.QueueUnbind(self.number, queue=queue, exchange=exchange, routing_key=key, arguments=table))
+
+    def bind_exchange(
+        self, destination: str, source: str, key: str = "", arguments: Mapping[str, Any] | None = None
+    ) -> None:
+        table = values.table(arguments or {})
+        self.send(m.ExchangeBind(self.number, 0, destination, source, key, arguments=table))
+
+    def unbind_exchange(
+        self, destination: str, source: str, key: str = "", arguments: Mapping[str, Any] | None = None
+    ) -> None:
+        table = values.table(arguments or {})
+        self.send(m.ExchangeUnbind(self.number, 0, destination, source, key, arguments=table))
 
     def publish(
         self,
@@ -128,13 +150,13 @@ class Channel:
         """Publishes n messages and tells their ids."""
         if persistent is None:
             persistent = self._stage.queue_type == "quorum"
-        messages = [self._stage.next_message() for _ in range(n)]
+        messages = [self._stage.payloads.next_message() for _ in range(n)]
         method = m.BasicPublish(self.number, exchange=exchange, routing_key=queue, mandatory=mandatory)
         self.send(
             *(
                 (
                     method,
-                    self._stage.body(message) if body is None else body,
+                    self._stage.payloads.body(message) if body is None else body,
                     {
                         "delivery_mode": 2 if persistent else 1,
                         "message_id": message,
@@ -159,7 +181,7 @@ class Channel:
         exclusive: bool = False,
     ) -> str:
         """Starts a consumer and tells its tag."""
-        tag = tag if tag is not None else self._stage.next_consumer()
+        tag = tag if tag is not None else self._stage.payloads.next_consumer()
         self.send(
             m.BasicConsume(
                 self.number,

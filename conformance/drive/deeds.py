@@ -1,9 +1,9 @@
-"""What clients did to a broker before something happened to it, in words; and which of it is known to break it down.
+"""What clients did to a broker before an incident, in words; and which of these methods are known to break it down.
 
-A deed is a method that a client sent; of queue.delete it matters whether it takes the queue from consumers. What led to
-a breakdown more often than not, and so often that it is no chance (by how often the broker breaks down without it), is
-*deadly*. It is not done again: what could be learned from it is known. Of several that were always done together the
-one with the least chance is blamed, and the others are judged by the breakdowns that are left.
+A deed is a method that a client sent; for queue.delete it matters whether the queue had consumers. A deed is *deadly*
+if it led to a breakdown more often than not, and too often to be chance, given how often the broker breaks down
+without it. A deadly deed is not done again, because nothing more can be learned from it. If several deeds were always
+done together, the least likely one is blamed, and the others are judged by the remaining breakdowns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Consumers:
         self._queues = {key: queue for key, queue in self._queues.items() if stays(key)}
 
 
-def told(history: Iterable[Event]) -> list[str]:
+def list_deeds(history: Iterable[Event]) -> list[str]:
     """All deeds of a history, the same in a row once."""
     said: list[str] = []
     consumers = _Consumers()
@@ -87,11 +87,11 @@ class Deeds:
     def survived(self, history: Sequence[Event]) -> None:
         """The broker lives after this."""
         self._histories += 1
-        self._lived.update(kinds(told(history)))
+        self._lived.update(kinds(list_deeds(history)))
 
     def broke_down(self, history: Sequence[Event]) -> None:
         """It does not."""
-        self._fatal.append(kinds(told(history)))
+        self._fatal.append(kinds(list_deeds(history)))
         self.deadly, left = {}, self._fatal
         while (worst := min(self._suspects(left), default=(1.0, "")))[0] < CHANCE:
             kind = worst[1]
@@ -107,7 +107,7 @@ class Deeds:
             consumers.step(event)
         for method in asked:
             for kind in kinds([_words(method.NAME, getattr(method, "queue", None), consumers)]) & self.deadly.keys():
-                return f"{kind} has broken the broker down {self.deadly[kind]} times"
+                return f"{kind} has hung or crashed the broker {self.deadly[kind]} times"
         return ""
 
     def _suspects(self, fatal: Sequence[set[str]]) -> Iterator[tuple[float, str]]:

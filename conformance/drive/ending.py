@@ -1,7 +1,8 @@
 """How a history ends: everything settled, every queue drained and deleted, every connection closed.
 
-The drain is half of what a history proves. Whatever must still be in a queue is waited for, whatever is there and
-should not be is seen. Only when no message that is wanted has come for a whole deadline does a DEADLINE event say so.
+The drain is half of what a history proves. The suite waits for each message that must still be in a queue, and sees
+each message that should not be there. Only when no expected message has come for a whole deadline is a DEADLINE event
+written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from conformance.drive.stage import Stage
 
 SURPLUS = 1000
-"""At most so many messages are taken from a queue that should be empty."""
+"""At most this many messages are taken from a queue that should be empty."""
 
 
 def drain(stage: Stage, queue: str, *, give_back: bool = False) -> None:
@@ -53,8 +54,8 @@ def _leave(stage: Stage, names: Collection[str]) -> None:
     def ended() -> bool:
         return not any(link.alive for link in links)
 
-    if not stage.settles(ended):
-        stage.comes_late("replies", ended)
+    if not stage.waiter.settles(ended):
+        stage.waiter.comes_late("replies", ended)
 
 
 def _bereft(history: Iterable[Event]) -> set[str]:
@@ -95,7 +96,7 @@ def _take(stage: Stage, channel: Channel, queue: str) -> None:
     One at a time: of gets that are under way together, each may hold what the others would explain. The last one is
     sent when the time is over: this process may have slept since the one before.
     """
-    wanted, surplus, hurry = len(stage.judge.wanted(queue)), 0, Hurry(stage)
+    wanted, surplus, hurry = len(stage.judge.wanted(queue)), 0, Hurry(stage.waiter)
     while channel.state == "open" and surplus < SURPLUS:
         late, got = hurry.over, stage.get(channel, queue, no_ack=True)
         left = len(stage.judge.wanted(queue))
@@ -103,7 +104,7 @@ def _take(stage: Stage, channel: Channel, queue: str) -> None:
         if left < wanted:
             hurry.again()
         elif left and late and not hurry.longer():
-            stage.give_up("drain", hurry.waited, queue=queue)
+            stage.waiter.give_up("drain", hurry.waited, queue=queue)
             return
         elif got is None and not left:
             return

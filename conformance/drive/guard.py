@@ -1,7 +1,7 @@
 """What guards every history of a process: the broker's pulse, patience that learns, and the end of the run.
 
-A guard is shared by all histories that one process plays on one broker. Without a pulse silence is silence, without an
-end there is time for everything: so a stage that nobody guards behaves as the judge alone would have it.
+All histories that one process plays on one broker share a guard. A stage without a guard takes silence for silence and
+has no time limit: it behaves as the judge alone wants it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""How long to wait for what has been waited for in vain before.
+"""How long to wait for something that did not come in earlier cases.
 
-The first times a broker owes something and does not send it, it is given a whole deadline: late is not never. After
-`SURE` such waits for the same kind of thing a further one adds nothing, and waits become short; but never shorter than
-`SLACK` times the longest wait of this process that was not in vain, so a slow broker, or a slow machine, is not called
-silent. Kinds are those of obligations: an answer to one method, a confirm, a delivery, a close.
+The first times that a broker owes something and does not send it, the suite waits for a whole deadline: late is not
+never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become
+short. But they are never shorter than `SLACK` times the longest successful wait of this process, so a slow broker or
+machine is not called silent. The kinds are those of obligations: an answer to one method, a confirm, a delivery, a
+close.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 SURE, SURER = 3, 10
 SHORT, LEAST = 1.0, 0.3
-"""Seconds of a wait after so many in vain."""
+"""Seconds of a wait after this many in vain."""
 SLACK = 10.0
 
 

@@ -1,12 +1,13 @@
 """What does this broker offer? Asked once, before anything is judged, each question on a connection of its own.
 
-A question is a few methods that change nothing that lasts, each sent when the one before is answered. Its answer is the
-reply, a refusal in the form that the protocol has for it, or neither: another kind of close, silence, a lost
-connection. A refusal means that the feature is not offered; what comes instead of a refusal is for the judge, so the
-scenes of the rules that are about the feature still use it, and all others do without. A queue type counts as known
-only where a type that nobody knows is refused.
+A question is a few methods that leave nothing behind. Each is sent when the one before is answered. The answer is the
+reply, or a refusal in the form that the protocol has for it, or neither: another kind of close, silence, a lost
+connection. After a refusal the feature is not offered. After anything else the judge decides, so scenes of the rules
+about the feature still use it, and all other scenes do without it. A queue type counts as known only if the broker
+refuses a type that does not exist.
 
-A broker that lets nobody in who says more of itself than it must is asked with less; what works is kept.
+Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
+works.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
     "x-dead-letter-exchange": {"x-dead-letter-exchange": ""},
 }
+EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "topic exchange": ("topic", {}),
+    "headers exchange": ("headers", {}),
+    "alternate-exchange": ("fanout", {"alternate-exchange": "amq.fanout"}),
+}
+"""By feature: the type of an exchange, and its arguments."""
 METHODS: Mapping[str, codec.Method] = {
     "channel.flow": m.ChannelFlow(1, True),
     "basic.qos": m.BasicQos(1, 0, 1, False),
@@ -63,15 +70,17 @@ class Inquiry:
         self._target, self._patience = target, patience
         self._prefix = f"amqpconf.probe.{secrets.token_hex(4)}."
         self._queues: list[str] = []
+        self._names: list[str] = []
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
         where not even what every history needs is answered, or allowed."""
         try:
             self._use()
-            return [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
+            about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
+            return [*about_queues, *self._exchanges(), *self._bindings()]
         finally:
-            sweep(self._target, self._queues, [], self._patience)
+            sweep(self._target, self._queues, self._names, self._patience)
 
     def _use(self) -> None:
         """A queue, a message into it and out of it."""
@@ -130,6 +139,24 @@ class Inquiry:
         for name in ("quorum", NOBODY):
             yield self._declares(f"{QUEUE_TYPE} {name}", {QUEUE_TYPE: name})
 
+    def _exchanges(self) -> Iterator[Answer]:
+        for feature, (kind, arguments) in EXCHANGES.items():
+            yield self._ask(feature, (self._exchange(kind, arguments),), "exchange.declare-ok")
+
+    def _bindings(self) -> Iterator[Answer]:
+        first, second = self._exchange("fanout"), self._exchange("fanout")
+        bind = m.ExchangeBind(1, 0, second.exchange, first.exchange, "")
+        yield self._ask("exchange.bind", (first, second, bind), "exchange.bind-ok")
+        headers, queue = self._exchange("headers"), _declare(self._name())
+        form = values.table({"x-match": "all-with-x", "x-probe": 1})
+        compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
+        yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
+
+    def _exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
+        self._names.append(f"{self._prefix}x{len(self._names)}")
+        table = values.table(arguments or {})
+        return m.ExchangeDeclare(1, exchange=self._names[-1], type=kind, arguments=table)
+
     def _declares(self, feature: str, arguments: Mapping[str, object]) -> Answer:
         return self._ask(feature, (_declare(self._name(), arguments),), "queue.declare-ok")
 
@@ -145,8 +172,8 @@ class Inquiry:
                 raise Unreachable(
                     "tcp",
                     (
-                        f"{self._target.address} accepted connections at first, and none any more while it was asked "
-                        f"for {feature}. Look into the broker's log for the reason, and start it again."
+                        f"{self._target.address} stopped accepting connections while it was asked for "
+                        f"{feature}. See the broker's log for the reason, and start it again."
                     ),
                 ) from unreachable
             return Answer(feature, LOST, unreachable.message)
@@ -175,7 +202,7 @@ class Inquiry:
                 if event.method in ("channel.close", "connection.close"):
                     return _refusal(event)
         if not connection.alive:
-            return LOST, f"the connection ended without a word where {wanted} must come"
+            return LOST, f"the broker dropped the connection instead of sending {wanted}"
         return SILENT, f"{wanted} does not come within {self._patience:g} s"
 
 
@@ -217,7 +244,7 @@ def _types(profile: Profile, states: Mapping[str, Answer], *, known: bool) -> tu
     return tuple(name for name in ("classic", "quorum") if name == "classic" or found)
 
 
-def told(answers: Sequence[Answer]) -> list[str]:
+def describe_answers(answers: Sequence[Answer]) -> list[str]:
     """What was found, in a few lines: what is offered, and what is not, with the broker's words."""
     plain = [one for one in answers if not one.feature.startswith(QUEUE_TYPE)]
     offered = [one.feature for one in plain if one.state == OFFERED]

@@ -1,11 +1,11 @@
-"""Is the broker still there? Asked between histories, and before silence is held against it.
+"""Is the broker still there? Asked between histories, and before silence counts against it.
 
 A beat opens a channel, declares a queue, deletes it and closes the channel: what every history needs. It is sent in
-one write on a connection that is kept, and again on a new one before anything is said. A broker that accepts no
-connection, or leaves one of these without an answer, is *down*: what it does then says nothing about a rule. A beat
-that a broker is slow to answer is waited for with growing patience; late is not never.
+one write on a connection that is kept. If that fails, it is sent again on a new connection. A broker that accepts no
+connection, or leaves one of these methods without an answer, is *down*: what it does then says nothing about a rule.
+If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
 
-`restart` is the user's command that brings the broker back; `move` goes on in another vhost. Everything here ends.
+`restart` is the user's command that brings the broker back; `move` continues in another vhost. Every wait here ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")
 CONNECTS = 5.0
 """Seconds for one step of a handshake."""
 TRIES = 2
-"""So many new connections are tried before the broker is called down; each is given more time than the one before."""
+"""After this many new connections the broker is called down; each gets more time than the one before."""
 KNOWN = 2.0
 """Seconds that an answer may take from a broker that has broken down before."""
 RESTARTS = 60.0
@@ -35,7 +35,7 @@ ENDS = 5.0
 """Seconds until a connection to a broker that was killed has ended."""
 PAUSE = 0.25
 SLOW = 1.0
-"""A beat that takes so many seconds, and `OFTEN` times that of the first ones, is slow."""
+"""A beat that takes this many seconds, and `OFTEN` times that of the first ones, is slow."""
 OFTEN = 20
 
 
@@ -102,8 +102,8 @@ class Pulse:
         if line.alive:
             line.abort()
             raise BadRestart(
-                f"--kill {command!r} ended, but a connection that was open before lives on: it has killed "
-                "nobody, or another broker"
+                f"--kill {command!r} ended, but a connection that was open before is still open. The "
+                "command killed nothing, or another broker"
             )
         self.await_after("--kill", command)
 

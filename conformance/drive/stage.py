@@ -3,9 +3,9 @@
 A scene (a directed check, or one run of a machine) provokes the broker through a stage and asserts nothing. Every
 event goes to the recorder and, at once, to the judge; only the judge's findings say anything about the broker.
 
-What a stage waits for and how long is told in `waiting`, how a history ends in `ending`. A stage owns the queues it
-declares and removes them whatever happens. A scene that cannot go on is left with `SceneOver`; `finish` lets the judge
-speak.
+What a stage waits for, and how long, its waiter decides (`waiting`); how a history ends is told in `ending`. A stage
+owns the queues it declares and removes them whatever happens. A scene that cannot go on is left with `SceneOver`;
+`finish` lets the judge speak.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,10 @@ from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
 from conformance.drive.channel import Channel
-from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target
+from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target, open_connection
 from conformance.drive.guard import Guard
-from conformance.drive.waiting import Endless, Hurry, NotOffered, SceneOver, Spared, Waiting
+from conformance.drive.payloads import Payloads
+from conformance.drive.waiting import Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event
 from conformance.history.recorder import Recorder
@@ -40,14 +41,10 @@ __all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
 
-LARGE = 4096
-NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
-"""What large bodies are made of; its length divides no frame."""
-
 _BOUND = frozenset({"exchange.declare-ok", "queue.bind-ok"})
 
 
-class Stage(Waiting):
+class Stage:
     """Connections, channels and private queues of one history."""
 
     def __init__(
@@ -61,7 +58,13 @@ class Stage(Waiting):
         deadline: float = 5.0,
         guard: Guard | None = None,
     ) -> None:
-        super().__init__(recorder.begin(name), Judge(profile), deadline, guard)
+        self.recorder, self.judge, self.deadline = recorder.begin(name), Judge(profile), deadline
+        self.guard = guard or Guard()
+        self.events: list[Event] = []
+        self.connections: dict[str, RawConnection] = {}
+        self.spared = ""
+        """What was not sent, and why; empty where all was."""
+        self.waiter = Waiter(self.read, self.note, self.judge, deadline, self.guard, self.connections, self.events)
         self.target, self.profile, self.name, self.rules = self.guard.at(target), profile, name, tuple(rules)
         self.queue_type = queue_type
         about = {feature for rule in rules for feature in catalogue.get(rule).needs}
@@ -69,22 +72,17 @@ class Stage(Waiting):
         self._without = {**profile.refused, **shunned}
         self.around = Around()
         self.belongings = Belongings()
+        self._local = self.recorder.builder("")
         self._channels: dict[tuple[str, int], Channel] = {}
         self._hands: dict[str, Channel] = {}
         self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
-        self._messages, self._consumers = itertools.count(1), itertools.count(1)
-        self.octets = self.length = 0
-        """At least so many have bodies that say nothing else, and characters names."""
+        self.payloads = Payloads()
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)
         self.note(events.SCENE, name=name, rules=list(self.rules), queue_type=queue_type, profile=profile.name)
 
     # -- what there is
-
-    @property
-    def history(self) -> str:
-        return self.recorder.history
 
     @property
     def judgement(self) -> Judgement:
@@ -105,7 +103,7 @@ class Stage(Waiting):
         login: tuple[str, str] | None = None,
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given."""
-        connection = RawConnection.open(
+        connection = open_connection(
             self.target_of(login),
             self.recorder,
             name,
@@ -127,7 +125,7 @@ class Stage(Waiting):
         return channel
 
     def channels(self, count: int, connection: RawConnection | None = None) -> list[Channel]:
-        """Opens so many channels at once, and waits until all are open."""
+        """Opens this many channels at once, and waits until all are open."""
         channels = [self._numbered(None, connection or self.connection) for _ in range(count)]
         with self.batch():
             for channel in channels:
@@ -170,7 +168,7 @@ class Stage(Waiting):
     ) -> str:
         """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
         self.require(*(arguments or ()))
-        name = name or self.recorder.private_name().ljust(self.length, "-")
+        name = name or self.payloads.long(self.recorder.private_name())
         connection = self.connection if self.connection.alive else self._home(name)
         channel, seen = self._hand(connection), len(self.events)
         self.belongings.queues[name] = connection
@@ -180,31 +178,77 @@ class Stage(Waiting):
             arguments={**({"x-queue-type": self.queue_type} if self.profile.typed else {}), **(arguments or {})},
             **declare,
         )
-        self.need(
+        self.waiter.need(
             lambda: any(event.method == "queue.declare-ok" for event in self.events[seen:]),
             f"queue {name} is not declared",
             channel,
         )
         return name
 
-    def exchange(self, *queues: str, kind: str = "fanout", key: str = "") -> str:
+    def exchange(
+        self, *queues: str, kind: str = "fanout", key: str = "", arguments: Mapping[str, Any] | None = None
+    ) -> str:
         """Declares a fresh private exchange that leads to these queues, and waits until it does."""
+        self.require(*(arguments or ()))
         name = self.recorder.private_name()
         channel, seen = self._hand(self.connection), len(self.events)
         self.belongings.exchanges[name] = None
-        channel.declare_exchange(name, kind)
+        channel.declare_exchange(name, kind, arguments=arguments)
         for queue in queues:
             channel.bind(queue, name, key)
-        self.need(
+        self.waiter.need(
             lambda: sum(event.method in _BOUND for event in self.events[seen:]) > len(queues),
             f"exchange {name} is not declared and bound",
             channel,
         )
         return name
 
+    def bind(self, queue: str, exchange: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:
+        """Binds the queue, and waits until that is answered."""
+        self._change(lambda channel: channel.bind(queue, exchange, key, arguments), "queue.bind-ok")
+
+    def unbind(self, queue: str, exchange: str, key: str = "", arguments: Mapping[str, Any] | None = None) -> None:
+        """Removes the binding, and waits until that is answered."""
+        self._change(lambda channel: channel.unbind(queue, exchange, key, arguments), "queue.unbind-ok")
+
+    def bind_exchange(self, destination: str, source: str, key: str = "") -> None:
+        """Binds one exchange to another, and waits until that is answered."""
+        self._change(lambda channel: channel.bind_exchange(destination, source, key), "exchange.bind-ok")
+
+    def _change(self, ask: Callable[[Channel], None], answer: str) -> None:
+        channel, seen = self._hand(self.connection), len(self.events)
+        ask(channel)
+        self.waiter.need(
+            lambda: any(event.method == answer for event in self.events[seen:]), f"{answer} does not come", channel
+        )
+
     def backstage(self, queue: str = "") -> Channel:
         """The open channel of our own on the connection that declared the queue, or on one that lives."""
         return self._hand(self._home(queue))
+
+    # -- reading and waiting
+
+    def read(self, timeout: float) -> list[Event]:
+        """One round of reading on all connections, after waiting up to `timeout` seconds for something to come."""
+        return read_all(self.connections.values(), timeout)
+
+    def quiesce(self, deadline: float | None = None) -> bool:
+        """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
+        return self.waiter.quiesce(deadline)
+
+    def barrier(self, channel: Channel) -> None:
+        """A round trip on the channel that changes nothing; all that was sent on it before has been handled then."""
+        self.go_round(channel)
+        self.quiesce()
+
+    def confirmed(self, channel: Channel) -> bool:
+        """Waits until none of the channel's publishes is unconfirmed."""
+        view = channel.view
+        return self.waiter.settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
+
+    def note(self, kind: str, **about: object) -> None:
+        """Something beside the wire that the judge must know."""
+        self.recorder.emit(self._local.local(kind, **about))
 
     # -- sending
 
@@ -262,7 +306,7 @@ class Stage(Waiting):
     def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
         """Gets n messages, one after the other, and tells their tags."""
         tags: list[int] = []
-        hurry = Hurry(self)
+        hurry = Hurry(self.waiter)
         while len(tags) < n:
             tag = self.get(channel, queue, no_ack=no_ack)
             if tag is not None:
@@ -291,10 +335,6 @@ class Stage(Waiting):
         )
 
     # -- the end
-
-    def drain(self, queue: str, *, give_back: bool = False) -> None:
-        """Takes everything back and out of the queue; see `ending.drain`."""
-        ending.drain(self, queue, give_back=give_back)
 
     def finish(self, *, give_back: bool = False) -> Judgement:
         """Brings the history to its end: all settled, all queues drained and deleted, all connections closed."""
@@ -326,17 +366,6 @@ class Stage(Waiting):
         connection = self.judge.connection(channel.connection.name)
         return connection.channel(channel.number) if connection else None
 
-    def next_message(self) -> str:
-        return f"m{next(self._messages)}"
-
-    def next_consumer(self) -> str:
-        return f"c{next(self._consumers)}".ljust(self.length, "-")
-
-    def body(self, message: str) -> bytes:
-        """Another one for each message, and nowhere uniform. Where they are very large, only one in four is."""
-        octets = self.octets if self.octets <= LARGE or not int(message[1:]) % 4 else 0
-        return (message.encode() + b"." + NOISE * (octets // len(NOISE) + 1))[:octets] if octets else message.encode()
-
     def _spare(self, items: Iterable[Item]) -> None:
         why = self.guard.deeds.forbids(self.events, (item for item in items if isinstance(item, Method)))
         if why:
@@ -358,7 +387,7 @@ class Stage(Waiting):
         return self._channels.setdefault((connection.name, number), Channel(self, connection, number))
 
     def _await_open(self, channel: Channel) -> None:
-        self.need(lambda: channel.state == "open", f"{channel} does not open")
+        self.waiter.need(lambda: channel.state == "open", f"{channel} does not open")
 
     def _home(self, queue: str) -> RawConnection:
         """The connection that declared the queue, or where that is gone, one that lives."""

@@ -1,8 +1,8 @@
-"""Where an exam goes on when its vhost answers nobody any more: in another one of the same broker.
+"""Where a run continues when its vhost answers nobody any more: in another vhost of the same broker.
 
-First in those that the user named, then in as many as a management API makes. A vhost is taken only where a beat goes
-well in it, so a broker that is down altogether is not left by this door. What was made here is removed at the end, as
-far as the broker still can.
+First it tries those that the user named, then those that a management API makes. A vhost is used only if a beat
+succeeds in it, so this does not help if the whole broker is down. Vhosts that were made here are removed at the end,
+if the broker still can.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conformance.drive.pulse import Pulse
 
 PREFIX = "amqpconf."
 SPARE = "--restart COMMAND, or another vhost by --spare-vhosts or --broker-admin,"
-"""What a user may give to go on."""
+"""What a user may give so that the run continues."""
 
 
 @dataclass
@@ -27,13 +27,13 @@ class Vhosts:
     named: Sequence[str] = ()
     admin: Admin | None = None
     why: str = ""
-    """Why there is no further one, where one was asked for in vain."""
+    """Why there is no further vhost, if one was asked for."""
     _made: list[str] = field(default_factory=list)
     _used: int = 0
 
     def move(self, pulse: Pulse) -> str:
         """Takes the exam into the next vhost in which the broker answers, and tells which; empty without one."""
-        self.why = "" if self.named or self.admin else f"give {SPARE} to go on after that"
+        self.why = "" if self.named or self.admin else f"give {SPARE} to continue after that"
         for vhost, words in self._further(pulse.target.user):
             if pulse.move(vhost):
                 return words

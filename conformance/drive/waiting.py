@@ -23,8 +23,9 @@ no verdict: what led to it stands in the history.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
 
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
@@ -33,14 +34,13 @@ from conformance.drive.guard import Guard
 from conformance.drive.patience import SLACK, kind_of
 from conformance.history import events
 from conformance.history.events import Event
-from conformance.history.recorder import Recorder
 from conformance.oracle.monitors import Judge
 
 PATIENCE = 6
-"""A broker that keeps answering without ever coming to rest is given up after this many deadlines."""
+"""If a broker keeps answering and never comes to rest, the wait ends after this many deadlines."""
 LASTS, LEAST = 12, 2.5
-"""A history may last this many deadlines, of so many seconds at least, and those longer waits that were announced: what
-takes a moment takes many on a crowded machine, and who is endless has soon had all the events that it may have."""
+"""A history may last this many deadlines, each of at least this many seconds, plus announced longer waits.
+A busy machine needs much time; a broker without an end reaches the limit of events."""
 MOST_EVENTS = 40_000
 """A history may have this many events."""
 SLICE = 0.05
@@ -73,35 +73,50 @@ class Endless(Exception):
     """The history has become too long, in seconds or in events; what is owed or wrong stands in it."""
 
 
-class Waiting:
-    """Reading on all connections of one history until something is so."""
+def read_all(connections: Iterable[RawConnection], timeout: float) -> list[Event]:
+    """One round of reading on those that are alive, after waiting up to `timeout` seconds for something to come."""
+    live = [connection for connection in connections if connection.alive]
+    if len(live) == 1:
+        return live[0].receive(timeout)
+    for connection in live:
+        connection.flush()
+    wait_any([connection.wire for connection in live], timeout)
+    return [event for connection in live for event in connection.receive()]
 
-    def __init__(self, recorder: Recorder, judge: Judge, deadline: float, guard: Guard | None = None) -> None:
-        self.recorder, self.judge, self.deadline = recorder, judge, deadline
-        self.guard = guard or Guard()
-        self.down = ""
-        """What the broker does instead of answering; empty while it answers."""
-        self.vain = 0.0
-        """Seconds that the last wait has lasted, while this process was awake, since something came."""
-        self.spared = ""
-        """What was not sent, and why; empty where all was."""
-        self.events: list[Event] = []
-        self.connections: dict[str, RawConnection] = {}
-        self._local = recorder.builder("")
-        self._lasts, self._began = LASTS * max(deadline, LEAST), time.monotonic()
+
+class Note(Protocol):
+    """Puts something into the history that the wire does not show."""
+
+    def __call__(self, kind: str, **about: object) -> None: ...
+
+
+@dataclass
+class Waiter:
+    """Reads on all connections of one history until something is so."""
+
+    read: Callable[[float], list[Event]]
+    """One round of reading, after waiting up to so many seconds for something to come."""
+    note: Note
+    judge: Judge
+    deadline: float
+    guard: Guard
+    connections: Mapping[str, RawConnection]
+    events: Sequence[Event]
+    """The history so far."""
+    down: str = ""
+    """What the broker does instead of answering; empty while it answers."""
+    vain: float = 0.0
+    """Seconds that the last wait has lasted, while this process was awake, since something came."""
+
+    def __post_init__(self) -> None:
+        self._lasts, self._began = LASTS * max(self.deadline, LEAST), time.monotonic()
 
     # -- reading
 
     def pump(self, timeout: float = 0.0) -> list[Event]:
-        """One round of reading on all connections, after waiting up to `timeout` seconds for something to come."""
+        """One round of reading; raises where the history is to go on no longer."""
         self._bounded()
-        live = [connection for connection in self.connections.values() if connection.alive]
-        if len(live) == 1:
-            return live[0].receive(timeout)
-        for connection in live:
-            connection.flush()
-        wait_any([connection.wire for connection in live], timeout)
-        return [event for connection in live for event in connection.receive()]
+        return self.read(timeout)
 
     def settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
         """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
@@ -147,26 +162,6 @@ class Waiting:
             connection=connection.name,
         )
 
-    def go_round(self, channel: Channel) -> None:
-        """Asks for an answer on this channel that changes nothing."""
-        channel.flow()
-
-    def barrier(self, channel: Channel) -> None:
-        """A round trip on the channel that changes nothing; all that was sent on it before has been handled then."""
-        self.go_round(channel)
-        self.quiesce()
-
-    def confirmed(self, channel: Channel) -> bool:
-        """Waits until none of the channel's publishes is unconfirmed."""
-        view = channel.view
-        return self.settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
-
-    # -- what is noted beside the wire
-
-    def note(self, kind: str, **about: object) -> None:
-        """Something beside the wire that the judge must know."""
-        self.recorder.emit(self._local.local(kind, **about))
-
     def comes_late(
         self,
         what: str,
@@ -174,7 +169,7 @@ class Waiting:
         waited: float | None = None,
         **about: object,
     ) -> bool:
-        """Nothing came in so many seconds. Waits on while the broker proves slow elsewhere as well, then gives up."""
+        """Nothing came in this many seconds. Waits on while the broker proves slow elsewhere as well, then gives up."""
         self.vain = self.vain if waited is None else waited
         owed, since, more = self._first_owed() or what, time.monotonic() - self.vain, 1.0
         while more > 0.0:
@@ -197,12 +192,12 @@ class Waiting:
         return 0.0 if time.monotonic() - since > most else max(0.0, min(SLACK * pulse.last, most) - waited)
 
     def give_up(self, what: str, waited: float, **about: object) -> None:
-        """Notes that this was waited for in vain for so many seconds."""
+        """Notes that this was waited for in vain for this many seconds."""
         self.guard.patience.in_vain(self._kinds() if what == "replies" else {what})
         self.note(events.DEADLINE, **{"for": what, "waited_ms": round(waited * 1000), **about})
 
     def came(self, what: str, seconds: float) -> None:
-        """Something came after so many seconds. If that is more than a deadline, it is late, which is no silence."""
+        """Something came after this many seconds. If that is more than a deadline, it is late, which is no silence."""
         self.guard.patience.came(seconds)
         if what and seconds > self.deadline:
             self.note(events.LATE, what=what, waited_ms=round(seconds * 1000))
@@ -224,7 +219,7 @@ class Waiting:
         return not self.judge.owed()
 
     def _hears(self, seconds: float) -> bool:
-        """One slice of so many seconds: does anything come? What this process slept beyond it is nobody's time."""
+        """Does anything come in a slice of this many seconds? If this process sleeps longer, that does not count."""
         asked, begin = min(seconds, SLICE), time.monotonic()
         said = self.pump(asked)
         took = time.monotonic() - begin
@@ -234,7 +229,7 @@ class Waiting:
         return any(event.kind != events.HEARTBEAT for event in said)
 
     def _hears_of(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Reads on for so many seconds, and a moment after the broker has answered elsewhere; is it `done`?"""
+        """Reads on for this many seconds, and a moment after the broker has answered elsewhere; is it `done`?"""
         if self.guard.pulse is not None:
             seconds = max(seconds, AFTER)
         until, over = self.vain + seconds, False
@@ -257,8 +252,8 @@ class Waiting:
         seconds = time.monotonic() - self._began
         if seconds > self._lasts or len(self.events) > MOST_EVENTS:
             raise Endless(
-                f"after {seconds:.0f} s and {len(self.events)} events this history had not come to its end, and was "
-                f"broken off (its limits: {self._lasts:.0f} s, {MOST_EVENTS} events)"
+                f"after {seconds:.0f} s and {len(self.events)} events this history had not ended, and was stopped "
+                f"(its limits: {self._lasts:.0f} s, {MOST_EVENTS} events)"
             )
 
 
@@ -268,16 +263,16 @@ class Hurry:
     SOON, LATER = 0.002, 0.1
     """Seconds between two looks."""
 
-    def __init__(self, stage: Waiting) -> None:
-        self._stage, self._since = stage, 0.0
+    def __init__(self, waiter: Waiter) -> None:
+        self._waiter, self._since = waiter, 0.0
         self.again()
 
     def again(self) -> None:
         """Something has come: the deadline begins anew."""
         if self._since:
-            self._stage.came("a message in a drain", time.monotonic() - self._since)
+            self._waiter.came("a message in a drain", time.monotonic() - self._since)
         self._since = self.waited = 0.0
-        self._allowed = self._stage.guard.patience.allow(("drain",), self._stage.deadline)
+        self._allowed = self._waiter.guard.patience.allow(("drain",), self._waiter.deadline)
         self._pause = self.SOON
 
     @property
@@ -286,13 +281,13 @@ class Hurry:
 
     def longer(self) -> bool:
         """Is the broker slow elsewhere as well? Then there is more time."""
-        more = self._stage.more_for(self.waited, self._since)
+        more = self._waiter.more_for(self.waited, self._since)
         self._allowed += more
         return more > 0.0
 
     def wait(self) -> None:
         """A moment for what is under way."""
         self._since = self._since or time.monotonic()
-        self._stage.pump(self._pause)
+        self._waiter.pump(self._pause)
         self.waited += self._pause
         self._pause = min(2 * self._pause, self.LATER)

@@ -1,4 +1,4 @@
-"""The last resort against a wait without an end: after so many seconds whatever this process does is broken off.
+"""The last resort against a wait without an end: after this many seconds whatever this process does is broken off.
 
 Our own sockets look at the time themselves; libraries that we play through, and whatever nobody thought of, do not.
 The alarm is a signal, so it reaches a blocked call too; where there is none (another thread, another system), nothing
@@ -25,7 +25,7 @@ def _overdue(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Inside, Overdue is raised once after so many seconds, or after what an outer alarm has left."""
+    """Inside, Overdue is raised once after this many seconds, or after what an outer alarm has left."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

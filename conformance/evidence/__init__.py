@@ -1,4 +1,4 @@
-"""Evidence: what shows a finding to a reader. The minimal exchange, and events in words."""
+"""Makes the evidence for a finding: the minimal exchange, the same exchange in words, and scripts that replay it."""
 
 from conformance.evidence.beside import states
 from conformance.evidence.narrative import describe, interest, steps, transcript

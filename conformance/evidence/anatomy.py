@@ -1,13 +1,13 @@
-"""What belongs together in a history, and what cannot stand without what.
+"""Which events of a history belong together, and which ones need others.
 
-Request and reply need each other; a delivery needs its consumer and the publish of its message, a settlement the
-delivery it names, a confirm its publish, whatever names a queue the queue's declaration, a close by the broker the
-method that it complains of, and all that is said on a channel the opening of that channel. So a history from which,
-with each event, all that needs it is left out, is an exchange that could have been: short, but nothing in it comes from
-nowhere. (Only handshakes go on their own: nobody disputes them.)
+Request and reply need each other. A delivery needs its consumer and the publish of its message. A settlement needs its
+delivery, a confirm needs its publish, and whatever names a queue needs the queue's declaration. A close by the broker
+needs the method that it complains of. Everything on a channel needs the opening of that channel. If an event is left
+out together with everything that needs it, the rest is an exchange that could have happened. (Only handshakes may be
+left out alone, because nobody disputes them.)
 
-`units` gives such parts, from the coarse to the fine: connections, lives of channels, messages, single deliveries,
-handshakes, single events; each with all that needs it.
+`units` gives such parts, from coarse to fine: connections, lives of channels, messages, single deliveries, handshakes,
+single events. Each comes with everything that needs it.
 """
 
 from __future__ import annotations

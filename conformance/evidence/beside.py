@@ -1,7 +1,7 @@
-"""What stands beside each step of an exchange: what the model believes of queues and channels then.
+"""The state beside each step of an exchange: what the model believes of queues and channels at that moment.
 
-Not what the broker has, which nobody outside can see, but what it must have if it is right: messages that wait, and
-deliveries and publishes that are open. Beliefs are shown where they change:
+Nobody outside can see what the broker has. This is what it must have if it is right: messages that wait, and deliveries
+and publishes that are open. The state is shown where it changes:
 
     m1, m2, +4 in q1; c1.1 unacked 3 m3, 4 m4; c1.1 unconfirmed 1, 2
 """

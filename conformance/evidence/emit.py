@@ -1,7 +1,7 @@
-"""A story to scripts that anybody can run: one file each, with the story on top and the player below it.
+"""Writes a reproducer as scripts that anybody can run. Each is one file: the reproducer on top, the player below it.
 
-There is one over plain sockets, and one for each client library by which the story can be told as it was. A library
-that hides what matters, or waits where the story does not, gets none, and the case says why.
+There is one script over plain sockets, and one for each client library that can play the reproducer as it was. If a
+library hides what matters, or waits where the reproducer does not, there is no script for it, and the case says why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 SOURCES = Path(__file__).with_name("scripts")
 RAW, PIKA, AMQP = "raw", "pika", "py-amqp"
-_FILES = {RAW: "raw.py", PIKA: "pika_wire.py", AMQP: "amqp_wire.py"}
+_FILES = {RAW: ("raw.py",), PIKA: ("blocking.py", "pika_wire.py"), AMQP: ("blocking.py", "amqp_wire.py")}
 _SILENT = frozenset({"basic.publish", "basic.ack", "basic.nack", "basic.reject", "channel.close-ok"})
 _SET_UP = frozenset({"channel.open", "queue.declare", "queue.bind", "exchange.declare", "basic.qos", "confirm.select"})
 _COMMON = (
@@ -69,46 +69,46 @@ if __name__ == "__main__":
 """
 
 
-def scripts(story: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def scripts(reproducer: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """The scripts by library, and why there is none for the others. `about`: id, title, clause, allowed, observed, and
     how often it was seen again (reproduced)."""
-    made, absent = {RAW: _script(RAW, story, about)}, {}
+    made, absent = {RAW: _script(RAW, reproducer, about)}, {}
     for library in (PIKA, AMQP):
-        why = obstacle(story, library)
+        why = obstacle(reproducer, library)
         if why:
             absent[library] = why
         else:
-            made[library] = _script(library, story, about)
+            made[library] = _script(library, reproducer, about)
     return made, absent
 
 
-def obstacle(story: Sequence[Mapping[str, Any]], library: str) -> str | None:
-    """Why the library cannot tell this story as it was; None where it can."""
-    for row in story:
+def obstacle(reproducer: Sequence[Mapping[str, Any]], library: str) -> str | None:
+    """Why the library cannot tell this reproducer as it was; None where it can."""
+    for row in reproducer:
         if row["method"] == "connect" and not row["capabilities"].get("consumer_cancel_notify"):
             return f"{library} always announces capabilities that this client does not"
         if row["method"] in ("hang_up", "end"):
-            return f"{library} cannot leave a connection without a word, or see it left"
+            return f"{library} cannot drop a connection without closing it, or show that it was dropped"
         if row["who"] == ">" and row["method"] not in _SAYS[library]:
-            return f"{library} has no plain way to send {row['method']}"
+            return f"{library} has no function that sends {row['method']}"
         if row["who"] == ">" and row.get("no_wait"):
             return f"{library} waits for the answer to {row['method']}, and the exchange asks for none"
         if row["who"] == "<" and row["method"] in _HEARS and not (library == PIKA and row["method"] == "basic.cancel"):
-            return f"{library} does not show {row['method']} as it comes"
-    awaited = [method for one in story[-1].get("awaited", ()) for method in one["methods"]]
+            return f"{library} does not show {row['method']} when it arrives"
+    awaited = [method for one in reproducer[-1].get("awaited", ()) for method in one["methods"]]
     hidden = [method for method in awaited if method not in ("channel.close", "connection.close", "basic.deliver")]
-    if hidden or story[-1].get("unconfirmed"):
-        return f"{library} waits by itself for what does not come"
-    return _pace(story, library) or _hidden(story[-1], library)
+    if hidden or reproducer[-1].get("unconfirmed"):
+        return f"{library} waits for what does not come, and cannot be stopped"
+    return _pace(reproducer, library) or _hidden(reproducer[-1], library)
 
 
-def _pace(story: Sequence[Mapping[str, Any]], library: str) -> str | None:
+def _pace(reproducer: Sequence[Mapping[str, Any]], library: str) -> str | None:
     """A blocking call that the exchange did not wait for."""
-    for row, following in itertools.pairwise(story):
+    for row, following in itertools.pairwise(reproducer):
         blocking = row["who"] == ">" and row["method"] not in _SILENT | _SET_UP
         if blocking and following["who"] == ">":
             return f"{library} waits for the answer to {row['method']}, and the exchange does not"
-    opened = [(row["on"], row["channel"]) for row in story if row["method"] == "channel.open"]
+    opened = [(row["on"], row["channel"]) for row in reproducer if row["method"] == "channel.open"]
     if len(opened) != len(set(opened)):
         return f"{library} does not open a channel number again at once"
     return None
@@ -117,7 +117,7 @@ def _pace(story: Sequence[Mapping[str, Any]], library: str) -> str | None:
 def _hidden(last: Mapping[str, Any], library: str) -> str | None:
     """Fields of the decisive frame that the library does not show."""
     if last["who"] == "<" and last["method"] in ("channel.close", "connection.close"):
-        return f"{library} shows of {last['method']} its code alone"
+        return f"{library} shows only the code of {last['method']}"
     if last["method"] in _CONFIRMS or last["method"] == "basic.return":
         return f"{library} waits for each confirm by itself"
     if (
@@ -125,14 +125,14 @@ def _hidden(last: Mapping[str, Any], library: str) -> str | None:
         and (last["method"] == "end" or last["method"].endswith("-ok"))
         and (last["method"] != "basic.get-ok")
     ):
-        return f"{library} keeps {last['method']} to itself"
+        return f"{library} does not show {last['method']}"
     return None
 
 
-def _script(library: str, story: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> str:
-    wire, player = _source(_FILES[library]), _source("player.py")
+def _script(library: str, reproducer: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> str:
+    sources = [_source(name) for name in ("player.py", *_FILES[library])]
     imports = sorted(
-        {*_imports(wire), *_imports(player), "import sys", "import uuid"},
+        {"import sys", "import uuid"}.union(*map(_imports, sources)),
         key=lambda line: (line.startswith("from"), line),
     )
     tries = 1 if about["reproduced"].split(" of ")[0] == about["reproduced"].split(" of ")[-1] else 5
@@ -140,10 +140,9 @@ def _script(library: str, story: Sequence[Mapping[str, Any]], about: Mapping[str
         "#!/usr/bin/env python3",
         f'"""{_head(library, about)}"""',
         "\n".join(imports),
-        _told(story),
+        _format_rows(reproducer),
         f"TRIES = {tries}",
-        _body(player),
-        _body(wire),
+        *map(_body, sources),
         MAIN.strip(),
     ]
     return "\n\n".join(parts) + "\n"
@@ -165,9 +164,9 @@ def _head(library: str, about: Mapping[str, str]) -> str:
     return "\n\n".join(lines).replace("\\", "/").replace('"""', "'''") + "\n"
 
 
-def _told(story: Sequence[Mapping[str, Any]]) -> str:
-    """The story as Python, a row on each line."""
-    rows = (pprint.pformat(dict(row), width=10_000, compact=True, sort_dicts=False) for row in story)
+def _format_rows(reproducer: Sequence[Mapping[str, Any]]) -> str:
+    """The reproducer as Python, a row on each line."""
+    rows = (pprint.pformat(dict(row), width=10_000, compact=True, sort_dicts=False) for row in reproducer)
     return "# > the client sends, < the broker says, - beside the wire; the last row contradicts the rule\n" + (
         "STORY = [\n" + "".join(f"    {row},\n" for row in rows) + "]"
     )
@@ -178,7 +177,9 @@ def _source(name: str) -> str:
 
 
 def _imports(source: str) -> Iterable[str]:
-    return [line for line in source.splitlines() if line.startswith(("import ", "from "))]
+    """But for those of each other: all that a script needs of them stands in it."""
+    lines = source.splitlines()
+    return [line for line in lines if line.startswith(("import ", "from ")) and not line.startswith("from conformance")]
 
 
 def _body(source: str) -> str:

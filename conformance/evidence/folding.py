@@ -1,8 +1,8 @@
-"""Long runs of like frames, told as one: `basic.ack 67..97, 31 frames`.
+"""Shows a long run of similar frames as one line: `basic.ack 67..97, 31 frames`.
 
-A run is of steps that follow each other on one channel in one direction and whose words differ in numbers alone, each
-number the same all along or growing by one from step to step. So nothing is lost: the words of every step can be read
-off the words of its run. What is between two like steps, or jumps in their numbers, ends a run.
+A run consists of consecutive steps on one channel in one direction, whose words differ only in numbers. Each number
+stays the same, or grows by one from step to step. So nothing is lost: the line of a run gives the words of each of its
+steps. A different step in between, or a jump in the numbers, ends a run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def runs(steps: Sequence[Step], apart: frozenset[int] = frozenset()) -> list[lis
     return groups
 
 
-def told(group: Sequence[Step]) -> str:
+def describe_group(group: Sequence[Step]) -> str:
     """The words of a step, or of a run."""
     first, last = str(group[0]["text"]), str(group[-1]["text"])
     if len(group) == 1:
@@ -75,7 +75,7 @@ def exchange(case: Mapping[str, Any], most: int = LINES) -> list[str]:
     apart = frozenset(place for place, step in enumerate(steps) if step.get("seq") == failing)
     lines = [
         f"{'✕' if group[0].get('seq') == failing else ' '} {group[0]['n']:>3} {group[0]['direction']} "
-        f"{_place(group[0])}{told(group)}"
+        f"{_place(group[0])}{describe_group(group)}"
         for group in runs(steps, apart)
     ]
     head = most // 2

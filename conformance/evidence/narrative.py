@@ -1,7 +1,7 @@
-"""Events in words: the one way in which an exchange is shown, on the terminal, in results and on pages.
+"""Events in words: the one way in which the terminal, the results and the pages show an exchange.
 
-Each event is one line: who spoke on which channel, the method, and of its arguments those that a reader of a
-dispute asks for. The handshake of a connection is folded into one line, because it is never in dispute.
+Each event is one line: who spoke on which channel, the method, and the arguments that matter in a dispute. The
+handshake of a connection is one line, because nobody disputes it.
 """
 
 from __future__ import annotations

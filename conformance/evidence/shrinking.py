@@ -1,8 +1,7 @@
-"""A story made shorter, for as long as it still does what it is told for: asked by playing it, not by thinking.
+"""Shortens a reproducer as long as it still shows its fault. Each shorter version is played to find out.
 
-Parts are left out, from the coarse to the fine: a connection, a channel, confirms, a message, a request with its
-answer. What cannot be left out alone comes to grief when the story is played, and stays. The time is limited; what has
-been left out by then stays out, so every result has been played.
+Parts are left out, from coarse to fine: a connection, a channel, confirms, a message, a request with its answer. If a
+part is needed, playing without it fails, and the part stays. The time is limited; every result has been played.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from conformance.evidence.story import Row
+from conformance.evidence.reproducer import Row
 
 Holds = Callable[[Sequence[Row]], bool]
 _CONFIRMS = ("confirm.select", "confirm.select-ok", "basic.ack", "basic.nack")
@@ -19,7 +18,7 @@ _ANSWERS = {"basic.get": ("basic.get-ok", "basic.get-empty")}
 
 
 def shortest(rows: Sequence[Row], holds: Holds, seconds: float) -> list[Row]:
-    """The shortest story that we find in this time, numbered from 1. `rows` itself must hold."""
+    """The shortest reproducer that we find in this time, numbered from 1. `rows` itself must hold."""
     until, kept = time.monotonic() + seconds, list(rows)
     for parts in (_connections, _channels, _confirms, _messages, _requests, _pauses):
         for part in list(parts(kept)):

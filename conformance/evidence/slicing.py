@@ -1,15 +1,15 @@
-"""From a long history to the few frames that show what went wrong.
+"""From a long history to the few frames that show the fault.
 
-A finding is cut down by *slicing*: a part of the recorded history is taken away (a connection, a channel's life, a
-message, a delivery, one event; always with all that needs it, see `anatomy`), the rest is judged again by the same pure
-fold, and what is not missed stays away. Nothing is sent, nothing is renumbered: every frame of a slice is a recorded
-frame, and the same slice comes out of the same history.
+A finding is cut down by *slicing*. A part of the recorded history is taken away: a connection, one life of a channel,
+a message, a delivery, or one event, always with everything that needs it (see `anatomy`). The same pure fold judges
+the rest, and if the finding is still there, the part stays away. Nothing is sent and nothing is renumbered: every
+frame of a slice is a recorded frame, and the same history always gives the same slice.
 
-Two things keep a slice honest. The event at which the finding arose always stays, and the finding must arise there
-again, under the same rule and in the same words (numbers and names aside). And no contradiction may appear that the
-whole history did not have. The one exception are numbers: leaving a delivery out leaves a gap, leaving a message out a
-wrong count. So the rules about these have no say, unless the finding is one of theirs; then even the numbers in its
-words must stay the same.
+Two conditions keep a slice honest. The event at which the finding arose always stays, and the finding must arise there
+again, under the same rule and in the same words (except numbers and names). And no contradiction may appear that the
+whole history did not have. There is one exception: if a delivery or a message is left out, numbers no longer fit. So
+rules about numbers are ignored, unless the finding breaks one of them; then even the numbers in its words must stay the
+same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Verdicts and runs in words: what the page says, apart from how it looks.
 
-Two rules of honesty. A number is never rounded up to a hundred per cent, and what was not judged is never counted
-as kept. The headline is made of counts alone, so it can be read without the page.
+Two rules keep this honest. A number is never rounded up to a hundred per cent, and a rule that was not judged never
+counts as kept. The headline consists of counts, so it can be read without the page.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SIGNS: Mapping[str, Sign] = {
         "deviates", "◪", "known deviation", "broken, and listed among the profile's known deviations", "known"
     ),
     "differs": Sign(
-        "differs", "≠", "does otherwise", "no source asks for it: reported, and closes no gate", "otherwise"
+        "differs", "≠", "unusual", "no source demands it; it is reported, but does not close the gate", "unusual"
     ),
-    "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; says nothing about the broker"),
+    "harness-error": Sign("harness", "!", "no verdict", "the suite itself failed; this says nothing about the broker"),
     "inconclusive": Sign(
-        "doubt", "?", "inconclusive", "contradicted in a way that the text or a race may excuse", "in doubt"
+        "doubt", "?", "inconclusive", "contradicted, but the text or a race may explain it", "in doubt"
     ),
-    "under-tested": Sign("thin", "◌", "under-tested", "exercised too little to say"),
-    "unseen": Sign("unseen", "◩", "race not seen", "held here, and listed as a race that shows now and then", "unseen"),
+    "under-tested": Sign("thin", "◌", "under-tested", "exercised too rarely to judge it"),
+    "unseen": Sign("unseen", "◩", "race not seen", "held in this run; a known race breaks it now and then", "unseen"),
     "held": Sign("held", "✓", "held", "never contradicted"),
     "not-offered": Sign("absent", "–", "not offered", "the broker does not offer what the rule is about"),
     "planned": Sign("planned", "□", "planned", "not judged by this version of the suite"),
@@ -60,7 +60,7 @@ def sign(verdict: str) -> Sign:
     return SIGNS.get(verdict, UNKNOWN)
 
 
-def shown(results: Mapping[str, Any]) -> dict[str, Any]:
+def results_for_display(results: Mapping[str, Any]) -> dict[str, Any]:
     """The results as they are shown: what breaks a rule that no source asks for does otherwise, and is no failure."""
     return {
         **results,
@@ -159,7 +159,7 @@ def _breaks(worst: Mapping[str, Any], broken: int, offered: int, faults: Sequenc
     if like and len(faults) == 1:
         return f"It breaks {rules} judged, as if {like[0]}."
     if like:
-        return f"It breaks {rules} judged, by {len(faults)} faults or so. It behaves as if {like[0]}."
+        return f"It breaks {rules} judged, probably by {len(faults)} faults. It behaves as if {like[0]}."
     return f"It breaks {rules} judged{',' if broken > 1 else ':'} {'among them ' * (broken > 1)}“{worst['title']}”."
 
 
@@ -171,14 +171,14 @@ def fault(one: Mapping[str, Any]) -> str:
 
 
 def _with(others: Sequence[str]) -> str:
-    return f"With it {'break' if len(others) > 1 else 'breaks'} {', '.join(others)}." if others else ""
+    return f"This also breaks {', '.join(others)}." if others else ""
 
 
 def _rest(tally: Mapping[str, int], offered: int) -> str:
     names = {
         "deviates": "known deviation",
-        "unseen": "known but not seen",
-        "differs": "not asked for and otherwise",
+        "unseen": "known race not seen",
+        "differs": "unusual",
         "under-tested": "under-tested",
         "inconclusive": "inconclusive",
         "harness-error": "without verdict",
@@ -203,8 +203,8 @@ def duration(seconds: float) -> str:
     return f"{minutes} m {rest:02d} s"
 
 
-def told(value: object) -> str:
+def describe_side(value: object) -> str:
     """A verdict, or whatever else compare.json says of one side, in words."""
     if isinstance(value, Mapping):
-        return ", ".join(told(item) for item in value.values())
+        return ", ".join(describe_side(item) for item in value.values())
     return SIGNS[value].word if isinstance(value, str) and value in SIGNS else str(value)

@@ -1,1 +1,1 @@
-"""What happened: wire events, what numbers them, and files of them. No judgement."""
+"""Records what happened: wire events, their order, and recordings in files. It judges nothing."""

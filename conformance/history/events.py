@@ -15,7 +15,9 @@ words changes. `others`: connections to the same broker may exist that were not 
 between different connections is not certain from here on (that within a connection always is).
 
 A method and its content (header, bodies) are one event, placed where its last frame is. Content that never completes
-makes no event. `raw` keeps the frames as they were, so nothing is lost by this reading.
+makes no event. `raw` keeps the frames as they were, so nothing is lost by this reading. Plain values do not tell of
+which type a header was: where there are headers, `types` among the arguments has their letters. Recordings of before
+have no `types`.
 """
 
 from __future__ import annotations
@@ -199,6 +201,8 @@ class EventBuilder:
             assert content.header is not None
             properties = content.header.properties()
             rest["properties"] = {name: values.to_json(value) for name, value in properties.items()}
+            if properties.get("headers"):
+                rest["types"] = values.letters(properties["headers"])
             body = b"".join(content.body)
             columns |= {
                 "message_id": properties.get("message_id"),

@@ -91,7 +91,7 @@ class Recorder:
         return self._clock() + self._skew
 
     def shift(self, ahead: int) -> None:
-        """Time has been made to pass at the broker, by so many nanoseconds: the history keeps up."""
+        """Time has been made to pass at the broker, by this many nanoseconds: the history keeps up."""
         self._skew += ahead
 
     def emit(self, event: Event) -> None:

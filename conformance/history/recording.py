@@ -25,9 +25,10 @@ from importlib import import_module
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import IO, Any, Self, TypeVar
 
+from conformance.history import typed
 from conformance.history.events import Event
 
 SCHEMA = "amqp-conformance/recording/1"
@@ -126,12 +127,7 @@ class RecordingWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -289,13 +285,8 @@ def _lines(
 
 @cache
 def _reader(slow: Callable[[bytes], T | None], lean: bool) -> Callable[[bytes], Event | T | None]:
-    """What reads a line. All is left to the slow way where msgspec is not installed."""
-    try:
-        typed = import_module("conformance.history.typed")
-    except ImportError:
-        return slow
-    found: Callable[[bytes], Event | T | None] = typed.reader(NEEDED, {**_ABSENT, "raw": ""}, slow, lean=lean)
-    return found
+    """What reads a line."""
+    return typed.reader(NEEDED, {**_ABSENT, "raw": ""}, slow, lean=lean)
 
 
 def _event(line: bytes) -> Event | None:

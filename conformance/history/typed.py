@@ -1,8 +1,8 @@
 """Lines of a recording as events by way of msgspec, which knows the columns with their types and is far faster.
 
 It is only a shorter way to the same: a line that it does not take, for whatever reason, is left to the slow way, which
-decides what becomes of it. So a recording means the same with msgspec and without. What it passes over it does not look
-at; so lines with columns that we do not know are left as well.
+decides what becomes of it. What it passes over it does not look at; so lines with columns that we do not know are left
+as well.
 """
 
 from __future__ import annotations

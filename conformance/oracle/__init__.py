@@ -1,1 +1,1 @@
-"""The pure judge: a model of what the wire proves, monitors that find and count, and verdicts. No clock, no files."""
+"""The pure judge: a model of what the wire proves, monitors that judge it, and verdicts. No clock, no files."""

@@ -1,10 +1,12 @@
 """Verdicts, and how they are made of findings and coverage.
 
 A *finding* is one contradiction between a history and a rule, with the events that show it. *Coverage* counts how
-often a rule's antecedent fired. A *doubt* is why it fired in vain: the history lacks something that the claim needs. A
-rule's verdict is a pure function of these and of what the broker offers; nothing else in the project decides about
-right and wrong. Verdicts combine over histories by taking the worst that is certain: one contradiction anywhere breaks
-a rule, a thousand agreements cannot mend it. Doubts count where nothing else was seen.
+often a rule was exercised. A *doubt* is the reason why a history could not judge a rule: it lacks something that the
+claim needs.
+
+A rule's verdict is a pure function of these three and of what the broker offers. Nothing else in the project decides
+what is right or wrong. Over several histories the worst certain result counts: one contradiction breaks a rule, and
+no number of agreements mends it. Doubts count only if nothing else was seen.
 """
 
 from __future__ import annotations
@@ -32,23 +34,23 @@ class Verdict(StrEnum):
 
 
 REASONS: Mapping[str, tuple[str, str]] = {
-    "joined": ("began mid-way", "began mid-way"),
-    "gap": ("has octets missing", "have octets missing"),
+    "joined": ("began in the middle of a connection", "began in the middle of a connection"),
+    "gap": ("has missing octets", "have missing octets"),
     "cut": ("is cut off", "are cut off"),
     "open world": (
         "shares its broker with clients you did not capture (--whole if that is not so)",
         "share their broker with clients you did not capture (--whole if that is not so)",
     ),
-    "clocks": ("was seen by clocks that differ", "were seen by clocks that differ"),
+    "clocks": ("was recorded with clocks that differ", "were recorded with clocks that differ"),
 }
-"""What can be the matter with a history, said of one and of several."""
+"""Why a history may be incomplete, in words for one history and for several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.
 
-    `certain=False` makes the verdict inconclusive instead of broken: the text or a race leaves a way out. `unless` are
+    `certain=False` makes the verdict inconclusive instead of broken: the text or a race explains it, too. `unless` are
     rules that would explain it as well: where any of them is certainly broken on the same broker, this is not certain.
     """
 
@@ -60,8 +62,7 @@ class Finding:
     witness: tuple[int, ...] = ()
     certain: bool = True
     where: tuple[str, ...] = ()
-    """The circumstances in which it happened, as `rules.circumstances` names them, each with the place where it
-    arose."""
+    """The circumstances in which it happened (`rules.circumstances`), each with its place."""
     unless: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -73,7 +74,7 @@ class Judgement:
     exercised: Counter[str] = field(default_factory=Counter)
     reports: dict[str, Counter[str]] = field(default_factory=dict)
     doubts: dict[str, Counter[str]] = field(default_factory=dict)
-    """By rule: why it could not be judged where it had something to say, each with the number of such histories."""
+    """By rule: the reasons why it could not be judged, each with the number of such histories."""
     met: Counter[str] = field(default_factory=Counter)
     """How often each circumstance arose in which brokers are known to fail."""
 
@@ -95,8 +96,8 @@ def verdict_of(
     offered: bool = True,
     doubtful: bool = False,
 ) -> Verdict:
-    """The verdict on one rule, before deviations. `needed`: the least number of times it must have been exercised;
-    `doubtful`: it would have been more often, in histories that lack what that takes."""
+    """The verdict on one rule, before deviations. `needed`: how often it must have been exercised at least;
+    `doubtful`: incomplete histories would have exercised it more often."""
     doubt = False
     for finding in findings:
         if finding.certain:
@@ -129,16 +130,16 @@ def verdict_table(judgement: Judgement, rules: Mapping[str, tuple[int, bool]]) -
 
 
 def whatever_number(why: str) -> str:
-    """The same words, as they are said of one history, however many there were."""
+    """The same words as for one history, however many there were."""
     for one, several in REASONS.values():
         why = why.replace(several, one)
     return re.sub(r"\d+ histor(?:y|ies) ", "", why)
 
 
 def why_not(reasons: Mapping[str, int]) -> str:
-    """Why a rule is inconclusive, in words; `reasons` counts histories by what is the matter with them."""
+    """Why a rule is inconclusive, in words; `reasons` counts histories by why they are incomplete."""
     said = []
     for reason, histories in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
         one, several = REASONS[reason]
         said.append(f"1 history {one}" if histories == 1 else f"{histories} histories {several}")
-    return ", ".join(said) or "what was seen leaves a way out"
+    return ", ".join(said) or "a lawful order of events also explains what was seen"

@@ -1,1 +1,1 @@
-"""What a run found: the ledger, results, the gate, and how they are shown and kept."""
+"""Turns what a run found into results: the ledger, the gate, the terminal report, results.json."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import __version__
+from conformance.catalogue import deviations
 from conformance.catalogue.profiles import CHOICES
 from conformance.catalogue.rules import CATALOGUE, Rule, circumstances, select
 from conformance.history.stopwatch import curves
@@ -25,7 +26,7 @@ from conformance.outcome.results import Case, Results, RuleResult, Selection
 from conformance.outcome.short_timeout import ASK_FOR, NEEDED
 
 CASES_SHOWN = 20
-UNSEEN = "listed as a race that shows now and then; this run did not see it"
+UNSEEN = "a known race breaks it now and then; this run did not see it"
 
 Seen = tuple[Entry, Witness]
 
@@ -141,7 +142,7 @@ def _weighed(witnesses: Mapping[str, Sequence[Seen]], known: Known) -> dict[str,
 def _excuse(known: Known, entry: Entry, witness: Witness) -> int | None:
     """The place of the deviation that covers this finding."""
     finding = witness.finding
-    return gate.excuse(known.entries, finding.rule, finding.observed, entry.queue_type, finding.where)
+    return deviations.excuse(known.entries, finding.rule, finding.observed, entry.queue_type, finding.where)
 
 
 class _Scope:
@@ -212,11 +213,11 @@ class _Scope:
         if verdict is Verdict.BROKEN and all(case.deviation is not None for case in cases if case.certain):
             return Verdict.DEVIATES, None
         if verdict is Verdict.HELD and rule.id in self._unreached:
-            return Verdict.UNDER_TESTED, f"none of its own checks was played: {self._unreached[rule.id]}"
+            return Verdict.UNDER_TESTED, f"none of the checks of this rule was played: {self._unreached[rule.id]}"
         if verdict is Verdict.HELD and self._frame.known.race(rule.id, self._queue_types):
             return Verdict.UNSEEN, UNSEEN
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
-            return Verdict.HARNESS_ERROR, "a check of this rule failed through a fault of the suite"
+            return Verdict.HARNESS_ERROR, "the suite itself failed in a check of this rule"
         if verdict is Verdict.UNDER_TESTED:
             return verdict, self._too_little(rule)
         return verdict, absent if verdict is Verdict.NOT_OFFERED else None
@@ -226,7 +227,7 @@ class _Scope:
         times, timed = self._exercised[rule.id], rule.takes_a_short_timeout(self._choices)
         if not times and timed and self._frame.timeout is None:
             return f"{NEEDED}: {ASK_FOR}"
-        return f"exercised {times} times, {rule.needed} are needed"
+        return f"exercised {times} times, and {rule.needed} are needed"
 
     def _absent(self, rule: Rule) -> str | None:
         """Why the broker cannot be asked for this rule, if so; where it does otherwise, what it does."""

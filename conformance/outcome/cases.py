@@ -54,7 +54,7 @@ def _files(results: Results, rule: RuleResult, case: Case) -> Iterator[tuple[str
 def scripts_of(rule: RuleResult, case: Case) -> tuple[dict[str, str], dict[str, str]]:
     """The scripts of a case by library, and why there is none for the others."""
     if not case.story:
-        why = case.untold or "the story of this exchange was not told in this run"
+        why = case.untold or "this run made no script of this exchange"
         return {}, dict.fromkeys((emit.RAW, emit.PIKA, emit.AMQP), why)
     about = {
         "id": case.id,

@@ -59,20 +59,6 @@ class Known:
         return next((entry for entry in fitting if set(entry.queue_types) & set(queue_types)), None)
 
 
-def excuse(
-    entries: Sequence[Deviation],
-    rule: str,
-    observed: str,
-    queue_type: str,
-    where: Collection[str] = (),
-) -> int | None:
-    """The place of the first entry that covers this observation, in these circumstances."""
-    for place, entry in enumerate(entries):
-        if entry.rule == rule and entry.covers(observed, queue_type or None, where):
-            return place
-    return None
-
-
 def decide(
     rules: Sequence[RuleResult],
     known: Known,
@@ -101,14 +87,14 @@ def decide(
         *broken,
         *entries,
         *_too_often(asked, known, met),
-        *_listed("harness error: these checks failed through a fault of this suite, not of the broker", troubles),
+        *_listed("harness error: the suite itself failed in these checks", troubles),
         *_listed("the broker ended the connection in the middle of these checks, and no rule explains it", lost),
-        *_listed("these checks took longer than they may, and were broken off", late),
+        *_listed("these checks did not finish in time, and were stopped", late),
     ]
     if not complete:
-        reasons.append("the run was interrupted; what is missing may hide a broken rule")
+        reasons.append("the run was interrupted; the missing checks may hide a broken rule")
     elif not any(rule.verdict in (*_SETTLED, Verdict.HARNESS_ERROR) for rule in asked.values()):
-        reasons.append("nothing was judged: not one selected rule came to a verdict")
+        reasons.append("nothing was judged: no selected rule has a verdict")
     else:
         reasons += _thin(asked.values(), min_coverage)
     aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
@@ -129,7 +115,7 @@ def _thin(asked: Iterable[RuleResult], least: int) -> list[str]:
         return []
     return [
         f"only {seen} of {many} MUST rules ({100 * seen // many} %) were exercised, and {least} % are needed "
-        f"(--min-coverage). Look into amqp-conformance doctor URL, or try a greater --depth: {_some(bare)}"
+        f"(--min-coverage). Try amqp-conformance doctor URL, or a greater --depth: {_some(bare)}"
     ]
 
 
@@ -150,7 +136,7 @@ def _advice(broken: Collection[str], entries: Collection[str], known: Known) -> 
     """How the list of deviations is made to fit, in one line; where nobody broke anything, there is none."""
     if not broken and not entries:
         return ()
-    what = "To live with what is broken" if broken else "To mend the list of deviations"
+    what = "To accept what is broken as known" if broken else "To correct the list of deviations"
     renewed = [" --expires DATE"] if any(" expired on " in one for one in entries) else []
     return (f"{what}: {_baseline(known, *renewed)}",)
 
@@ -189,9 +175,9 @@ def _entries(
         rule = asked.get(entry.rule)
         name = f"deviation {place + 1} of {known.source} ({entry.rule}, reason {entry.reason!r})"
         if entry.expired(known.today):
-            reasons.append(f"{name} expired on {entry.expires}: delete it, or look again and set a later 'expires'")
+            reasons.append(f"{name} expired on {entry.expires}: delete it, or check it again and set a later 'expires'")
         if over_broad(entry.reason):
-            reasons.append(f"{name} fits anything: write into 'reason' what is observed, in its own words")
+            reasons.append(f"{name} fits anything: write the observed text into 'reason'")
         elif rule is not None:
             reasons += _fit(rule, place, entry, name, exercised, complete=complete)
     return reasons
@@ -237,8 +223,8 @@ def _too_often(
         if chance(seen, could, entry.at_most) < IMPLAUSIBLE:
             yield (
                 f"deviation {place + 1} of {known.source} ({entry.rule}, {entry.reason!r}) happens too often: "
-                f"{seen} of {could} times with {entry.where}, and a share of {entry.at_most:g} is known. Look at it;"
-                " if it is the race of the note, measure it anew and set 'at_most'"
+                f"{seen} of {could} times with {entry.where}, and a share of {entry.at_most:g} is known. Check it;"
+                " if it is the race that the note describes, measure it again and set 'at_most'"
             )
 
 
@@ -282,10 +268,10 @@ def _warnings(rules: Sequence[RuleResult]) -> list[str]:
     early = [rule.id for rule in asked if rule.status != "judged" and rule.verdict == Verdict.BROKEN]
     many = f"{len(bare)} MUST rules, which were" if len(bare) > 1 else "one MUST rule, which was"
     return [
-        *_listed(f"UNDER-TESTED: nothing is known about {many} not exercised enough", bare),
-        *_listed("inconclusive: seen, but the text or a race leaves a way out", doubt),
-        *_listed("seen broken, but not judged yet: these rules are planned, and their monitors unproven", early),
-        *_listed("also broken, outside the selection of this run", aside),
+        *_listed(f"UNDER-TESTED: the run says nothing about {many} not exercised enough", bare),
+        *_listed("inconclusive: the broker may be wrong, but the text or a race also explains what was seen", doubt),
+        *_listed("seen broken, but not counted yet: these rules are planned, and their monitors are not proven", early),
+        *_listed("also broken, though not selected for this run", aside),
     ]
 
 

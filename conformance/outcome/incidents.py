@@ -26,7 +26,7 @@ LAST = 4
 
 def breakdown(what: str, where: str, scene: str, queue_type: str, history: Iterable[Event]) -> Incident:
     """The broker answers nobody any more: `what` it does instead; `where`: the vhost, in words."""
-    said = deeds.told(history)
+    said = deeds.list_deeds(history)
     after = tuple(said[-LAST:])
     kind = GONE if "connection" in what else WEDGED
     where = f"{where} " if kind == WEDGED else "the broker "
@@ -36,12 +36,12 @@ def breakdown(what: str, where: str, scene: str, queue_type: str, history: Itera
 
 def moved(where: str, scene: str, queue_type: str) -> Incident:
     """A vhost was wedged, and there was another one."""
-    return Incident(MOVED, f"after that the exam went on in {where}", scene, queue_type)
+    return Incident(MOVED, f"then the run continued in {where}", scene, queue_type)
 
 
 def spared(why: str, scene: str, queue_type: str) -> Incident:
     """Something was not done, since it is known to break the broker down."""
-    return Incident(SPARED, f"{why}: it is not sent any more", scene, queue_type)
+    return Incident(SPARED, f"{why}: the suite does not send it any more", scene, queue_type)
 
 
 def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:
@@ -83,7 +83,7 @@ def slowness(seconds: float, scene: str, queue_type: str) -> Incident:
 
 def last_methods(history: Iterable[Event]) -> tuple[str, ...]:
     """What the client sent last, the same in a row once; a deletion says whether the queue had consumers."""
-    return tuple(deeds.told(history)[-LAST:])
+    return tuple(deeds.list_deeds(history)[-LAST:])
 
 
 def _weightiest(said: Sequence[str]) -> str:

@@ -88,7 +88,7 @@ class Witness:
     """The exchange so that it can be played again, see `evidence.story`; it may be longer than the steps."""
     untold: str = ""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """By library: why no script by it can tell the story."""
+    """By library: why no script by it can tell the reproducer."""
     times: int = 1
     """How often the circumstances led to it in which it is known."""
     round: str = ""
@@ -138,37 +138,9 @@ def _members(value: Any) -> dict[str, object]:
 
 def decode(text: str) -> Entry:
     """The entry that `encode` wrote."""
-    value: dict[str, Any] = json.loads(text)
-    broker = value["broker"]
-    told = {name: tuple(broker[name]) for name in ("capabilities", "offers")}
-    value["broker"] = Broker(**{**broker, **told})
-    value["rules"], value["queue_types"] = tuple(value["rules"]), tuple(value["queue_types"])
-    value["witnesses"] = tuple(map(_witness, value["witnesses"]))
-    value["trouble"] = Trouble(**value["trouble"]) if value["trouble"] else None
-    value["incidents"] = tuple(Incident(**{**one, "after": tuple(one["after"])}) for one in value["incidents"])
-    return Entry(**value)
+    import msgspec  # the plugin loads this file in every pytest, which is seldom one of ours
 
-
-def _witness(value: Mapping[str, Any]) -> Witness:
-    finding = value["finding"]
-    return Witness(
-        Finding(
-            **{
-                **finding,
-                "witness": tuple(finding["witness"]),
-                "where": tuple(finding["where"]),
-                "unless": tuple(finding["unless"]),
-            }
-        ),
-        tuple(Step(**step) for step in value["steps"]),
-        value["reproduced"],
-        value["seen"],
-        tuple(value["story"]),
-        value["untold"],
-        value["absent"],
-        value["times"],
-        value["round"],
-    )
+    return msgspec.convert(json.loads(text), Entry)
 
 
 def gist(observed: str) -> str:

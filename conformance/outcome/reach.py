@@ -114,7 +114,7 @@ class Reach:
         key = event.connection, event.channel
         life = self._lives.get(key) or self._lives.setdefault(key, _Life())
         if event.direction == TO_CLIENT:
-            self._told(life, event)
+            self._note_from_broker(life, event)
             return
         if event.direction == TO_BROKER:
             self._noted(life, key, event)
@@ -170,7 +170,7 @@ class Reach:
 
     # -- what the broker says
 
-    def _told(self, life: _Life, event: Event) -> None:
+    def _note_from_broker(self, life: _Life, event: Event) -> None:
         method = event.method
         if method == "basic.deliver":
             self._came(life, event, *life.consumers.get(event.consumer_tag or "", ("", True)))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from conformance.evidence.folding import runs, told
+from conformance.evidence.folding import describe_group, runs
 from conformance.evidence.words import count, overheard
 from conformance.evidence.words import headline as sentences
 from conformance.oracle.verdicts import Verdict, whatever_number
@@ -29,7 +29,7 @@ _STEPS_SHOWN = 24
 _LEVELS = ("must", "should", "may", "observed")
 _WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.DEVIATES, Verdict.UNSEEN)
 OPEN, CLOSED, NOTHING = "GATE OPEN", "GATE CLOSED", "NOTHING BROKEN"
-UNCLEAR = "what was seen leaves a way out"
+UNCLEAR = "a lawful order of events also explains what was seen"
 _BROKEN = re.compile(r"(\S+) \((?:MUST|SHOULD)\) is broken")
 _ARROWS = {">": "→ ", "<": " ←"}
 _STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
@@ -73,7 +73,7 @@ def _counts(results: Results) -> str:
     otherwise = sum(_otherwise(rule) for rule in results.rules if rule.status == "judged")
     seen[Verdict.BROKEN] -= otherwise
     said = [f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]]
-    return ", ".join(said + [f"{otherwise} otherwise than usual"] * bool(otherwise)) or "no rule was judged"
+    return ", ".join(said + [f"{otherwise} unusual"] * bool(otherwise)) or "no rule was judged"
 
 
 def _otherwise(rule: RuleResult) -> bool:
@@ -88,7 +88,7 @@ def frames(steps: Sequence[Step], at: int = 0) -> list[str]:
     failing = frozenset(place for place, step in enumerate(shown) if at and step["seq"] == at)
     lines = [
         f"{'✕' if at and group[0]['seq'] == at else ' '} {_place(group[0]):<6} "
-        f"{_ARROWS.get(group[0]['direction'], ' ·')} {told(group)}"
+        f"{_ARROWS.get(group[0]['direction'], ' ·')} {describe_group(group)}"
         for group in runs(shown, failing)
     ]
     if len(lines) > _STEPS_SHOWN:
@@ -112,7 +112,7 @@ def painter(color: bool) -> Callable[[str, str], str]:
 
 def reached(counts: Mapping[str, int]) -> str:
     """How far generation came."""
-    return f"{counts['pairs']} of {counts['of']} pairs of what a client does and the state in which it does it"
+    return f"{counts['pairs']} of {counts['of']} pairs of a client's action and a state"
 
 
 class _Page:
@@ -176,7 +176,7 @@ class _Page:
     def _fault(self, fault: Fault | None, group: Sequence[RuleResult], several: bool) -> Iterator[str]:
         """What the rules of a group have in common. What a single fault looks like has been said."""
         if fault is not None and ((fault.like and several) or len(group) > 1):
-            others = f"; with it {'break' if len(group) > 2 else 'breaks'} {_ids(group[1:])}" if group[1:] else ""
+            others = f"; it also breaks {_ids(group[1:])}" if group[1:] else ""
             yield from self._paragraph(f"FAULT  {fault.rule}{others}", "  ", "", ("strong", f"FAULT  {fault.rule}"))
             if fault.like and (several or self._verbose):
                 yield from self._paragraph(fault.sentence, "  ")
@@ -184,19 +184,19 @@ class _Page:
             yield self.paint("strong", f"{len(group)} rules break in the same way: {_ids(group)}")
 
     def _rule(self, rule: RuleResult) -> Iterator[str]:
-        aside = "" if rule.selected else "  (outside the selection)"
+        aside = "" if rule.selected else "  (not selected)"
         aside += "" if rule.status in ("judged", "characterised") else f"  ({rule.status}: does not count yet)"
         style, verdict = _VERDICTS[Verdict(rule.verdict)], rule.verdict.upper()
         if _otherwise(rule):
-            style, verdict, aside = "warn", "otherwise", f"{aside}  (no source asks for it: closes no gate)"
+            style, verdict, aside = "warn", "unusual", f"{aside}  (no source demands it: does not close the gate)"
         room = self._width - len(f"{verdict}  {rule.id}    [{rule.level}]{aside}")
         title = rule.title if self._verbose or len(rule.title) <= room else f"{rule.title[: max(room - 1, 0)]}…"
         line = f"{verdict}  {rule.id}  {title}  [{rule.level.upper()}]{aside}"
         yield from self._paragraph(line, "  ", "", (style, verdict), ("strong", rule.id))
         if self._verbose:
-            yield from self._told(rule)
+            yield from self._describe_rule(rule)
 
-    def _told(self, rule: RuleResult) -> Iterator[str]:
+    def _describe_rule(self, rule: RuleResult) -> Iterator[str]:
         """All there is to say of a rule."""
         if rule.verdict in (Verdict.DEVIATES, Verdict.UNSEEN) and rule.deviation:
             known = f"{rule.deviation['note']} ({rule.deviation['evidence']})"

@@ -36,7 +36,7 @@ def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float) -> list[s
     if bare:
         more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
         said.append(
-            f"under-tested: {', '.join(bare[:_NAMED])}{more}, exercised too little to say. "
+            f"under-tested: {', '.join(bare[:_NAMED])}{more}, exercised too rarely to judge. "
             "A greater --depth exercises more"
         )
     return said

@@ -1,1 +1,1 @@
-"""One run of the suite in pytest: options, the broker, the checks, and how each is played."""
+"""Runs the suite in pytest: options, the broker, which checks are played and how."""

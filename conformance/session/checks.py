@@ -11,27 +11,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from conformance import evidence
 from conformance.campaigns import trial
 from conformance.catalogue import rules
+from conformance.catalogue.deviations import excuse
 from conformance.catalogue.profiles import Profile
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.check import Check
+from conformance.drive.run.runner import attempted, conclude
 from conformance.drive.stage import Endless, SceneOver, Stage
-from conformance.drive.watchdog import Overdue
+from conformance.drive.watchdog import Overdue, alarm
 from conformance.history import events
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement
 from conformance.outcome import incidents, terminal
-from conformance.outcome.gate import excuse
 from conformance.outcome.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
 from conformance.outcome.reach import Rows, packed
 from conformance.session.options import Options
-from conformance.session.selection import Check
 from conformance.session.session import Opened, again
 
 Kind = tuple[str, bool, str, int | None]
 LONGEST = 250
-SPENT = "the time that a run has for exchanges was spent on others. Ask for this one alone:"
+SPENT = "the run had no time left to shorten this exchange. Run this rule alone:"
 LOST, TIME, HARNESS = "lost", "time", "harness"
 
 
@@ -60,6 +64,23 @@ class Attempt:
     def __post_init__(self) -> None:
         self._events, self._times = self.opened.tally.count, Counter(self.opened.tally.times)
         self._rows = list(self.opened.tally.reach.rows)
+
+    @property
+    def bench(self) -> Bench:
+        """Where its histories are made."""
+        opened, options = self.opened, self.options
+        return Bench(
+            opened.target,
+            opened.profile,
+            opened.around,
+            opened.deadline,
+            options.seed,
+            options.depth,
+            guard=opened.guard,
+            recorder=opened.recorder,
+            budget=opened.budget,
+            examples=options.examples,
+        )
 
     @property
     def witnesses(self) -> list[Witness]:
@@ -96,8 +117,8 @@ class Attempt:
         return len(self._led) > before
 
     def show(self, finding: Finding, history: Sequence[Event], reproduced: str) -> None:
-        """Show a kind of finding by this one, whichever was shown before; by the story of that one, where this one's
-        does not pass."""
+        """Show a kind of finding by this one, whichever was shown before; by the reproducer of that one, where this
+        one's does not pass."""
         kind = self._kind(finding)
         known = self._kinds.get(kind)
         if (
@@ -107,7 +128,7 @@ class Attempt:
         ):
             self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != "witnessed" else known.reproduced)
             return
-        self.opened.told.pop(self._told(finding), None)
+        self.opened.told.pop(self._key_of(finding), None)
         witness = self._witness(history, finding, reproduced)
         if known is not None:
             witness = replace(witness, seen=known.seen, times=known.times)
@@ -116,16 +137,16 @@ class Attempt:
         self._kinds[kind] = witness
 
     def _witness(self, history: Sequence[Event], finding: Finding, reproduced: str) -> Witness:
-        """The finding with its exchange, and where a report is asked for, with the story that shows it again."""
+        """The finding with its exchange, and where a report is asked for, with the reproducer that shows it again."""
         opened = self.opened
         if not history:
             return Witness(finding, (), reproduced)
         kept = cut(history, finding, opened.profile)
-        witness = Witness(finding, shown(kept, opened.profile), reproduced, round=self.round)
-        kind = self._told(finding)
+        witness = Witness(finding, steps_of(kept, opened.profile), reproduced, round=self.round)
+        kind = self._key_of(finding)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
             return witness
-        if opened.budget.empty or (opened.budget.scarce and self._has_story(finding.rule)):
+        if opened.budget.empty or (opened.budget.scarce and self._has_reproducer(finding.rule)):
             return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")
         with opened.budget.spending() as seconds:
             told = trial.tell(
@@ -151,15 +172,17 @@ class Attempt:
         return self._excuse(finding) is not None
 
     def settled(self, finding: Finding) -> bool:
-        """Need nobody look into it any more: is it known, or its story told, or another of its rule and time short?"""
-        told = self.opened.told.get(self._told(finding), False) or self.known(finding)
-        return told or (self.opened.budget.scarce and self._has_story(finding.rule))
+        """Need nobody look into it any more: is it known, or its reproducer told, or another of its rule and time
+        short? Or did the hunt show its like before?"""
+        told = self.opened.told.get(self._key_of(finding), False) or self.known(finding)
+        told = told or self.opened.hunt.seen(finding, self.queue_type)
+        return told or (self.opened.budget.scarce and self._has_reproducer(finding.rule))
 
-    def _has_story(self, rule: str) -> bool:
-        """Has any finding on this rule a story?"""
+    def _has_reproducer(self, rule: str) -> bool:
+        """Has any finding on this rule a reproducer?"""
         return any(shown for (about, _, _), shown in self.opened.told.items() if about == rule)
 
-    def _told(self, finding: Finding) -> tuple[str, str, str]:
+    def _key_of(self, finding: Finding) -> tuple[str, str, str]:
         return finding.rule, gist(finding.observed), self.queue_type
 
     def _kind(self, finding: Finding) -> Kind:
@@ -179,7 +202,9 @@ class Attempt:
 
     def after(self, stage: Stage) -> None:
         """A history is over: what happened to the broker in it is kept."""
-        self.incidents += self.opened.vitals.after(self.name, self.queue_type, stage.events, stage.down, stage.spared)
+        self.incidents += self.opened.vitals.after(
+            self.name, self.queue_type, stage.events, stage.waiter.down, stage.spared
+        )
 
     def entry(self) -> Entry:
         return Entry(
@@ -224,7 +249,7 @@ class Attempt:
         closing = [witness for witness in self.witnesses if self._closes(witness.finding)]
         if closing:
             first = min(closing, key=lambda witness: (not witness.steps, witness.finding.rule))
-            return told(first, self.queue_type, again(self.options), self.options.seed)
+            return describe_finding(first, self.queue_type, again(self.options), self.options.seed)
         if self.trouble:
             return f"{self.trouble.kind}: {self.trouble.message}"
         return None
@@ -243,14 +268,35 @@ class Attempt:
         return rule in {selected.id for selected in rules.select(self.options.rules, self.options.level)}
 
 
-def perform(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
+def play(attempt: Attempt, scene: Callable[[], object], stage: Stage | None) -> None:
+    """The body of a check, the end of its history, and the judgement: all in the time that a check has. A machine has
+    no stage of its own."""
+    guard = attempt.opened.guard
+
+    def timed() -> None:
+        with alarm(guard.begin_check(machine=not attempt.check.rules) + guard.GRACE):
+            scene()
+
+    try:
+        failure = attempted(timed, (Exception, pytest.fail.Exception, Overdue))
+        with alarm(guard.CONCLUDES):
+            if stage is None:
+                account(attempt, failure)
+            else:
+                _conclude(attempt, stage, failure)
+    except Overdue as overdue:
+        account(attempt, overdue)
+    except KeyboardInterrupt:
+        guard.hasty = True
+        raise
+
+
+def _conclude(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
     """Bring the history of a scene to its end, judge it, and tell what went wrong on the way, if anything did."""
-    ended = attempted(stage.finish) if failure is None or isinstance(failure, SceneOver) else failure
-    if ended is not None:
-        attempted(stage.cut)
+    failure = conclude(stage, failure)
     attempt.after(stage)
     attempt.contribute(stage.judgement, stage.events)
-    account(attempt, ended, "" if stage.down else vanished(stage.events))
+    account(attempt, failure, "" if stage.waiter.down else vanished(stage.events))
 
 
 def account(attempt: Attempt, failure: BaseException | None, cause: str | None = None) -> None:
@@ -261,7 +307,7 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
     elif attempt.witnesses or isinstance(failure, Unreachable):
         return
     elif isinstance(failure, Endless | Overdue):
-        attempt.fail(TIME, str(failure) or "it did not come to its end in time, and was broken off")
+        attempt.fail(TIME, str(failure) or "it did not finish in time, and was stopped")
     elif cause:
         attempt.fail(
             LOST,
@@ -270,15 +316,6 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
         )
     elif failure is not None and not isinstance(failure, SceneOver | ConnectionLost):
         attempt.fail(HARNESS, f"{type(failure).__name__}: {failure} ({where(failure)})")
-
-
-def attempted(action: Callable[[], object]) -> Exception | None:
-    """What the action raised."""
-    try:
-        action()
-    except Exception as failure:
-        return failure
-    return None
 
 
 def vanished(history: Iterable[Event]) -> str | None:
@@ -295,7 +332,7 @@ def vanished(history: Iterable[Event]) -> str | None:
 
 def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[Step, ...]:
     """The minimal exchange of a finding, as steps."""
-    return shown(cut(history, finding, profile), profile)
+    return steps_of(cut(history, finding, profile), profile)
 
 
 def cut(history: Sequence[Event], finding: Finding, profile: Profile) -> list[Event]:
@@ -307,12 +344,12 @@ def cut(history: Sequence[Event], finding: Finding, profile: Profile) -> list[Ev
     return evidence.introduced(kept, [event for event in history if event.history == finding.history])
 
 
-def shown(kept: Sequence[Event], profile: Profile) -> tuple[Step, ...]:
+def steps_of(kept: Sequence[Event], profile: Profile) -> tuple[Step, ...]:
     """Events as steps of a case."""
     return tuple(Step(**step) for step in evidence.steps(kept, evidence.states(kept, profile)))
 
 
-def told(witness: Witness, queue_type: str, command: str, seed: int) -> str:
+def describe_finding(witness: Witness, queue_type: str, command: str, seed: int) -> str:
     """A finding as the message of a failed test."""
     rule, finding = rules.get(witness.finding.rule), witness.finding
     lines = [

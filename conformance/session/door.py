@@ -24,9 +24,9 @@ from conformance.session.ticket import Clocks, Ticket
 from conformance.session.workers import ENTRIES, Workers
 
 if TYPE_CHECKING:
+    from conformance.drive.run.check import Check
     from conformance.outcome.results import Results
     from conformance.session.checks import Attempt
-    from conformance.session.selection import Check
     from conformance.session.session import Opened, Session
 
 SUITE = Path(__file__).resolve().parent.parent / "drive" / "scenes"
@@ -67,10 +67,10 @@ class Door:
     @property
     def options(self) -> Options:
         if self._options is None:
-            self._options = Options.checked(self._said)
+            self._options = Options.checked(self._value_of)
         return self._options
 
-    def _said(self, name: str) -> object:
+    def _value_of(self, name: str) -> object:
         dest = "amqp_" + name.replace("-", "_")
         typed = self._config.getoption(dest)
         return self._config.getini(dest) if typed is None else typed
@@ -118,7 +118,7 @@ class Door:
                     break
 
     def _turns(self, queue_types: int) -> int:
-        """Of a hunt on each of so many queue types. What is wrong with the options is said when checks are chosen."""
+        """Of a hunt, on each of these queue types. What is wrong with the options is said when checks are chosen."""
         try:
             return max(round(self.options.hunt / queue_types), 1)
         except Refused:
@@ -160,8 +160,10 @@ class Door:
 
     def _wanted(self, item: pytest.Item) -> bool:
         """Selected by rule, level and depth, and on a queue type of this broker, if the check knows one."""
+        from conformance.session.selection import wanted
+
         check = item.stash[CHECK]
-        if not check.wanted(self.options):
+        if not wanted(check, self.options):
             return False
         offered = self.session.opened().profile.queue_types
         return queue_type_of(item) in offered or not set(check.queue_types) & set(offered)
@@ -296,7 +298,7 @@ def check_of(node: pytest.Item) -> Check | None:
     mark = node.get_closest_marker("rule")
     if mark is None or SUITE not in node.path.parents:
         return None
-    from conformance.session.selection import Check
+    from conformance.drive.run.check import Check
 
     return Check.of(mark.args, mark.kwargs)
 

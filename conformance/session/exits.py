@@ -14,10 +14,10 @@ INTERRUPTED = 130
 
 MEANING = {
     GATE_OPEN: "gate open",
-    GATE_CLOSED: "gate closed: broken rules outside the deviations, stale or expired deviations",
+    GATE_CLOSED: "gate closed: a rule is broken and no known deviation, or the list of deviations is wrong",
     WRONG_USE: "wrong use: URL, option, profile or file",
-    UNREACHABLE: "broker unreachable, login refused, or gone half-way",
-    HARNESS_ERROR: "a fault of this suite; nothing is said about the broker",
+    UNREACHABLE: "the broker cannot be reached, refuses the login, or disappeared during the run",
+    HARNESS_ERROR: "the suite itself failed; this says nothing about the broker",
     INTERRUPTED: "interrupted; everything recorded so far is kept",
 }
 

@@ -90,9 +90,9 @@ class Round:
             known = next(one for one in SCHEDULERS if one == scheduler)
             found = cls(machine, queue_type, known, int(seed), int(steps), Lean.read(lean), int(examples))
         except (ValueError, StopIteration, BadLean):
-            raise BadRound(f"{text!r} is no round of a hunt") from None
+            raise BadRound(f"{text!r} is not a round of a hunt") from None
         if machine not in MACHINES or queue_type not in ("classic", "quorum"):
-            raise BadRound(f"{text!r} names no machine, or no type of queue, that there is")
+            raise BadRound(f"{text!r} names an unknown machine or queue type")
         return found
 
 
@@ -106,7 +106,7 @@ class Hunt:
     shown: set[tuple[str, str, str]] = field(default_factory=set)
 
     def seconds(self, minutes: float, age: float) -> float:
-        """What the next turn may take, of a hunt of so many minutes that is so many seconds old."""
+        """What the next turn may take, of a hunt of this many minutes that is this many seconds old."""
         self.turns = max(self.turns - 1, 0)
         return max(minutes * 60 - age, 0.0) / (self.turns + 1)
 

@@ -94,7 +94,7 @@ class Ending:
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
-    def told(self) -> bool:
+    def is_interrupted(self) -> bool:
         return self._told.is_set()
 
     def pause(self, seconds: float) -> bool:
@@ -107,7 +107,7 @@ class Ending:
         """The exit code of a process. It has heard of whatever was told while it ran."""
         with subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True) as child:
             self._child = child
-            if self.told:
+            if self.is_interrupted:
                 child.send_signal(signal.SIGINT)
             try:
                 return child.wait()

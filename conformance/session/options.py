@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
+from conformance.drive.run.size import DEPTHS
 from conformance.outcome.results import Selection
 from conformance.session.exits import WRONG_USE, Refused
 from conformance.session.places import writable
 
 LEVELS = ("must", "should", "may")
-DEPTHS = ("smoke", "ci", "deep")
 MIN_COVERAGE = 75
 """Per cent. On the brokers that we know all of them are exercised, at any depth: see docs/compatibility.md."""
 LONGEST = 60 * 24 * 365
@@ -47,31 +47,51 @@ class Option:
 
 TABLE = (
     Option("broker-url", "amqp or amqps URL; default: the embedded reference broker", "URL", many=True, env="AMQP_URL"),
-    Option("mutant", "the embedded broker, wrong in this way or these (amqp-conformance mutants)", "NAME,..."),
-    Option("broker-admin", "RabbitMQ-style management API, where policies are set; without it less is judged", "URL"),
-    Option("consumer-timeout", "milliseconds: the broker's own consumer timeout, where it is known and short", "MS"),
-    Option("profile", "what the broker is held to: a name or a file; default: detected", "NAME|FILE"),
-    Option("deviations", "known deviations, strict; default: the profile's own", "NAME|FILE"),
-    Option("level", "lowest level that runs: must, should or may (default)", "LEVEL"),
+    Option("mutant", "test the embedded broker with these mutants (amqp-conformance mutants lists them)", "NAME,..."),
+    Option(
+        "broker-admin", "management API of RabbitMQ's kind, to set policies; without it fewer rules are judged", "URL"
+    ),
+    Option(
+        "consumer-timeout",
+        "the consumer timeout that the broker is configured with, in milliseconds, if it is short",
+        "MS",
+    ),
+    Option("profile", "profile: a name or a file; default: detected", "NAME|FILE"),
+    Option("deviations", "known deviations: a name or a file; default: the profile's own", "NAME|FILE"),
+    Option("level", "lowest level of rules to play: must, should or may (default)", "LEVEL"),
     Option("strict", "a broken SHOULD also closes the gate", flag=True),
     Option(
         "min-coverage",
-        f"a run that exercised less of its MUST rules closes the gate (default {MIN_COVERAGE})",
+        f"close the gate if a smaller share of the MUST rules was exercised (default {MIN_COVERAGE})",
         "PERCENT",
     ),
-    Option("rules", "only these rule ids, comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
-    Option("depth", "how much is generated: smoke, ci (default) or deep", "DEPTH"),
-    Option("examples", "how many examples a machine runs; overrides the depth's", "N"),
-    Option("seed", "seed of everything that is generated (default 0)", "N"),
-    Option("restart", "how to restart the broker, where it has broken down", "COMMAND"),
-    Option("kill", "how to kill the broker and start it again (kill -9, not an orderly end): CNF-013", "COMMAND"),
-    Option("spare-vhosts", "vhosts to go on in, where that of the URL is wedged", "NAME,..."),
-    Option("time-limit", "minutes after which the run ends, in order; default by depth: 10, 15 or 240", "MIN"),
+    Option("rules", "play only these rules: comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
+    Option("depth", "how much to play: smoke, ci (default) or deep", "DEPTH"),
+    Option("examples", "number of examples for each machine; overrides that of --depth", "N"),
+    Option("seed", "seed of all random choices (default 0)", "N"),
+    Option("restart", "shell command that restarts the broker if it hangs or crashes", "COMMAND"),
+    Option(
+        "kill",
+        "shell command that kills the broker (kill -9, no clean shutdown) and starts it again, to judge CNF-013",
+        "COMMAND",
+    ),
+    Option("spare-vhosts", "vhosts to continue in if the vhost of the URL hangs", "NAME,..."),
+    Option(
+        "time-limit", "minutes after which the run stops and writes its report; default by depth: 10, 15 or 240", "MIN"
+    ),
     Option("hunt", "minutes: hunt for so long, with the hunting checks (amqp-conformance hunt)", "MIN", hunts=True),
-    Option("again", "one round of a hunt, as a finding of it says", "ROUND", hunts=True),
+    Option("again", "play one round of an earlier hunt again; a case names its round", "ROUND", hunts=True),
     Option("recording", "write every wire event into this directory", "DIR"),
-    Option("report", "html, json, junit, ctrf, allure, badge, markdown summary and cases into this directory", "DIR"),
-    Option("history", "keep this run there, without evidence; the report shows trend and flaky rules", "DIR"),
+    Option(
+        "report",
+        "write the report into this directory: html, json, junit, ctrf, allure, badge, markdown summary, cases",
+        "DIR",
+    ),
+    Option(
+        "history",
+        "keep the results of each run in this directory; the report then shows earlier runs and flaky rules",
+        "DIR",
+    ),
 )
 
 
@@ -119,7 +139,7 @@ class Options:
     @classmethod
     def checked(cls, said: Callable[[str], object], environment: Mapping[str, str] = os.environ) -> Options:
         """Options from whatever answers by name; raises Refused."""
-        text = {option.name: _said(option, said(option.name), environment) for option in TABLE}
+        text = {option.name: _value_given(option, said(option.name), environment) for option in TABLE}
         rules = str(text["rules"] or "*")
         level = _one_of("level", text["level"] or "may", LEVELS)
         _known_rules(rules, level)
@@ -150,7 +170,7 @@ class Options:
         )
 
 
-def _said(option: Option, value: object, environment: Mapping[str, str]) -> object:
+def _value_given(option: Option, value: object, environment: Mapping[str, str]) -> object:
     if value in (None, "", [], False) and option.env:
         return environment.get(option.env) or None
     return value or None
@@ -166,7 +186,7 @@ def _url(value: object) -> str | None:
     if len(urls) > 1:
         raise Refused(
             WRONG_USE,
-            f"--broker-url was given {len(urls)} times, and one run examines one broker. Run the "
+            f"--broker-url was given {len(urls)} times, but one run tests one broker. Run the "
             "suite once for each broker, with a --report directory of its own.",
         )
     return re.sub(r"^[\w.-]+=(?=amqps?:)", "", str(urls[0]).strip()) if urls else None
@@ -205,7 +225,7 @@ def _number(name: str, value: object, least: int) -> int | None:
     except ValueError:
         number = least - 1
     if number < least:
-        raise Refused(WRONG_USE, f"--{name} {value} is no whole number of at least {least}.")
+        raise Refused(WRONG_USE, f"--{name} {value} is not a whole number of at least {least}.")
     return number
 
 
@@ -215,7 +235,7 @@ def _minutes(name: str, value: object) -> float:
     except ValueError:
         minutes = -1.0
     if not 0 <= minutes < LONGEST:
-        raise Refused(WRONG_USE, f"--{name} {value} is no number of minutes.")
+        raise Refused(WRONG_USE, f"--{name} {value} is not a number of minutes.")
     return minutes
 
 
@@ -228,13 +248,13 @@ def _round(value: object) -> str:
     try:
         return str(Round.read(str(value)))
     except BadRound as bad:
-        raise Refused(WRONG_USE, f"--again: {bad}. Use one as a finding says it.") from None
+        raise Refused(WRONG_USE, f"--again: {bad}. Copy the round from a finding.") from None
 
 
 def _percent(name: str, value: object, default: int) -> int:
     number = _number(name, value, 0)
     if number is not None and number > 100:
-        raise Refused(WRONG_USE, f"--{name} {value} is no whole number from 0 to 100.")
+        raise Refused(WRONG_USE, f"--{name} {value} is not a whole number from 0 to 100.")
     return default if number is None else number
 
 

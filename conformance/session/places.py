@@ -17,7 +17,7 @@ PROBE = 1 << 16
 def local(text: str) -> Path:
     """A path, as argparse takes it: an address of something else is none."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
-        raise argparse.ArgumentTypeError(f"{text} is no place on this machine: name a directory, and copy it on")
+        raise argparse.ArgumentTypeError(f"{text} is not a directory of this machine: name one, and copy it afterwards")
     return Path(text)
 
 
@@ -30,7 +30,7 @@ def writable(name: str, value: object) -> Path:
         raise Refused(WRONG_USE, f"--{name} {problem}.") from None
     except OSError as problem:
         raise Refused(
-            WRONG_USE, f"--{name} {value}: this directory cannot be made ({problem.strerror}). Name another one."
+            WRONG_USE, f"--{name} {value}: this directory cannot be created ({problem.strerror}). Name another one."
         ) from None
     try:
         with tempfile.TemporaryFile(dir=path) as probe:
@@ -39,6 +39,6 @@ def writable(name: str, value: object) -> Path:
             os.fsync(probe.fileno())
     except OSError as problem:
         raise Refused(
-            WRONG_USE, f"--{name} {value}: nothing can be written there ({reason(problem)}). Name another directory."
+            WRONG_USE, f"--{name} {value}: it is not writable ({reason(problem)}). Name another directory."
         ) from None
     return path

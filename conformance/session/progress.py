@@ -17,16 +17,17 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from conformance.catalogue.deviations import excuse
+from conformance.catalogue.rules import RULE_ID
 from conformance.outcome import reach
-from conformance.outcome.gate import excuse
 from conformance.session.door import COMMAND, Door, door_of
 
 _EVERY = 50
 _SILENCE = 30.0
 """Seconds after which a line is written even if few checks were done."""
 _TOLD = 12
-"""So many broken rules are told while the run goes on; all of them at its end."""
-_RULE = re.compile(r"[A-Z]{2,4}-\d{3}")
+"""This many broken rules are told while the run goes on; all of them at its end."""
+_RULE = re.compile(RULE_ID)
 TURN = "hunting.py::"
 """In the names of the checks that hunt."""
 _FEW = 5
@@ -126,7 +127,7 @@ class Follower:
         missing = self._total - self._done
         if missing <= 0 or self._done < _FEW:
             return failed
-        return f"{failed}, {told((self._clock() - self._began) / self._done * missing)} left"
+        return f"{failed}, {describe_seconds((self._clock() - self._began) / self._done * missing)} left"
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = excinfo.type is KeyboardInterrupt
@@ -137,7 +138,7 @@ class Follower:
             self._bar.stop()
 
 
-def told(seconds: float) -> str:
+def describe_seconds(seconds: float) -> str:
     """A guess of a time, as coarse as a guess is: `about 40 s`, `about 3 min`."""
     if seconds < 90:
         return f"about {max(1, round(seconds / 5)) * 5} s"

@@ -131,8 +131,8 @@ def grief(outcome: Outcome) -> str:
     if outcome.code == INTERRUPTED:
         return "Interrupted before the first check was done; nothing is known about the broker."
     if outcome.code == UNREACHABLE:
-        return "The broker went away."
+        return "The broker disappeared during the run."
     tail = "\n".join(outcome.output.splitlines()[-_TAIL:])
     if outcome.code == WRONG_USE:
         return f"No check was selected.\n{tail}"
-    return f"A fault of this suite, not of the broker. Please report it, with this:\n{tail}"
+    return f"The suite itself failed, not the broker. Please report it, with this:\n{tail}"

@@ -115,7 +115,7 @@ class Session:
             raise Refused(
                 UNREACHABLE,
                 "The broker cannot be used: it accepted the login and then ended the connection "
-                "while channels were opened. Look into its log for the reason.",
+                "while channels were opened. See its log for the reason.",
             ) from None
         profile = under_test.profile
         known = known or known_for(profile, self.ticket)
@@ -167,7 +167,7 @@ class Session:
         if beside.kill is None:
             missing[KILL] = "none was given (--kill)"
         elif self.worker != ALONE and self.options.url is not None:
-            missing[KILL] = "several processes examine the broker (-n), and a kill would hit all of them"
+            missing[KILL] = "several processes test the broker (-n), and a kill would disturb all of them"
         return missing
 
     def _sink(self, broker: Broker, profile: Profile) -> Sink | None:
@@ -207,7 +207,7 @@ class Opened:
     guard: Guard
     vitals: Vitals
     told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
-    """Kinds of findings (rule, words, queue type) of which a story was looked for, and whether there is one."""
+    """Kinds of findings (rule, words, queue type) of which a reproducer was looked for, and whether there is one."""
     budget: TimeBudget = field(default_factory=TimeBudget)
     hunt: Hunt = field(default_factory=Hunt)
     age: Callable[[], float] = lambda: 0.0
@@ -284,7 +284,7 @@ def described(under_test: brokers.BrokerUnderTest) -> Broker:
         server_properties=dict(properties),
         negotiated=under_test.tuned._asdict(),
         capabilities=tuple(under_test.capabilities),
-        offers=(*filter(None, [under_test.how]), *probes.told(under_test.found)),
+        offers=(*filter(None, [under_test.how]), *probes.describe_answers(under_test.found)),
     )
 
 

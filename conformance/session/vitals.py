@@ -24,7 +24,7 @@ RECOVERS = 10.0
 TIRED = 3
 """A check that broke the broker down so often is left."""
 COSTLY = 0.1
-"""Where a beat takes so many seconds it is not taken before each history, but where one gave reason."""
+"""Where a beat takes this many seconds it is not taken before each history, but where one gave reason."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Vitals:
         if name != self._check:
             self._check, self._deaths = name, 0
         if not self.ended and self.guard.left <= 0:
-            self.ended = "the time limit of the run was over"
+            self.ended = "the run reached its time limit"
         return self.ended
 
     def fit(self) -> list[Incident]:
@@ -137,4 +137,4 @@ class Vitals:
             self.where = found
             yield incidents.moved(found, broken.scene, broken.queue_type)
         else:
-            self.ended = f"{why}; {vhosts.why or f'give {RESTART} to go on after that'}"
+            self.ended = f"{why}; {vhosts.why or f'give {RESTART} to continue after that'}"

@@ -1,1 +1,1 @@
-"""Recordings and captures: made by a proxy, judged offline, watched as they appear."""
+"""Works on recordings and captures: records through a proxy, judges offline, watches a directory."""

@@ -25,7 +25,7 @@ from conformance import __version__
 from conformance.catalogue import profiles
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.handshake import introduce, reach
-from conformance.drive.drivers.link import Link
+from conformance.drive.drivers.link import RawConnection
 from conformance.drive.drivers.proxy import ENDED, OPENED, Proxy
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.history.events import TO_BROKER, TO_CLIENT
@@ -35,7 +35,7 @@ from conformance.session.ticket import Ticket
 
 MOST = 256 << 20
 LAST_ROUNDS = 16
-"""So often the sockets are looked at once more: what has come by then, and ends that meet, belong to the recording."""
+"""How often the sockets are read once more at the end: what has come by then belongs to the recording."""
 
 HEAD = struct.Struct(">qIBI")
 WHAT = (OPENED, TO_BROKER, TO_CLIENT, ENDED)
@@ -79,7 +79,7 @@ def keeping(order: Mapping[str, Any]) -> subprocess.Popen[bytes]:
     os.close(told)
     with open(ready, "rb") as answer:
         if not answer.read(1):
-            raise Refused(WRONG_USE, f"Nothing can be recorded in {order['out']}.")
+            raise Refused(WRONG_USE, f"Cannot record into {order['out']}.")
     return keeper
 
 
@@ -94,7 +94,7 @@ def address(listen: str) -> tuple[str, int]:
 def _header(target: Target, ticket: Ticket) -> dict[str, Any]:
     """Who is recorded, asked of the broker itself: without a login, and before any client comes."""
     try:
-        properties = introduce(Link(reach(target), Recorder("", ""), "introduction", target))
+        properties = introduce(RawConnection(reach(target), Recorder("", ""), "introduction", target))
     except Unreachable as failed:
         raise Refused(UNREACHABLE, failed.message) from None
     return {

@@ -72,5 +72,5 @@ def _kinds(run: Run, scenes: Scenes) -> Iterator[Kind]:
 def _cut(run: Run, wanted: Wanted) -> Cut:
     finding = wanted.finding
     island = run.histories[finding.history].island_of(finding.at)
-    history = partial(run.told, finding.history, island, finding.at)
+    history = partial(run.events_up_to, finding.history, island, finding.at)
     return sliced(history, finding, profiles.load(str(run.header["profile"])))

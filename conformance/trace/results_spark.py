@@ -189,4 +189,4 @@ def _history(task: Mapping[str, Any], finding: Finding) -> Iterator[Placed]:
             )
         )
         for event, extra in zip(ingest.to_events(chosen), chosen.column("extra").to_pylist(), strict=True):
-            yield from ((said, extra) for said in (world.said(event) if world else (event,)))
+            yield from ((said, extra) for said in (world.judge_in_order(event) if world else (event,)))

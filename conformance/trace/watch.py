@@ -57,7 +57,7 @@ class FollowOptions:
 def watch(wanted: FollowOptions) -> int:
     """Watch, tell, and sum up; the exit code."""
     if not wanted.inbox.is_dir():
-        raise Refused(WRONG_USE, f"{wanted.inbox} is no directory; give the one in which recordings appear.")
+        raise Refused(WRONG_USE, f"{wanted.inbox} is not a directory; give the directory in which recordings appear.")
     checkpoint = wanted.checkpoint or (wanted.out / "checkpoint" if isinstance(wanted.out, Path) else None)
     if checkpoint is None:
         raise Refused(
@@ -85,7 +85,7 @@ def watch(wanted: FollowOptions) -> int:
     if interrupted:
         return INTERRUPTED
     if not rows:
-        print(f"nothing was judged: no recording has come into {wanted.inbox}.", file=sys.stderr)
+        print(f"nothing was judged: no recording has appeared in {wanted.inbox}.", file=sys.stderr)
         return GATE_CLOSED
     return GATE_CLOSED if any(row.verdict == Verdict.BROKEN and row.level == "must" for row in rows) else GATE_OPEN
 

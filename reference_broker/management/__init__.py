@@ -1,4 +1,4 @@
-"""The management interface without its sockets: RabbitMQ's paths, and ours beside them."""
+"""The management API without its sockets: RabbitMQ's paths, and our own under `/x`."""
 
 from reference_broker.management import (
     bindings,

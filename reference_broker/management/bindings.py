@@ -91,7 +91,7 @@ def shown_between(ask: Ask) -> Answer:
     return Answer([views.binding(one, table, ask.path["vhost"]) for one, table in between(ask)])
 
 
-def shown(ask: Ask) -> Answer:
+def show_binding(ask: Ask) -> Answer:
     return Answer(views.binding(*by_key(ask), ask.path["vhost"]))
 
 
@@ -119,5 +119,5 @@ for _letter, _end in ENDS:
     _path = f"{BETWEEN}/{_letter}/{{{_end}}}"
     route(ROUTES, "GET", _path, f"Bindings from an exchange to one {_end}.", shape="Binding[]")(shown_between)
     route(ROUTES, "POST", _path, f"Bind a {_end}.".replace("a e", "an e"), fields=BINDING, statuses=(201,))(bind)
-    route(ROUTES, "GET", f"{_path}/{{properties_key}}", "One binding.", shape="Binding")(shown)
+    route(ROUTES, "GET", f"{_path}/{{properties_key}}", "One binding.", shape="Binding")(show_binding)
     route(ROUTES, "DELETE", f"{_path}/{{properties_key}}", "Remove a binding.", statuses=(204,))(unbind)

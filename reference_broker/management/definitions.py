@@ -72,7 +72,7 @@ def definitions(ask: Ask) -> Answer:
             **ask.node.product,
             "rabbitmq_version": ask.node.product["product_version"],
             "users": [views.user(one) for one in known],
-            "vhosts": [shown(one) for one in broker.vhosts.values()],
+            "vhosts": [vhost_view(one) for one in broker.vhosts.values()],
             "global_parameters": parameters.globally(broker.global_parameters),
             "permissions": users.permissions(ask, known),
             "topic_permissions": topics.topics(known),
@@ -105,7 +105,7 @@ def take(ask: Ask) -> Answer:
     return Answer(status=204)
 
 
-def shown(vhost: VirtualHost) -> dict[str, Any]:
+def vhost_view(vhost: VirtualHost) -> dict[str, Any]:
     """Its limits are among the parameters, too, where older versions look for them."""
     return {"name": vhost.name, "limits": dict(vhost.quotas), **views.about(vhost)}
 

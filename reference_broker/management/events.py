@@ -68,13 +68,13 @@ def frames(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
         try:
             found = reader.feed(octets)
         except codec.MalformedFrame as broken:
-            yield from ({**where, **shown(frame)} for frame in broken.frames)
+            yield from ({**where, **frame_view(frame)} for frame in broken.frames)
             yield {**where, "kind": "malformed", "why": str(broken)}
             continue
-        yield from ({**where, **shown(frame)} for frame in found)
+        yield from ({**where, **frame_view(frame)} for frame in found)
 
 
-def shown(frame: codec.Frame) -> dict[str, Any]:
+def frame_view(frame: codec.Frame) -> dict[str, Any]:
     if isinstance(frame, codec.Method):
         arguments = {name: values.to_json(getattr(frame, name)) for name in frame.FIELDS}
         return {"kind": "method", "channel": frame.channel, "method": frame.NAME, "arguments": arguments}

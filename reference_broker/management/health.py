@@ -79,7 +79,7 @@ def port_listener(ask: Ask) -> Answer:
     ROUTES,
     "GET",
     f"{CHECKS}/certificate-expiration/{{within}}/{{unit}}",
-    "Are the broker's certificates good for so many days, weeks, months or years?",
+    "Are the broker's certificates good for this many days, weeks, months or years?",
     shape="Status",
 )
 def certificate_expiration(ask: Ask) -> Answer:

@@ -28,7 +28,7 @@ GET = {
         "string", "ack_requeue_true, ack_requeue_false, reject_requeue_true or reject_requeue_false", required=True
     ),
     "encoding": Field("string", "auto: text where it is UTF-8, else base64; base64: always", required=True),
-    "truncate": Field("integer", "cut payloads to so many octets", as_text=True),
+    "truncate": Field("integer", "cut payloads to this many octets", as_text=True),
 }
 MODES = {
     "ack_requeue_true": (False, True),
@@ -107,11 +107,11 @@ def get(ask: Ask) -> Answer:
 def one_of(channel: Direct, ask: Ask, gone: bool) -> dict[str, Any] | None:
     for item in channel.do(m.BasicGet(1, 0, ask.path["queue"], gone)):
         if isinstance(item, tuple) and isinstance(item[0], m.BasicGetOk):
-            return shown(item[0], item[1], ask.given)
+            return message_view(item[0], item[1], ask.given)
     return None
 
 
-def shown(method: m.BasicGetOk, message: Message, given: dict[str, Any] | Any) -> dict[str, Any]:
+def message_view(method: m.BasicGetOk, message: Message, given: dict[str, Any] | Any) -> dict[str, Any]:
     body = message.body if given["truncate"] is None else message.body[: max(given["truncate"], 0)]
     text, encoding = body.decode(errors="replace"), "string"
     if given["encoding"] == "base64" or text.encode() != body:

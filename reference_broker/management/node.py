@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import codec
 from codec.errors import ReplyCode
-from reference_broker import needs
 from reference_broker.access import User
 from reference_broker.broker import NOTHING, Broker
 from reference_broker.channel import Channel
@@ -73,8 +72,7 @@ class Direct:
             self.channel.connection.parts.handlers[type(method)](self.channel, method)
         except AmqpException as error:
             raise refusal(error, self.channel.vhost.name) from None
-        said, self.connection.outbox = self.connection.outbox, []
-        return said
+        return self.connection.outbox.take()
 
     def publish(self, method: codec.Method, header: codec.Header, body: bytes) -> list[Outbound]:
         try:
@@ -82,8 +80,7 @@ class Direct:
             self.connection.parts.publish(self.channel, method, header, body)
         except AmqpException as error:
             raise refusal(error, self.channel.vhost.name) from None
-        said, self.connection.outbox = self.connection.outbox, []
-        return said
+        return self.connection.outbox.take()
 
     def check(self, method: codec.Method, header: codec.Header | None = None) -> None:
         """May this user do it, and could a client have said it?"""
@@ -92,7 +89,7 @@ class Direct:
         except ValueError as problem:
             raise bad_request(str(problem)[:300]) from None
         if self.connection.restricted is not None:
-            needs.check(self.connection.restricted, self.channel, method, header)
+            self.connection.parts.needs().check(self.connection.restricted, self.channel, method, header)
 
     def end(self) -> None:
         """What was taken and not settled goes back."""

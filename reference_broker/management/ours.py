@@ -1,11 +1,11 @@
-"""What RabbitMQ has not: clock, alarms, wrong behaviours, liberties, dialect, and settings that it reads once."""
+"""What RabbitMQ has not: clock, alarms, wrong behaviours, variations, dialect, and settings that it reads once."""
 
 from __future__ import annotations
 
 from reference_broker.dialects import DIALECTS
-from reference_broker.freedom import LIBERTIES, UnknownLiberty
 from reference_broker.management.route import Answer, Ask, Field, Route, bad_request, route
 from reference_broker.mutants import MUTANTS, UnknownMutant
+from reference_broker.nondeterminism import VARIATIONS, UnknownVariation
 
 ROUTES: list[Route] = []
 LONGEST = 10 * 365 * 86400
@@ -48,8 +48,8 @@ def clock(ask: Ask) -> Answer:
     shape="Clock",
     fields={
         "seconds": Field("number", "how long", 0),
-        "minutes": Field("number", "and so many minutes", 0),
-        "hours": Field("number", "and so many hours", 0),
+        "minutes": Field("number", "and this many minutes", 0),
+        "hours": Field("number", "and this many hours", 0),
         "heartbeats": Field("boolean", "true: who agreed to them has been silent all the while", False),
     },
 )
@@ -101,7 +101,7 @@ def mutants(ask: Ask) -> Answer:
 )
 def put_mutants(ask: Ask) -> Answer:
     try:
-        ask.node.remake([str(name) for name in ask.given["on"]], ask.node.broker.parts.liberties)
+        ask.node.remake([str(name) for name in ask.given["on"]], ask.node.broker.parts.nondeterminism)
     except UnknownMutant as problem:
         raise bad_request(str(problem)) from None
     return Answer(status=204)
@@ -111,33 +111,33 @@ def put_mutants(ask: Ask) -> Answer:
     ROUTES,
     "GET",
     "/x/liberties",
-    "Liberties: which there are, who grants each, and which are taken.",
+    "Lawful variations: which there are, who grants each, and which are taken.",
     shape="Liberties",
 )
-def liberties(ask: Ask) -> Answer:
-    known = [{"name": one.name, "says": one.says, "granted_by": one.granted_by} for one in LIBERTIES.values()]
-    return Answer({"known": known, "taken": ask.node.broker.parts.liberties})
+def nondeterminism(ask: Ask) -> Answer:
+    known = [{"name": one.name, "says": one.says, "granted_by": one.granted_by} for one in VARIATIONS.values()]
+    return Answer({"known": known, "taken": ask.node.broker.parts.nondeterminism})
 
 
 @route(
     ROUTES,
     "PUT",
     "/x/liberties",
-    "Take liberties from now on: those that a seed draws, those named, or none.",
+    "Take variations from now on: those that a seed draws, those named, or none.",
     need="administrator",
     statuses=(204,),
     fields={"taken": Field("integer|array|null", "seed, names, or null")},
 )
-def put_liberties(ask: Ask) -> Answer:
+def put_nondeterminism(ask: Ask) -> Answer:
     taken = ask.given["taken"]
     wanted = [str(name) for name in taken] if isinstance(taken, list) else taken
     try:
         ask.node.remake(ask.node.broker.parts.mutants, wanted)
-    except UnknownLiberty as problem:
+    except UnknownVariation as problem:
         raise bad_request(str(problem)) from None
     return Answer(status=204)
 
 
 @route(ROUTES, "GET", "/x/dialect", "Which broker it does as, and which it could be started as.", shape="Dialect")
 def dialect(ask: Ask) -> Answer:
-    return Answer({"name": ask.node.broker.dialect.name, "known": list(DIALECTS)})
+    return Answer({"name": ask.node.broker.edition.name, "known": list(DIALECTS)})

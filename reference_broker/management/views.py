@@ -193,7 +193,7 @@ def connection(one: Connection) -> View:
         "port": origin.port,
         "channels": len(one.channels),
         "channel_max": one.channel_max,
-        "frame_max": one.frame_max,
+        "frame_max": one.outbox.frame_max,
         "timeout": one.heartbeat,
         "client_properties": table(one.client_properties),
         "ssl": bool(origin.tls),

@@ -1,69 +1,24 @@
-"""Wrong on purpose: each mutant replaces one decision and names the rules that must catch it.
+"""Brokers that are wrong on purpose: each mutant replaces one decision, and names the rules that must catch it.
 
 A mutant is applied once, to the `Parts` a broker is made from: one method of one class, or one
 handler, is replaced. Nothing of it is on the path of a broker without mutants. Several may be applied
-together; each builds on what the earlier ones left.
+together; each builds on what the earlier ones left. The files of this folder are found, one for each field of mutants.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from reference_broker.mutants import (
-    answers,
-    around,
-    cancel,
-    confirms,
-    contents,
-    counts,
-    ends,
-    errors,
-    expiry,
-    frames,
-    hard,
-    modes,
-    nack,
-    notices,
-    prefetch,
-    requeue,
-    returning,
-    routes,
-    settle,
-    slots,
-    tags,
-    timeouts,
-    transactions,
-)
-from reference_broker.mutants.kinds import Mutant
+from reference_broker.mutants.kinds import ENTERED, Mutant
 from reference_broker.parts import Parts
 
-FAMILIES = (
-    tags,
-    modes,
-    settle,
-    nack,
-    around,
-    errors,
-    hard,
-    frames,
-    answers,
-    requeue,
-    prefetch,
-    slots,
-    notices,
-    cancel,
-    ends,
-    confirms,
-    routes,
-    transactions,
-    returning,
-    timeouts,
-    expiry,
-    contents,
-    counts,
-)
-MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for family in FAMILIES for mutant in family.MUTANTS}
+for _file in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_file.name}")
+MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for file in sorted(ENTERED) for mutant in ENTERED[file]}
+"""All mutants, by name, in the order of the files' names."""
 
 ALSO_CALLED = {"confirms.multiple-spans-nacked": "confirms.multiple-over-refused"}
 """Earlier names."""
@@ -86,4 +41,5 @@ def parts_with(names: Iterable[str], parts: Parts | None = None) -> Parts:
         if name not in MUTANTS:
             raise UnknownMutant(f"no mutant is called '{name}'; did you mean {' or '.join(near(name))}?")
         MUTANTS[name].apply(parts)
+        parts.mutants = (*parts.mutants, called)
     return parts

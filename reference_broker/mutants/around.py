@@ -7,45 +7,38 @@ from codec.errors import ReplyCode
 from reference_broker import basic
 from reference_broker.channel import Channel, Fate
 from reference_broker.errors import ConnectionException
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.mutants.settle import take
 from reference_broker.parts import Parts
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
 
-
-@changes(MUTANTS, "settle.answers-ack", "an ack is answered", "ACK-015")
-def _(parts: Parts) -> None:
-    def ack(channel: Channel, method: m.BasicAck) -> None:
-        basic.ack(channel, method)
-        channel.connection.send(m.BasicAck(channel.number, method.delivery_tag, method.multiple))
-
-    parts.handlers[m.BasicAck] = ack
+@handles(m.BasicAck, "settle.answers-ack", "an ack is answered", "ACK-015")
+def answers_ack(channel: Channel, method: m.BasicAck) -> None:
+    basic.ack(channel, method)
+    channel.connection.send(m.BasicAck(channel.number, method.delivery_tag, method.multiple))
 
 
 @replaces(
     "channel.cancel",
-    MUTANTS,
     "settle.cancel-forgets-deliveries",
     "basic.cancel makes the consumer's unsettled tags unknown",
     "ACK-016",
 )
-def _(self: Channel, tag: str) -> None:
+def cancel_forgets_deliveries(self: Channel, tag: str) -> None:
     Channel.cancel(self, tag)
     take(self.unacked, held_by(self, tag))
 
 
 @replaces(
     "channel.cancel",
-    MUTANTS,
     "settle.cancel-requeues",
     "basic.cancel requeues the consumer's unsettled messages",
     "ACK-016",
     "AUTO-008",
     field="https://github.com/cloudamqp/lavinmq/issues/89",
 )
-def _(self: Channel, tag: str) -> None:
+def cancel_requeues(self: Channel, tag: str) -> None:
     Channel.cancel(self, tag)
     self.requeue(take(self.unacked, held_by(self, tag)))
 
@@ -57,12 +50,11 @@ def held_by(channel: Channel, consumer_tag: str) -> list[int]:
 
 @replaces(
     "channel.settle",
-    MUTANTS,
     "settle.deleted-queue-crashes",
     "settling a message whose queue was deleted closes the connection",
     "ACK-017",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def deleted_queue_crashes(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if any(delivery.queue.deleted for delivery in deliveries):
         raise ConnectionException(ReplyCode.INTERNAL_ERROR)
     Channel.settle(self, deliveries, fate)
@@ -70,6 +62,7 @@ def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
 
 def settle_later(parts: Parts, at_once: int) -> None:
     """Of the settlements of one tick only the first take effect at once; a close forgets the others."""
+    below = parts.channel
 
     def settle(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
         batch = memory(self, "batch", list)
@@ -82,7 +75,7 @@ def settle_later(parts: Parts, at_once: int) -> None:
         for deliveries, fate in memory(self, "batch", list):
             Channel.settle(self, deliveries, fate)
         memory(self, "batch", list).clear()
-        Channel.flush(self)
+        below.flush(self)
 
     def end(self: Channel) -> None:
         batch = memory(self, "batch", list)
@@ -94,21 +87,15 @@ def settle_later(parts: Parts, at_once: int) -> None:
 
 
 @changes(
-    MUTANTS,
     "settle.lost-when-channel-closes",
     "more than 32 settlements at a time are set aside, and a close forgets those",
     "ACK-018",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/10327",
 )
-def _(parts: Parts) -> None:
+def lost_when_channel_closes(parts: Parts) -> None:
     settle_later(parts, at_once=32)
 
 
-@changes(
-    MUTANTS,
-    "settle.close-overtakes",
-    "a close takes effect before the settlements that arrived with it",
-    "ACK-018",
-)
-def _(parts: Parts) -> None:
+@changes("settle.close-overtakes", "a close takes effect before the settlements that arrived with it", "ACK-018")
+def close_overtakes(parts: Parts) -> None:
     settle_later(parts, at_once=0)

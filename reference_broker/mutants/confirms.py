@@ -11,14 +11,14 @@ from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.intake import Intake
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import HANDLERS, Parts
 from reference_broker.queue import Queue
 from reference_broker.vhost import VirtualHost
 
-MUTANTS: list[Mutant] = []
 UNWRITTEN = 3
-"""So many messages are confirmed and not on disk."""
+"""This many messages are confirmed and not on disk."""
 Answer = m.BasicAck | m.BasicNack
 Publish = Callable[[Channel, m.BasicPublish, codec.Header, bytes], None]
 
@@ -26,25 +26,19 @@ Publish = Callable[[Channel, m.BasicPublish, codec.Header, bytes], None]
 # -- the mode
 
 
-@changes(MUTANTS, "confirms.select-ok-on-nowait", "confirm.select is answered even with nowait", "CNF-001")
-def _(parts: Parts) -> None:
-    def select(channel: Channel, method: m.ConfirmSelect) -> None:
-        basic.confirm_select(channel, m.ConfirmSelect(method.channel))
-
-    parts.handlers[m.ConfirmSelect] = select
+@handles(m.ConfirmSelect, "confirms.select-ok-on-nowait", "confirm.select is answered even with nowait", "CNF-001")
+def select_ok_on_nowait(channel: Channel, method: m.ConfirmSelect) -> None:
+    basic.confirm_select(channel, m.ConfirmSelect(method.channel))
 
 
-@changes(MUTANTS, "confirms.nowait-select-lost", "confirm.select with nowait has no effect", "CNF-001")
-def _(parts: Parts) -> None:
-    def select(channel: Channel, method: m.ConfirmSelect) -> None:
-        if not method.no_wait:
-            basic.confirm_select(channel, method)
-
-    parts.handlers[m.ConfirmSelect] = select
+@handles(m.ConfirmSelect, "confirms.nowait-select-lost", "confirm.select with nowait has no effect", "CNF-001")
+def nowait_select_lost(channel: Channel, method: m.ConfirmSelect) -> None:
+    if not method.no_wait:
+        basic.confirm_select(channel, method)
 
 
-@changes(MUTANTS, "confirms.second-select-restarts", "each confirm.select begins again at 1", "CNF-003")
-def _(parts: Parts) -> None:
+@changes("confirms.second-select-restarts", "each confirm.select begins again at 1", "CNF-003")
+def second_select_restarts(parts: Parts) -> None:
     def select(channel: Channel, method: m.ConfirmSelect) -> None:
         basic.confirm_select(channel, method)
         channel.confirms = parts.confirms()
@@ -53,12 +47,9 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS,
-    "confirms.select-takes-a-round",
-    "a publish that arrives together with confirm.select is not counted",
-    "CNF-022",
+    "confirms.select-takes-a-round", "a publish that arrives together with confirm.select is not counted", "CNF-022"
 )
-def _(parts: Parts) -> None:
+def select_takes_a_round(parts: Parts) -> None:
     def feed(self: Connection, data: bytes) -> None:
         rounds = memory(self, "rounds", list)
         rounds.append(None)
@@ -80,8 +71,8 @@ def _(parts: Parts) -> None:
     parts.publish = publish
 
 
-@changes(MUTANTS, "confirms.one-count-per-connection", "all channels of a connection count together", "CNF-023")
-def _(parts: Parts) -> None:
+@changes("confirms.one-count-per-connection", "all channels of a connection count together", "CNF-023")
+def one_count_per_connection(parts: Parts) -> None:
     def select(channel: Channel, method: m.ConfirmSelect) -> None:
         basic.confirm_select(channel, method)
         channel.confirms = memory(channel.connection, "confirms", parts.confirms)
@@ -89,13 +80,8 @@ def _(parts: Parts) -> None:
     parts.handlers[m.ConfirmSelect] = select
 
 
-@changes(
-    MUTANTS,
-    "confirms.mode-of-connection",
-    "confirm.select on one channel holds for all of its connection",
-    "CNF-023",
-)
-def _(parts: Parts) -> None:
+@changes("confirms.mode-of-connection", "confirm.select on one channel holds for all of its connection", "CNF-023")
+def mode_of_connection(parts: Parts) -> None:
     def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
         if channel.confirms is None and any(one.confirms for one in channel.connection.channels.values()):
             channel.confirms = parts.confirms()
@@ -104,29 +90,25 @@ def _(parts: Parts) -> None:
     parts.publish = publish
 
 
-@changes(MUTANTS, "confirms.confirm-in-transaction", "a transactional channel may go into confirm mode", "CNF-016")
-def _(parts: Parts) -> None:
-    def select(channel: Channel, method: m.ConfirmSelect) -> None:
-        channel.transaction = None
-        basic.confirm_select(channel, method)
+@handles(
+    m.ConfirmSelect, "confirms.confirm-in-transaction", "a transactional channel may go into confirm mode", "CNF-016"
+)
+def confirm_in_transaction(channel: Channel, method: m.ConfirmSelect) -> None:
+    channel.transaction = None
+    basic.confirm_select(channel, method)
 
-    parts.handlers[m.ConfirmSelect] = select
 
-
-@changes(MUTANTS, "confirms.transaction-in-confirm-mode", "tx.select is fine in confirm mode", "CNF-016")
-def _(parts: Parts) -> None:
-    def select(channel: Channel, method: m.TxSelect) -> None:
-        channel.confirms = None
-        basic.tx_select(channel, method)
-
-    parts.handlers[m.TxSelect] = select
+@handles(m.TxSelect, "confirms.transaction-in-confirm-mode", "tx.select is fine in confirm mode", "CNF-016")
+def transaction_in_confirm_mode(channel: Channel, method: m.TxSelect) -> None:
+    channel.confirms = None
+    basic.tx_select(channel, method)
 
 
 # -- counting
 
 
-@changes(MUTANTS, "confirms.counts-from-channel-open", "publishes before confirm.select are counted too", "CNF-002")
-def _(parts: Parts) -> None:
+@changes("confirms.counts-from-channel-open", "publishes before confirm.select are counted too", "CNF-002")
+def counts_from_channel_open(parts: Parts) -> None:
     def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
         if channel.confirms is None:
             memory(channel, "before", list).append(None)
@@ -148,13 +130,13 @@ def renumbered(answers: list[Answer], by: int) -> list[Answer]:
     return answers
 
 
-@replaces("confirms.flush", MUTANTS, "confirms.counts-from-0", "the first publish has the number 0", "CNF-002")
-def _(self: Any, channel: int) -> list[Answer]:
+@replaces("confirms.flush", "confirms.counts-from-0", "the first publish has the number 0", "CNF-002")
+def counts_from_0(self: Any, channel: int) -> list[Answer]:
     return renumbered(honest(self, channel), -1)
 
 
-@replaces("confirms.flush", MUTANTS, "confirms.one-ahead", "the number of the next publish is confirmed", "CNF-006")
-def _(self: Any, channel: int) -> list[Answer]:
+@replaces("confirms.flush", "confirms.one-ahead", "the number of the next publish is confirmed", "CNF-006")
+def one_ahead(self: Any, channel: int) -> list[Answer]:
     return renumbered(honest(self, channel), 1)
 
 
@@ -163,31 +145,27 @@ def honest(confirms: Confirms, channel: int) -> list[Answer]:
     return Confirms.flush(confirms, channel)
 
 
-@changes(
-    MUTANTS,
-    "confirms.before-the-body",
-    "a publish is confirmed when its method has come",
-    "CNF-006",
-    "CNF-026",
-)
-def _(parts: Parts) -> None:
-    def serve(self: Connection, channel: Channel, method: codec.Method) -> None:
-        Connection.serve(self, channel, method)
+@changes("confirms.before-the-body", "a publish is confirmed when its method has come", "CNF-006", "CNF-026")
+def before_the_body(parts: Parts) -> None:
+    def serve(self: Intake, channel: Channel, method: codec.Method) -> None:
+        Intake.serve(self, channel, method)
         if isinstance(method, m.BasicPublish) and channel.confirms is not None:
-            self.send(m.BasicAck(channel.number, channel.confirms.published + 1))
+            self.connection.send(m.BasicAck(channel.number, channel.confirms.published + 1))
 
-    parts.override("connection", serve=serve, READER=codec.FrameReader)
+    parts.override("intake", serve=serve, READER=codec.FrameReader)
 
 
-@changes(MUTANTS, "confirms.counts-body-frames", "each body frame of a publish counts", "CNF-026", "CNF-006")
-def _(parts: Parts) -> None:
-    def on_content(self: Connection, number: int, frame: codec.Header | codec.Body) -> None:
-        channel, assembly = self.channels.get(number), self.assemblies.get(number)
+@changes("confirms.counts-body-frames", "each body frame of a publish counts", "CNF-026", "CNF-006")
+def counts_body_frames(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
+        channel, assembly = self.connection.channels.get(number), self.assemblies.get(number)
         if channel and channel.confirms and assembly and assembly.bodies and isinstance(frame, codec.Body):
             channel.confirms.published += 1
-        Connection.on_content(self, number, frame)
+        below.on_content(self, number, frame)
 
-    parts.override("connection", on_content=on_content, READER=codec.FrameReader)
+    parts.override("intake", on_content=on_content, READER=codec.FrameReader)
 
 
 # -- answering
@@ -208,28 +186,18 @@ def unanswered(parts: Parts, silent: Callable[[Channel, m.BasicPublish, bytes], 
     parts.publish = publish
 
 
-@changes(MUTANTS, "confirms.empty-body-forgotten", "a publish with an empty body is never confirmed", "CNF-026")
-def _(parts: Parts) -> None:
+@changes("confirms.empty-body-forgotten", "a publish with an empty body is never confirmed", "CNF-026")
+def empty_body_forgotten(parts: Parts) -> None:
     unanswered(parts, lambda channel, method, body: not body)
 
 
-@changes(
-    MUTANTS,
-    "confirms.third-of-a-burst-forgotten",
-    "the third publish of a channel is never confirmed",
-    "CNF-004",
-)
-def _(parts: Parts) -> None:
+@changes("confirms.third-of-a-burst-forgotten", "the third publish of a channel is never confirmed", "CNF-004")
+def third_of_a_burst_forgotten(parts: Parts) -> None:
     unanswered(parts, lambda channel, method, body: channel.confirms and channel.confirms.published == 3)
 
 
-@changes(
-    MUTANTS,
-    "confirms.held-by-a-consumer",
-    "a publish is not confirmed while a consumer holds its message",
-    "CNF-018",
-)
-def _(parts: Parts) -> None:
+@changes("confirms.held-by-a-consumer", "a publish is not confirmed while a consumer holds its message", "CNF-018")
+def held_by_a_consumer(parts: Parts) -> None:
     def held(channel: Channel, method: m.BasicPublish, body: bytes) -> bool:
         queue = channel.vhost.queues.get(method.routing_key)
         return queue is not None and any(not consumer.no_ack for consumer in queue.consumers)
@@ -237,31 +205,27 @@ def _(parts: Parts) -> None:
     unanswered(parts, held)
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.QueuePurge,
     "confirms.purged-forgotten",
     "what is purged before its confirm has left is never confirmed",
     "CNF-017",
 )
-def _(parts: Parts) -> None:
-    def purge(channel: Channel, method: m.QueuePurge) -> None:
-        if channel.confirms is not None:
-            channel.confirms.pending.update(dict.fromkeys(channel.confirms.accepted))
-            channel.confirms.accepted.clear()
-        HANDLERS[m.QueuePurge](channel, method)
-
-    parts.handlers[m.QueuePurge] = purge
+def purged_forgotten(channel: Channel, method: m.QueuePurge) -> None:
+    if channel.confirms is not None:
+        channel.confirms.pending.update(dict.fromkeys(channel.confirms.accepted))
+        channel.confirms.accepted.clear()
+    HANDLERS[m.QueuePurge](channel, method)
 
 
 @replaces(
     "confirms.flush",
-    MUTANTS,
     "confirms.wait-for-the-next",
     "a publish is confirmed when the next one comes",
     "CNF-020",
     "CNF-004",
 )
-def _(self: Any, channel: int) -> list[Answer]:
+def wait_for_the_next(self: Any, channel: int) -> list[Answer]:
     kept = [number for number in self.accepted if number == self.published]
     self.accepted = [number for number in self.accepted if number != self.published]
     answers = honest(self, channel)
@@ -271,58 +235,52 @@ def _(self: Any, channel: int) -> list[Answer]:
 
 @replaces(
     "confirms.flush",
-    MUTANTS,
     "confirms.single-after-multiple",
     "the last number of a multiple is confirmed once more by itself",
     "CNF-004",
 )
-def _(self: Any, channel: int) -> list[Answer]:
+def single_after_multiple(self: Any, channel: int) -> list[Answer]:
     answers = honest(self, channel)
     return answers + [type(one)(channel, one.delivery_tag) for one in answers if one.multiple]
 
 
 @replaces(
     "confirms.flush",
-    MUTANTS,
     "confirms.ack-after-nack",
     "what is refused is confirmed afterwards",
     "CNF-005",
     field="https://github.com/cloudamqp/lavinmq/issues/2072",
 )
-def _(self: Any, channel: int) -> list[Answer]:
+def ack_after_nack(self: Any, channel: int) -> list[Answer]:
     refused = list(self.refused)
     return honest(self, channel) + [m.BasicAck(channel, number) for number in refused]
 
 
 @replaces(
     "confirms.flush",
-    MUTANTS,
     "confirms.multiple-over-refused",
     "a multiple confirm covers numbers that are refused after it",
     "CNF-005",
     field="https://github.com/pika/pika/issues/911",
 )
-def _(self: Any, channel: int) -> list[Answer]:
+def multiple_over_refused(self: Any, channel: int) -> list[Answer]:
     refused, answers = list(self.refused), honest(self, channel)
     if not refused or not any(isinstance(one, m.BasicAck) for one in answers):
         return answers
     return [m.BasicAck(channel, self.published, True), *(m.BasicNack(channel, number) for number in refused)]
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicAck,
     "confirms.client-ack-resolves",
     "a client's acknowledgement takes the publish of its number for resolved",
     "CNF-027",
 )
-def _(parts: Parts) -> None:
-    def ack(channel: Channel, method: m.BasicAck) -> None:
-        if channel.confirms is not None and method.delivery_tag in channel.confirms.accepted:
-            channel.confirms.accepted.remove(method.delivery_tag)
-            channel.confirms.pending[method.delivery_tag] = None
-        basic.ack(channel, method)
-
-    parts.handlers[m.BasicAck] = ack
+def client_ack_resolves(channel: Channel, method: m.BasicAck) -> None:
+    if channel.confirms is not None and method.delivery_tag in channel.confirms.accepted:
+        channel.confirms.accepted.remove(method.delivery_tag)
+        channel.confirms.pending[method.delivery_tag] = None
+    basic.ack(channel, method)
 
 
 # -- what a crash leaves
@@ -330,12 +288,11 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "queue.restart",
-    MUTANTS,
     "confirms.before-kept",
     "publishes are confirmed before they are on disk, so the latest ones are gone after a crash",
     "CNF-013",
 )
-def _(self: Queue) -> None:
+def before_kept(self: Queue) -> None:
     Queue.restart(self)
     for _ in range(min(UNWRITTEN, len(self.ready.fresh))):
         self.ready.fresh.pop()
@@ -343,11 +300,10 @@ def _(self: Queue) -> None:
 
 @replaces(
     "vhost.restart",
-    MUTANTS,
     "confirms.queue-not-kept",
     "a durable queue is gone after a crash, with all that was confirmed",
     "CNF-013",
 )
-def _(self: VirtualHost) -> None:
+def queue_not_kept(self: VirtualHost) -> None:
     for queue in list(self.queues.values()):
         self.delete_queue(queue)

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import Mutant, changes
+from reference_broker.mutants.kinds import changes
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 
-MUTANTS: list[Mutant] = []
 BLOCK = 4096
 
 
 def showing(parts: Parts, wrong: Callable[[Queue, Message], Message], *, first: bool = False) -> None:
     """What was delivered before is shown otherwise, and on its `first` delivery too."""
 
-    def shown(self: Queue, entry: Entry) -> Message:
-        message = Queue.shown(self, entry)
+    def as_delivered(self: Queue, entry: Entry) -> Message:
+        message = Queue.as_delivered(self, entry)
         return wrong(self, message) if entry.redelivered or first else message
 
-    parts.override("queue", shown=shown)
+    parts.override("queue", as_delivered=as_delivered)
 
 
-@changes(MUTANTS, "contents.first-block-again", "every block of a long body is its first one", "RQ-016")
-def _(parts: Parts) -> None:
+@changes("contents.first-block-again", "every block of a long body is its first one", "RQ-016")
+def first_block_again(parts: Parts) -> None:
     def repeated(_: Queue, message: Message) -> Message:
         body = (message.body[:BLOCK] * (len(message.body) // BLOCK + 1))[: len(message.body)]
         return Message(message.exchange, message.routing_key, message.header, body)
@@ -32,18 +31,18 @@ def _(parts: Parts) -> None:
     showing(parts, repeated, first=True)
 
 
-@changes(MUTANTS, "contents.headers-lost", "a returned message has lost its headers", "RQ-016")
-def _(parts: Parts) -> None:
+@changes("contents.headers-lost", "a returned message has lost its headers", "RQ-016")
+def headers_lost(parts: Parts) -> None:
     showing(parts, lambda _, message: message.copy(message.exchange, message.routing_key, headers=None))
 
 
-@changes(MUTANTS, "contents.priority-lost", "a returned message has lost its priority", "RQ-016")
-def _(parts: Parts) -> None:
+@changes("contents.priority-lost", "a returned message has lost its priority", "RQ-016")
+def priority_lost(parts: Parts) -> None:
     showing(parts, lambda _, message: message.copy(message.exchange, message.routing_key, priority=None))
 
 
-@changes(MUTANTS, "contents.queue-for-key", "a returned message comes with the name of its queue for a key", "RQ-016")
-def _(parts: Parts) -> None:
+@changes("contents.queue-for-key", "a returned message comes with the name of its queue for a key", "RQ-016")
+def queue_for_key(parts: Parts) -> None:
     def readdressed(queue: Queue, message: Message) -> Message:
         return Message(message.exchange, queue.name, message.header, message.body)
 

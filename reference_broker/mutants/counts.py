@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from codec import methods as m
 from reference_broker.connection import Connection
-from reference_broker.mutants.kinds import Mutant, replaces
-from reference_broker.outbox import Outbound
+from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.outbox import Outbound, Outbox
+from reference_broker.parts import Parts
 from reference_broker.queue import Queue
-
-MUTANTS: list[Mutant] = []
 
 
 def _got(item: Outbound) -> m.BasicGetOk | None:
@@ -18,51 +17,55 @@ def _got(item: Outbound) -> m.BasicGetOk | None:
 
 
 @replaces(
-    "connection.pieces",
-    MUTANTS,
+    "outbox.pieces",
     "counts.with-the-one-handed-out",
     "get-ok counts the message that it brings among those that are left",
     "MODE-007",
 )
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
+def with_the_one_handed_out(self: Outbox, item: Outbound) -> Sequence[bytes]:
     got = _got(item)
     if got is not None:
         got.message_count += 1
-    return Connection.pieces(self, item)
+    return Outbox.pieces(self, item)
 
 
-@replaces("connection.pieces", MUTANTS, "counts.always-one", "get-ok says that one is left, always", "MODE-007")
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
+@replaces("outbox.pieces", "counts.always-one", "get-ok says that one is left, always", "MODE-007")
+def always_one(self: Outbox, item: Outbound) -> Sequence[bytes]:
     got = _got(item)
     if got is not None:
         got.message_count = 1
-    return Connection.pieces(self, item)
+    return Outbox.pieces(self, item)
 
 
-@replaces("queue.count", MUTANTS, "counts.one-less", "declare-ok counts one less than there are", "MODE-007")
-def _(self: Queue) -> int:
+@replaces("queue.count", "counts.one-less", "declare-ok counts one less than there are", "MODE-007")
+def one_less(self: Queue) -> int:
     return max(0, Queue.count(self) - 1)
 
 
-@replaces(
-    "connection.pieces", MUTANTS, "counts.what-is-out", "declare-ok counts what its channel holds as well", "MODE-007"
-)
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    if isinstance(item, m.QueueDeclareOk) and item.channel in self.channels:
-        item.message_count += len(self.channels[item.channel].unacked)
-    return Connection.pieces(self, item)
+@changes("counts.what-is-out", "declare-ok counts what its channel holds as well", "MODE-007")
+def what_is_out(parts: Parts) -> None:
+    below = parts.connection
+
+    def leaving(self: Connection) -> list[Outbound]:
+        items = below.leaving(self)
+        for item in items:
+            if isinstance(item, m.QueueDeclareOk) and item.channel in self.channels:
+                item.message_count += len(self.channels[item.channel].unacked)
+        return items
+
+    parts.override("connection", leaving=leaving)
 
 
-@replaces("connection.pieces", MUTANTS, "counts.purged-none", "purge-ok says that nothing was there", "MODE-008")
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    return Connection.pieces(self, m.QueuePurgeOk(item.channel, 0) if isinstance(item, m.QueuePurgeOk) else item)
+@replaces("outbox.pieces", "counts.purged-none", "purge-ok says that nothing was there", "MODE-008")
+def purged_none(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    return Outbox.pieces(self, m.QueuePurgeOk(item.channel, 0) if isinstance(item, m.QueuePurgeOk) else item)
 
 
-@replaces("connection.pieces", MUTANTS, "counts.deleted-none", "delete-ok says that nothing was there", "MODE-008")
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    return Connection.pieces(self, m.QueueDeleteOk(item.channel, 0) if isinstance(item, m.QueueDeleteOk) else item)
+@replaces("outbox.pieces", "counts.deleted-none", "delete-ok says that nothing was there", "MODE-008")
+def deleted_none(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    return Outbox.pieces(self, m.QueueDeleteOk(item.channel, 0) if isinstance(item, m.QueueDeleteOk) else item)
 
 
-@replaces("queue.purge", MUTANTS, "counts.purged-one-too-many", "purge-ok counts one more than were there", "MODE-008")
-def _(self: Queue) -> int:
+@replaces("queue.purge", "counts.purged-one-too-many", "purge-ok counts one more than were there", "MODE-008")
+def purged_one_too_many(self: Queue) -> int:
     return Queue.purge(self) + 1

@@ -6,14 +6,13 @@ from codec import methods as m
 from reference_broker.channel import Channel, Fate, failed
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.modes import Twin, put_copy
 from reference_broker.mutants.requeue import renumber_to_front
 from reference_broker.parts import Parts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
 AHEAD = 16
 
 
@@ -24,12 +23,11 @@ def forget(channel: Channel) -> None:
 
 @replaces(
     "connection.channel_closed_by_peer",
-    MUTANTS,
     "ends.close-returns-live-only",
     "closing a channel returns the deliveries of live consumers only",
     "AUTO-001",
 )
-def _(self: Connection, method: m.ChannelClose) -> None:
+def close_returns_live_only(self: Connection, method: m.ChannelClose) -> None:
     channel = self.channels[method.channel]
     for delivery in list(channel.unacked.by_tag.values()):
         consumer = delivery.consumer
@@ -40,12 +38,11 @@ def _(self: Connection, method: m.ChannelClose) -> None:
 
 @replaces(
     "connection.channel_closed_by_peer",
-    MUTANTS,
     "ends.close-drops-youngest",
     "closing a channel returns all but the youngest delivery",
     "AUTO-001",
 )
-def _(self: Connection, method: m.ChannelClose) -> None:
+def close_drops_youngest(self: Connection, method: m.ChannelClose) -> None:
     unacked = self.channels[method.channel].unacked
     if len(unacked) > 1:
         unacked.by_tag.popitem()
@@ -54,36 +51,37 @@ def _(self: Connection, method: m.ChannelClose) -> None:
 
 @replaces(
     "connection.channel_closed_by_peer",
-    MUTANTS,
     "ends.close-returns-nothing",
     "close-ok is sent, and the deliveries of the channel never come back",
     "AUTO-001",
     "AUTO-011",
 )
-def _(self: Connection, method: m.ChannelClose) -> None:
+def close_returns_nothing(self: Connection, method: m.ChannelClose) -> None:
     forget(self.channels[method.channel])
     Connection.channel_closed_by_peer(self, method)
 
 
-@replaces(
-    "channel.leaving",
-    MUTANTS,
+@changes(
     "ends.gets-come-back-reversed",
     "a quorum queue gets back what a channel had got, the youngest first",
     "AUTO-001",
 )
-def _(self: Channel, deliveries: list[Delivery]) -> list[Delivery]:
-    return Channel.leaving(self, deliveries)[::-1]
+def gets_come_back_reversed(parts: Parts) -> None:
+    below = parts.channel
+
+    def leaving(self: Channel, deliveries: list[Delivery]) -> list[Delivery]:
+        return below.leaving(self, deliveries)[::-1]
+
+    parts.override("channel", leaving=leaving)
 
 
 @replaces(
     "connection.closed_by_peer",
-    MUTANTS,
     "ends.one-channel-only",
     "connection.close returns the deliveries of one channel only",
     "AUTO-002",
 )
-def _(self: Connection, method: m.ConnectionClose) -> None:
+def one_channel_only(self: Connection, method: m.ConnectionClose) -> None:
     for number, channel in self.channels.items():
         if number > min(self.channels):
             forget(channel)
@@ -92,12 +90,11 @@ def _(self: Connection, method: m.ConnectionClose) -> None:
 
 @replaces(
     "connection.lost",
-    MUTANTS,
     "ends.loss-returns-nothing",
     "deliveries go back after an orderly close, but not when the TCP connection is lost",
     "AUTO-003",
 )
-def _(self: Connection) -> None:
+def loss_returns_nothing(self: Connection) -> None:
     for channel in self.channels.values():
         forget(channel)
     Connection.lost(self)
@@ -105,12 +102,11 @@ def _(self: Connection) -> None:
 
 @replaces(
     "connection.lost",
-    MUTANTS,
     "ends.loss-reverses",
     "what a lost connection held comes back before everything else, the youngest first",
     "AUTO-013",
 )
-def _(self: Connection) -> None:
+def loss_reverses(self: Connection) -> None:
     for channel in self.channels.values():
         held = channel.unacked.by_tag
         for delivery in held.values():
@@ -122,12 +118,11 @@ def _(self: Connection) -> None:
 
 @replaces(
     "connection.lost",
-    MUTANTS,
     "ends.unread-is-lost",
     "when a connection is lost, what was delivered far ahead of the client's settlements is lost too",
     "AUTO-009",
 )
-def _(self: Connection) -> None:
+def unread_is_lost(self: Connection) -> None:
     for channel in self.channels.values():
         while len(channel.unacked) > AHEAD:
             channel.unacked.by_tag.popitem()
@@ -136,24 +131,22 @@ def _(self: Connection) -> None:
 
 @replaces(
     "connection.close_channel",
-    MUTANTS,
     "ends.error-returns-nothing",
     "a channel that the broker closes over an error keeps its deliveries for ever",
     "AUTO-004",
 )
-def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+def error_returns_nothing(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
     forget(channel)
     Connection.close_channel(self, channel, error, offender)
 
 
 @replaces(
     "connection.close_channel",
-    MUTANTS,
     "ends.error-forgets-gets",
     "a channel that the broker closes over an error returns what its consumers hold, and not what it got",
     "AUTO-004",
 )
-def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+def error_forgets_gets(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
     got = [tag for tag, delivery in channel.unacked.by_tag.items() if delivery.consumer is None]
     for tag in got:
         del channel.unacked.by_tag[tag]
@@ -162,24 +155,22 @@ def _(self: Connection, channel: Channel, error: AmqpException, offender: tuple[
 
 @replaces(
     "connection.beat",
-    MUTANTS,
     "ends.silence-unnoticed",
     "a client that sends no heartbeats keeps its connection for ever",
     "AUTO-005",
 )
-def _(self: Connection) -> None:
+def silence_unnoticed(self: Connection) -> None:
     self.heard_at = self.broker.peers_clock.now
     Connection.beat(self)
 
 
 @replaces(
     "connection.beat",
-    MUTANTS,
     "ends.impatient",
     "a client loses its connection before one heartbeat interval has passed in silence",
     "AUTO-005",
 )
-def _(self: Connection) -> None:
+def impatient(self: Connection) -> None:
     if self.broker.peers_clock.now - self.heard_at >= self.heartbeat / 2:
         self.heard_at -= 2 * self.heartbeat
     Connection.beat(self)
@@ -187,24 +178,22 @@ def _(self: Connection) -> None:
 
 @replaces(
     "transaction.take_settled",
-    MUTANTS,
     "ends.provisional-is-final",
     "acknowledgements in a transaction are final when the channel ends before the commit",
     "AUTO-006",
 )
-def _(self: Transaction) -> list[Delivery]:
+def provisional_is_final(self: Transaction) -> list[Delivery]:
     Transaction.take_settled(self)
     return []
 
 
 @changes(
-    MUTANTS,
     "ends.returned-twice",
     "what a lost connection held comes back twice",
     "AUTO-010",
     field="https://github.com/cloudamqp/lavinmq/issues/1237",
 )
-def _(parts: Parts) -> None:
+def returned_twice(parts: Parts) -> None:
     def lost(self: Connection) -> None:
         memory(self, "losing", list).append(True)
         Connection.lost(self)
@@ -222,12 +211,11 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "channel.end",
-    MUTANTS,
     "ends.cancelled-return-twice",
     "what a cancelled consumer still held comes back twice when its channel ends",
     "AUTO-010",
 )
-def _(self: Channel) -> None:
+def cancelled_return_twice(self: Channel) -> None:
     held = [one for one in self.unacked.by_tag.values() if one.consumer not in (None, *self.consumers.values())]
     Channel.end(self)
     for delivery in held:
@@ -237,12 +225,11 @@ def _(self: Channel) -> None:
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "ends.nobody-is-woken",
     "what a channel leaves behind waits until something else wakes the queue",
     "AUTO-012",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def nobody_is_woken(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate is not failed or not self.closing:
         Channel.finish(self, deliveries, fate)
         return

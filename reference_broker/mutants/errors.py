@@ -11,36 +11,30 @@ from reference_broker import basic, topology
 from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.intake import Intake
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import HANDLERS, Handler, Parts
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
 Ids = tuple[int, int]
 SETTLEMENTS = {m.BasicAck, m.BasicNack, m.BasicReject}
 
 
-@changes(MUTANTS, "errors.purge-of-nothing", "the purge of an empty queue ends in an internal error", "ERR-012")
-def _(parts: Parts) -> None:
-    def purge(channel: Channel, method: m.QueuePurge) -> None:
-        if not len(topology.named_queue(channel, method.queue).ready):
-            raise ConnectionException(ReplyCode.INTERNAL_ERROR)
-        topology.queue_purge(channel, method)
-
-    parts.handlers[m.QueuePurge] = purge
+@handles(m.QueuePurge, "errors.purge-of-nothing", "the purge of an empty queue ends in an internal error", "ERR-012")
+def purge_of_nothing(channel: Channel, method: m.QueuePurge) -> None:
+    if not len(topology.named_queue(channel, method.queue).ready):
+        raise ConnectionException(ReplyCode.INTERNAL_ERROR)
+    topology.queue_purge(channel, method)
 
 
 # -- double and unknown tags
 
 
-@changes(MUTANTS, "errors.double-ack-accepted", "a second ack of the same tag is silently accepted", "ERR-001")
-def _(parts: Parts) -> None:
-    def ack(channel: Channel, method: m.BasicAck) -> None:
-        if was_settled(channel, method.delivery_tag) and not method.multiple:
-            return
-        basic.ack(channel, method)
-
-    parts.handlers[m.BasicAck] = ack
+@handles(m.BasicAck, "errors.double-ack-accepted", "a second ack of the same tag is silently accepted", "ERR-001")
+def double_ack_accepted(channel: Channel, method: m.BasicAck) -> None:
+    if was_settled(channel, method.delivery_tag) and not method.multiple:
+        return
+    basic.ack(channel, method)
 
 
 def was_settled(channel: Channel, tag: int) -> bool:
@@ -48,12 +42,11 @@ def was_settled(channel: Channel, tag: int) -> bool:
 
 
 @changes(
-    MUTANTS,
     "errors.double-ack-after-recover",
     "a tag that was delivered since basic.recover may be acked twice until the channel answers something else",
     "ERR-001",
 )
-def _(parts: Parts) -> None:
+def double_ack_after_recover(parts: Parts) -> None:
     def recover(channel: Channel, method: m.BasicRecover) -> None:
         vars(channel)["mutant_lenient_above"] = channel.last_tag
         basic.recover(channel, method)
@@ -77,12 +70,11 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS,
     "errors.ack-after-nack-accepted",
     "an ack of a tag that was requeued is accepted and takes the message out of the queue again",
     "ERR-001",
 )
-def _(parts: Parts) -> None:
+def ack_after_nack_accepted(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
         if fate in RETURNS:
             memory(self, "requeued", dict).update({d.tag: d for d in deliveries})
@@ -107,12 +99,11 @@ def remove_ready(delivery: Delivery) -> None:
 
 
 @changes(
-    MUTANTS,
     "errors.only-double-ack-noticed",
     "nack and reject of a tag that was settled before are silently accepted",
     "ERR-001",
 )
-def _(parts: Parts) -> None:
+def only_double_ack_noticed(parts: Parts) -> None:
     def careless(handler: Any) -> Any:
         def settle(channel: Channel, method: m.BasicNack | m.BasicReject) -> None:
             if not was_settled(channel, method.delivery_tag):
@@ -134,38 +125,31 @@ def unknown_tag_raises(parts: Parts, error: type[AmqpException], code: ReplyCode
     parts.override("channel", collect=collect)
 
 
-@changes(MUTANTS, "errors.unknown-tag-is-404", "an unknown tag closes the channel with 404", "ERR-002")
-def _(parts: Parts) -> None:
+@changes("errors.unknown-tag-is-404", "an unknown tag closes the channel with 404", "ERR-002")
+def unknown_tag_is_404(parts: Parts) -> None:
     unknown_tag_raises(parts, ChannelException, ReplyCode.NOT_FOUND)
 
 
 @changes(
-    MUTANTS,
     "errors.unknown-tag-is-hard",
     "an unknown tag closes the whole connection",
     "ERR-002",
     "ERR-004",
     field="https://issues.apache.org/jira/browse/QPID-5551",
 )
-def _(parts: Parts) -> None:
+def unknown_tag_is_hard(parts: Parts) -> None:
     unknown_tag_raises(parts, ConnectionException, ReplyCode.NOT_ALLOWED)
 
 
-@changes(MUTANTS, "errors.names-wrong-tag", "the error text names the next tag", "ERR-002")
-def _(parts: Parts) -> None:
+@changes("errors.names-wrong-tag", "the error text names the next tag", "ERR-002")
+def names_wrong_tag(parts: Parts) -> None:
     unknown_tag_raises(parts, ChannelException, ReplyCode.PRECONDITION_FAILED, more=1)
 
 
 @replaces(
-    "connection.offender",
-    MUTANTS,
-    "errors.names-no-method",
-    "closes name no class and method",
-    "ERR-002",
-    "ERR-009",
-    "ERR-010",
+    "intake.offender", "errors.names-no-method", "closes name no class and method", "ERR-002", "ERR-009", "ERR-010"
 )
-def _(self: Connection, frame: codec.Frame) -> Ids:
+def names_no_method(self: Intake, frame: codec.Frame) -> Ids:
     return 0, 0
 
 
@@ -174,12 +158,11 @@ def _(self: Connection, frame: codec.Frame) -> Ids:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "errors.tags-belong-to-connection",
     "a tag may be settled on any channel of its connection",
     "ERR-003",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def tags_belong_to_connection(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     others = [c for c in self.connection.channels.values() if c is not self and tag in c.unacked.by_tag]
     channel = self if tag in self.unacked.by_tag or not others else others[0]
     return Channel.collect(channel, tag, multiple)
@@ -187,38 +170,35 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "connection.close_channel",
-    MUTANTS,
     "errors.closes-delivering-channel",
     "settling a tag of another channel closes that other channel",
     "ERR-003",
 )
-def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+def closes_delivering_channel(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
     others = [c for c in self.channels.values() if c is not channel and not c.closing and len(c.unacked)]
     Connection.close_channel(self, others[0] if others else channel, error, offender)
 
 
 @replaces(
     "connection.close_channel",
-    MUTANTS,
     "errors.connection-dies-too",
     "a channel exception is followed by a connection.close",
     "ERR-004",
 )
-def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+def connection_dies_too(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
     Connection.close_channel(self, channel, error, offender)
     self.close(ConnectionException(ReplyCode.INTERNAL_ERROR), offender)
 
 
 @replaces(
     "connection.close_channel",
-    MUTANTS,
     "errors.other-consumers-stall",
     "after a channel exception the consumers of the other channels receive nothing more",
     "ERR-004",
 )
-def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+def other_consumers_stall(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
     Connection.close_channel(self, channel, error, offender)
-    self.outgoing.stalled = True
+    self.outbox.limit.stalled = True
 
 
 # -- what an error leaves behind
@@ -226,12 +206,11 @@ def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "errors.failing-multiple-settles",
     "a multiple that is refused has settled the tags below it",
     "ERR-005",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def failing_multiple_settles(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if multiple and tag and tag not in self.unacked.by_tag:
         for lower in [each for each in self.unacked.by_tag if each < tag]:
             self.unacked.one(lower)
@@ -239,59 +218,51 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 
 @replaces(
-    "connection.on_channel",
-    MUTANTS,
+    "intake.on_channel",
     "errors.serves-publishes-after-close",
     "publishes that arrive after the broker closed the channel are still carried out",
     "ERR-006",
 )
-def _(self: Connection, number: int, frame: codec.Frame) -> None:
-    channel = self.channels.get(number)
+def serves_publishes_after_close(self: Intake, number: int, frame: codec.Frame) -> None:
+    channel = self.connection.channels.get(number)
     if channel is None or not channel.closing or isinstance(frame, (m.ChannelClose, m.ChannelCloseOk)):
-        Connection.on_channel(self, number, frame)
+        Intake.on_channel(self, number, frame)
     elif isinstance(frame, m.BasicPublish) or not isinstance(frame, (codec.Method, codec.Heartbeat)):
         channel.closing = False
-        Connection.on_channel(self, number, frame)
+        Intake.on_channel(self, number, frame)
         channel.closing = True
 
 
 @replaces(
-    "connection.on_channel",
-    MUTANTS,
+    "intake.on_channel",
     "errors.answers-after-close",
     "synchronous methods that arrive after the broker closed the channel are still answered",
     "ERR-006",
 )
-def _(self: Connection, number: int, frame: codec.Frame) -> None:
-    channel = self.channels.get(number)
+def answers_after_close(self: Intake, number: int, frame: codec.Frame) -> None:
+    channel = self.connection.channels.get(number)
     if channel is not None and channel.closing and isinstance(frame, (m.ChannelFlow, m.QueueDeclare, m.BasicGet)):
         HANDLERS[type(frame)](channel, frame)
     else:
-        Connection.on_channel(self, number, frame)
+        Intake.on_channel(self, number, frame)
 
 
 @replaces(
     "connection.close_channel",
-    MUTANTS,
     "errors.delivers-after-close",
     "the consumers of a channel go on receiving after the broker closed it",
     "ERR-006",
     field="https://github.com/datastax/starlight-for-rabbitmq/issues/47",
 )
-def _(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
+def delivers_after_close(self: Connection, channel: Channel, error: AmqpException, offender: Ids) -> None:
     channel.closing = True
     self.send(m.ChannelClose(channel.number, error.code, error.reply_text(self.vhost.name), *offender))
     deliveries = channel.unacked.everything()
     channel.requeue(deliveries)
 
 
-@changes(
-    MUTANTS,
-    "errors.reopen-keeps-confirm-mode",
-    "a channel reopened after an error is still in confirm mode",
-    "ERR-007",
-)
-def _(parts: Parts) -> None:
+@changes("errors.reopen-keeps-confirm-mode", "a channel reopened after an error is still in confirm mode", "ERR-007")
+def reopen_keeps_confirm_mode(parts: Parts) -> None:
     def open_channel(self: Connection, method: m.ChannelOpen) -> None:
         Connection.open_channel(self, method)
         if method.channel in memory(self, "confirmed", set):
@@ -306,12 +277,9 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS,
-    "errors.reopen-keeps-prefetch",
-    "a channel reopened after an error still has its old prefetch count",
-    "ERR-007",
+    "errors.reopen-keeps-prefetch", "a channel reopened after an error still has its old prefetch count", "ERR-007"
 )
-def _(parts: Parts) -> None:
+def reopen_keeps_prefetch(parts: Parts) -> None:
     def open_channel(self: Connection, method: m.ChannelOpen) -> None:
         Connection.open_channel(self, method)
         self.channels[method.channel].prefetch = memory(self, "prefetch", dict).get(method.channel, 0)
@@ -325,36 +293,31 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "connection.answer_channel_close",
-    MUTANTS,
     "errors.crossing-close-unanswered",
     "a channel.close that crosses the broker's own is not answered",
     "ERR-008",
 )
-def _(self: Connection, method: m.ChannelClose) -> None:
+def crossing_close_unanswered(self: Connection, method: m.ChannelClose) -> None:
     pass
 
 
 @replaces(
     "connection.answer_channel_close",
-    MUTANTS,
     "errors.crossing-close-is-hard",
     "a channel.close that crosses the broker's own closes the connection",
     "ERR-008",
 )
-def _(self: Connection, method: m.ChannelClose) -> None:
+def crossing_close_is_hard(self: Connection, method: m.ChannelClose) -> None:
     raise ConnectionException(ReplyCode.CHANNEL_ERROR, "expected 'channel.close-ok'")
 
 
 # -- too late
 
 
-@changes(
-    MUTANTS,
-    "errors.checked-late",
-    "settlements are checked after what arrived with them was answered",
-    "ERR-011",
-)
-def _(parts: Parts) -> None:
+@changes("errors.checked-late", "settlements are checked after what arrived with them was answered", "ERR-011")
+def checked_late(parts: Parts) -> None:
+    below = parts.channel
+
     def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
         try:
             return Channel.collect(self, tag, multiple)
@@ -364,7 +327,7 @@ def _(parts: Parts) -> None:
             return []
 
     def flush(self: Channel) -> None:
-        Channel.flush(self)
+        below.flush(self)
         late = memory(self, "late", list)
         if late and not self.closing:
             error, offender = late[0]

@@ -13,13 +13,11 @@ from reference_broker import basic
 from reference_broker.channel import Channel, Fate
 from reference_broker.errors import ConnectionException
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.timeouts import ARGUMENT, Line, Timeouts, too_late
 from reference_broker.unacked import Delivery
-
-MUTANTS: list[Mutant] = []
 
 IMPATIENCE = 0.01
 """Seconds after which a revived consumer times out again."""
@@ -27,28 +25,25 @@ VISIBILITY = 0.2
 """Seconds after which a held message of a classic queue is shown again: shorter than any timeout in the suite."""
 
 
-@changes(
-    MUTANTS,
+@replaces(
+    "channel.settle",
     "expiry.reset-by-any-settlement",
     "each settlement of a consumer starts the clocks of its others anew",
     "TMO-002",
     "TMO-007",
     "TMO-019",
 )
-def _(parts: Parts) -> None:
-    def settle(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-        for consumer in {one.consumer: None for one in deliveries}:
-            line = self.timeouts.lines.get(consumer) if consumer is not None else None
-            if line is not None and line.timeout is not None:
-                due = self.vhost.clock.now + line.timeout
-                line.waiting = deque((due, one) for _, one in line.waiting)
-        Channel.settle(self, deliveries, fate)
-
-    parts.override("channel", settle=settle)
+def reset_by_any_settlement(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    for consumer in {one.consumer: None for one in deliveries}:
+        line = self.timeouts.lines.get(consumer) if consumer is not None else None
+        if line is not None and line.timeout is not None:
+            due = self.vhost.clock.now + line.timeout
+            line.waiting = deque((due, one) for _, one in line.waiting)
+    Channel.settle(self, deliveries, fate)
 
 
-@changes(MUTANTS, "expiry.automatic-too", "automatic deliveries time out like any others", "TMO-019")
-def _(parts: Parts) -> None:
+@changes("expiry.automatic-too", "automatic deliveries time out like any others", "TMO-019")
+def automatic_too(parts: Parts) -> None:
     def join(self: Timeouts, consumer: Consumer, own: int | None) -> None:
         Timeouts.join(self, consumer, own)
         if consumer.no_ack and self.watches(consumer.queue):
@@ -68,13 +63,8 @@ def _(parts: Parts) -> None:
     parts.override("channel", deliver=deliver)
 
 
-@changes(
-    MUTANTS,
-    "expiry.kept-for-the-former",
-    "what timed out is kept for the consumer that had it",
-    "TMO-006",
-)
-def _(parts: Parts) -> None:
+@changes("expiry.kept-for-the-former", "what timed out is kept for the consumer that had it", "TMO-006")
+def kept_for_the_former(parts: Parts) -> None:
     def give_back(self: Timeouts, delivery: Delivery) -> None:
         if delivery.consumer is None:
             Timeouts.give_back(self, delivery)
@@ -91,14 +81,8 @@ def _(parts: Parts) -> None:
     parts.override("timeouts", give_back=give_back, settled=settled)
 
 
-@changes(
-    MUTANTS,
-    "expiry.revived-for-a-moment",
-    "a consumer that was revived times out again at once",
-    "TMO-019",
-    "TMO-012",
-)
-def _(parts: Parts) -> None:
+@changes("expiry.revived-for-a-moment", "a consumer that was revived times out again at once", "TMO-019", "TMO-012")
+def revived_for_a_moment(parts: Parts) -> None:
     def settled(self: Timeouts, delivery: Delivery) -> None:
         if delivery.consumer is not None:
             memory(self, "revived", set).add(delivery.consumer)
@@ -113,30 +97,21 @@ def _(parts: Parts) -> None:
     parts.override("timeouts", settled=settled, line_of=line_of)
 
 
-@replaces(
-    "timeouts.close",
-    MUTANTS,
-    "expiry.look-closes-the-connection",
-    "the channel's look costs the connection",
-    "TMO-024",
-)
-def _(self: Timeouts, timeout: int) -> None:
+@replaces("timeouts.close", "expiry.look-closes-the-connection", "the channel's look costs the connection", "TMO-024")
+def look_closes_the_connection(self: Timeouts, timeout: int) -> None:
     text = too_late(self.channel, timeout).text
     self.channel.connection.close(ConnectionException(ReplyCode.PRECONDITION_FAILED, text), (0, 0))
 
 
-@replaces("timeouts.tick_later", MUTANTS, "expiry.never-looks", "the channel never looks", "TMO-024")
-def _(self: Timeouts) -> None:
+@replaces("timeouts.tick_later", "expiry.never-looks", "the channel never looks", "TMO-024")
+def never_looks(self: Timeouts) -> None:
     pass
 
 
-@changes(MUTANTS, "expiry.negative-is-none", "a negative timeout of a consumer is taken for none", "TMO-023")
-def _(parts: Parts) -> None:
-    def consume(channel: Channel, method: m.BasicConsume) -> None:
-        method.arguments = [one for one in method.arguments if one[0] != ARGUMENT or not negative(one[2])]
-        basic.consume(channel, method)
-
-    parts.handlers[m.BasicConsume] = consume
+@handles(m.BasicConsume, "expiry.negative-is-none", "a negative timeout of a consumer is taken for none", "TMO-023")
+def negative_is_none(channel: Channel, method: m.BasicConsume) -> None:
+    method.arguments = [one for one in method.arguments if one[0] != ARGUMENT or not negative(one[2])]
+    basic.consume(channel, method)
 
 
 def negative(value: object) -> bool:
@@ -144,15 +119,16 @@ def negative(value: object) -> bool:
 
 
 @changes(
-    MUTANTS,
     "expiry.shown-again",
     "a classic queue shows a message again that a client holds for a moment",
     "MODE-001",
     "TMO-001",
 )
-def _(parts: Parts) -> None:
+def shown_again(parts: Parts) -> None:
+    below = parts.timeouts
+
     def began_with(self: Timeouts, delivery: Delivery) -> None:
-        Timeouts.began_with(self, delivery)
+        below.began_with(self, delivery)
         if delivery.queue.quorum is None:
             self.clock.at(self.clock.now + VISIBILITY, lambda: show(self, delivery))
 

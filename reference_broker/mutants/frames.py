@@ -8,86 +8,68 @@ import codec
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.connection import Connection
 from reference_broker.message import FRAME_OVERHEAD
-from reference_broker.mutants.kinds import Mutant, changes, replaces
-from reference_broker.outbox import Outbound
+from reference_broker.mutants.kinds import changes, handles, replaces
+from reference_broker.outbox import Outbound, Outbox
 from reference_broker.parts import Parts
 
-MUTANTS: list[Mutant] = []
 
-
-def large(self: Connection, item: Outbound) -> bool:
+def large(self: Outbox, item: Outbound) -> bool:
     """A content whose body fills several frames."""
     return isinstance(item, tuple) and len(item[1].body) > self.frame_max - FRAME_OVERHEAD
 
 
-@replaces(
-    "connection.pieces",
-    MUTANTS,
-    "frames.stray-body",
-    "a content of several body frames is followed by one more",
-    "ERR-013",
-)
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    pieces = Connection.pieces(self, item)
+@replaces("outbox.pieces", "frames.stray-body", "a content of several body frames is followed by one more", "ERR-013")
+def stray_body(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    pieces = Outbox.pieces(self, item)
     if not isinstance(item, tuple) or not large(self, item):
         return pieces
     return *pieces, codec.Body(item[0].channel, b"more").encode()
 
 
-@replaces(
-    "connection.pieces", MUTANTS, "frames.content-cut-short", "of several body frames the last is left out", "ERR-013"
-)
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    pieces = Connection.pieces(self, item)
+@replaces("outbox.pieces", "frames.content-cut-short", "of several body frames the last is left out", "ERR-013")
+def content_cut_short(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    pieces = Outbox.pieces(self, item)
     return pieces[:-1] if large(self, item) else pieces
 
 
-@replaces(
-    "connection.pieces", MUTANTS, "frames.wrong-end", "get-empty ends with another octet than a frame does", "ERR-013"
-)
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    pieces = Connection.pieces(self, item)
+@replaces("outbox.pieces", "frames.wrong-end", "get-empty ends with another octet than a frame does", "ERR-013")
+def wrong_end(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    pieces = Outbox.pieces(self, item)
     return (pieces[0][:-1] + b"\x00",) if isinstance(item, m.BasicGetEmpty) else pieces
 
 
 @replaces(
-    "connection.pieces",
-    MUTANTS,
+    "outbox.pieces",
     "frames.heartbeat-on-a-channel",
     "a heartbeat on channel 1 comes with each confirm.select-ok",
     "ERR-013",
 )
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    pieces = Connection.pieces(self, item)
+def heartbeat_on_a_channel(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    pieces = Outbox.pieces(self, item)
     return (*pieces, b"\x08\x00\x01\x00\x00\x00\x00\xce") if isinstance(item, m.ConfirmSelectOk) else pieces
 
 
 @replaces(
-    "connection.pieces",
-    MUTANTS,
+    "outbox.pieces",
     "frames.channel-never-opened",
     "with each return goes a flow-ok on a channel that nobody has opened",
     "ERR-013",
 )
-def _(self: Connection, item: Outbound) -> Sequence[bytes]:
-    pieces = Connection.pieces(self, item)
+def channel_never_opened(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    pieces = Outbox.pieces(self, item)
     stray = isinstance(item, tuple) and isinstance(item[0], m.BasicReturn)
     return (*pieces, m.ChannelFlowOk(999, True).encode()) if stray else pieces
 
 
-@changes(MUTANTS, "frames.second-flow-ok", "channel.flow is answered twice", "ERR-013")
-def _(parts: Parts) -> None:
-    def flow(channel: Channel, method: m.ChannelFlow) -> None:
-        basic.flow(channel, method)
-        channel.connection.send(m.ChannelFlowOk(channel.number, method.active))
-
-    parts.handlers[m.ChannelFlow] = flow
+@handles(m.ChannelFlow, "frames.second-flow-ok", "channel.flow is answered twice", "ERR-013")
+def second_flow_ok(channel: Channel, method: m.ChannelFlow) -> None:
+    basic.flow(channel, method)
+    channel.connection.send(m.ChannelFlowOk(channel.number, method.active))
 
 
-@changes(MUTANTS, "frames.second-declare-ok", "a passive queue.declare is answered twice", "ERR-013")
-def _(parts: Parts) -> None:
+@changes("frames.second-declare-ok", "a passive queue.declare is answered twice", "ERR-013")
+def second_declare_ok(parts: Parts) -> None:
     earlier = parts.handlers[m.QueueDeclare]
 
     def declare(channel: Channel, method: m.QueueDeclare) -> None:

@@ -1,10 +1,10 @@
-"""What a mutant is, and the two decorators that make one out of the wrong decision itself.
+"""What a mutant is, and the decorators that make one out of the wrong decision itself.
 
-    @replaces("unacked.up_to", MUTANTS, "settle.multiple-accepts-any-tag", "...", "ACK-010")
-    def _(self: Unacked, tag: int) -> list[Delivery] | None: ...
+    @replaces("unacked.up_to", "settle.multiple-accepts-any-tag", "...", "ACK-010")
+    def multiple_accepts_any_tag(self: Unacked, tag: int) -> list[Delivery] | None: ...
 
-reads: in a broker with this mutant, `Unacked.up_to` is the function below. `changes` is for the few
-that need more than one method.
+reads: in a broker with this mutant, `Unacked.up_to` is the function below. `handles` does so
+with the handler of a method, and `changes` is for the few that need more than one of either.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import codec
 from reference_broker.parts import Parts
 
+Change = Callable[[Parts], None]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -26,23 +28,29 @@ class Mutant:
     name: str
     says: str
     rules: tuple[str, ...]
-    apply: Callable[[Parts], None]
+    apply: Change
     field: str = ""
 
 
-def changes(
-    family: list[Mutant], name: str, says: str, *rules: str, field: str = ""
-) -> Callable[[Callable[[Parts], None]], Callable[[Parts], None]]:
+ENTERED: dict[str, list[Mutant]] = {}
+"""All of them, by the module that has them."""
+
+
+def enter(wrong: Callable[..., Any], mutant: Mutant) -> None:
+    ENTERED.setdefault(wrong.__module__, []).append(mutant)
+
+
+def changes(name: str, says: str, *rules: str, field: str = "") -> Callable[[Change], Change]:
     """The decorated function changes the parts."""
 
-    def add(apply: Callable[[Parts], None]) -> Callable[[Parts], None]:
-        family.append(Mutant(name, says, rules, apply, field))
+    def add(apply: Change) -> Change:
+        enter(apply, Mutant(name, says, rules, apply, field))
         return apply
 
     return add
 
 
-def replaces(target: str, family: list[Mutant], name: str, says: str, *rules: str, field: str = "") -> Callable[[F], F]:
+def replaces(target: str, name: str, says: str, *rules: str, field: str = "") -> Callable[[F], F]:
     """The decorated function takes the place of one method of one part ("part.method")."""
     part, method = target.split(".")
 
@@ -50,7 +58,23 @@ def replaces(target: str, family: list[Mutant], name: str, says: str, *rules: st
         def apply(parts: Parts) -> None:
             parts.override(part, **{method: wrong})
 
-        family.append(Mutant(name, says, rules, apply, field))
+        enter(wrong, Mutant(name, says, rules, apply, field))
+        return wrong
+
+    return add
+
+
+def handles(method: type[codec.Method], name: str, says: str, *rules: str, field: str = "") -> Callable[[F], F]:
+    """The decorated function handles this method of the client; of a publish it gets header and body as well."""
+
+    def add(wrong: F) -> F:
+        def apply(parts: Parts) -> None:
+            if method is codec.methods.BasicPublish:
+                parts.publish = wrong
+            else:
+                parts.handlers[method] = wrong
+
+        enter(wrong, Mutant(name, says, rules, apply, field))
         return wrong
 
     return add

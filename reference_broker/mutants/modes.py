@@ -9,14 +9,12 @@ from reference_broker import basic
 from reference_broker.channel import Channel, Fate, acked, discarded, requeued
 from reference_broker.connection import Connection
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.quorum import Counted
 from reference_broker.unacked import Delivery
-
-MUTANTS: list[Mutant] = []
 
 
 class Twin(Counted):
@@ -27,13 +25,12 @@ class Twin(Counted):
 
 @replaces(
     "channel.get",
-    MUTANTS,
     "mode.delivered-stays-ready",
     "a message fetched with basic.get and not acknowledged can be fetched once more",
     "MODE-001",
     "RQ-011",
 )
-def _(self: Channel, queue: Queue, no_ack: bool) -> None:
+def delivered_stays_ready(self: Channel, queue: Queue, no_ack: bool) -> None:
     head = queue.ready.head() if queue.ready else None
     Channel.get(self, queue, no_ack)
     if head is not None and not no_ack and not isinstance(head, Twin):
@@ -59,13 +56,12 @@ def requeue_auto_acked(channel: Channel) -> None:
 
 
 @changes(
-    MUTANTS,
     "mode.auto-ack-requeued-at-end",
     "messages delivered in auto-ack mode return when the channel ends, however it ends",
     "MODE-002",
     "AUTO-007",
 )
-def _(parts: Parts) -> None:
+def auto_ack_requeued_at_end(parts: Parts) -> None:
     def end(self: Channel) -> None:
         Channel.end(self)
         requeue_auto_acked(self)
@@ -74,13 +70,12 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS,
     "mode.auto-ack-requeued-on-loss",
     "messages delivered in auto-ack mode return when the TCP connection breaks",
     "MODE-002",
     "AUTO-007",
 )
-def _(parts: Parts) -> None:
+def auto_ack_requeued_on_loss(parts: Parts) -> None:
     def lost(self: Connection) -> None:
         channels = list(self.channels.values())
         Connection.lost(self)
@@ -91,28 +86,24 @@ def _(parts: Parts) -> None:
     parts.override("connection", lost=lost)
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicConsume,
     "mode.channel-wide",
     "the acknowledgement mode belongs to the channel, and the last basic.consume sets it for all",
     "MODE-003",
 )
-def _(parts: Parts) -> None:
-    def consume(channel: Channel, method: m.BasicConsume) -> None:
-        for consumer in channel.consumers.values():
-            consumer.no_ack = method.no_ack
-        basic.consume(channel, method)
-
-    parts.handlers[m.BasicConsume] = consume
+def channel_wide(channel: Channel, method: m.BasicConsume) -> None:
+    for consumer in channel.consumers.values():
+        consumer.no_ack = method.no_ack
+    basic.consume(channel, method)
 
 
 @changes(
-    MUTANTS,
     "mode.ack-undone-at-end",
     "an acknowledgement is only a mark on the channel, and the message returns when the channel ends",
     "MODE-004",
 )
-def _(parts: Parts) -> None:
+def ack_undone_at_end(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
         if fate is acked:
             memory(self, "acked", list).extend(deliveries)
@@ -128,34 +119,31 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "mode.discard-requeues",
     "nack and reject without requeue put the message back all the same",
     "MODE-005",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def discard_requeues(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     Channel.finish(self, deliveries, requeued if fate is discarded else fate)
 
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "mode.discard-forgets-dead-letter",
     "a discarded message is dropped although its queue has a dead letter exchange",
     "MODE-005",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def discard_forgets_dead_letter(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     Channel.finish(self, deliveries, acked if fate is discarded else fate)
 
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "mode.dead-letters-only-last",
     "of several messages discarded by one nack only the last is dead-lettered",
     "MODE-005",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def dead_letters_only_last(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate is discarded and deliveries:
         Channel.finish(self, deliveries[:-1], acked)
         deliveries = deliveries[-1:]
@@ -164,32 +152,27 @@ def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "mode.dead-letters-reversed",
     "of several messages discarded by one nack the youngest is dead-lettered first",
     "MODE-009",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def dead_letters_reversed(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     Channel.finish(self, deliveries[::-1] if fate is discarded else deliveries, fate)
 
 
 @changes(
-    MUTANTS,
-    "mode.auto-ack-settleable",
-    "settling a delivery that was made in auto-ack mode is silently accepted",
-    "MODE-006",
+    "mode.auto-ack-settleable", "settling a delivery that was made in auto-ack mode is silently accepted", "MODE-006"
 )
-def _(parts: Parts) -> None:
+def auto_ack_settleable(parts: Parts) -> None:
     parts.override("channel", deliver=note_auto_acked, get=note_auto_acked_get, collect=accept_auto_acked)
 
 
 @changes(
-    MUTANTS,
     "mode.auto-ack-settles-nearest",
     "settling a delivery that was made in auto-ack mode settles the oldest manual one instead",
     "MODE-006",
 )
-def _(parts: Parts) -> None:
+def auto_ack_settles_nearest(parts: Parts) -> None:
     def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
         if tag in memory(self, "auto_tags", set) and self.unacked.by_tag:
             return Channel.collect(self, next(iter(self.unacked.by_tag)), False)

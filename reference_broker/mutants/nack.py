@@ -5,21 +5,18 @@ from __future__ import annotations
 from codec import methods as m
 from reference_broker import channel as fates
 from reference_broker.channel import Channel
-from reference_broker.mutants.kinds import Mutant, changes
+from reference_broker.mutants.kinds import changes, handles
 from reference_broker.mutants.settle import front, nack_with, take
 from reference_broker.parts import Parts
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
-
 
 @changes(
-    MUTANTS,
     "settle.nack-multiple-accepts-stale",
     "nack with multiple of a tag that is not outstanding settles what is outstanding below it",
     "ACK-010",
 )
-def _(parts: Parts) -> None:
+def nack_multiple_accepts_stale(parts: Parts) -> None:
     def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
         if multiple and tag:
             return take(channel.unacked, front(channel.unacked, tag))
@@ -28,45 +25,40 @@ def _(parts: Parts) -> None:
     nack_with(parts, collect)
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicNack,
     "settle.nack-multiple-requeues-argument",
     "nack with multiple goes through what it collected but requeues the named message each time",
     "ACK-011",
 )
-def _(parts: Parts) -> None:
-    def nack(channel: Channel, method: m.BasicNack) -> None:
-        deliveries = channel.collect(method.delivery_tag, method.multiple)
-        if method.requeue:
-            channel.settle(deliveries[:-1], fates.acked)
-            channel.settle(deliveries[-1:], fates.requeued)
-        else:
-            channel.settle(deliveries, fates.discarded)
-
-    parts.handlers[m.BasicNack] = nack
+def nack_multiple_requeues_argument(channel: Channel, method: m.BasicNack) -> None:
+    deliveries = channel.collect(method.delivery_tag, method.multiple)
+    if method.requeue:
+        channel.settle(deliveries[:-1], fates.acked)
+        channel.settle(deliveries[-1:], fates.requeued)
+    else:
+        channel.settle(deliveries, fates.discarded)
 
 
-@changes(MUTANTS, "settle.nack-ignores-multiple", "nack settles its tag alone even with multiple", "ACK-011")
-def _(parts: Parts) -> None:
+@changes("settle.nack-ignores-multiple", "nack settles its tag alone even with multiple", "ACK-011")
+def nack_ignores_multiple(parts: Parts) -> None:
     def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
         return channel.collect(tag, multiple and tag == 0)
 
     nack_with(parts, collect)
 
 
-@changes(
-    MUTANTS, "settle.reject-always-requeues", "reject requeues whatever its requeue bit says", "ACK-012", "MODE-005"
+@handles(
+    m.BasicReject,
+    "settle.reject-always-requeues",
+    "reject requeues whatever its requeue bit says",
+    "ACK-012",
+    "MODE-005",
 )
-def _(parts: Parts) -> None:
-    def reject(channel: Channel, method: m.BasicReject) -> None:
-        channel.settle(channel.collect(method.delivery_tag, False), fates.requeued)
-
-    parts.handlers[m.BasicReject] = reject
+def reject_always_requeues(channel: Channel, method: m.BasicReject) -> None:
+    channel.settle(channel.collect(method.delivery_tag, False), fates.requeued)
 
 
-@changes(MUTANTS, "settle.reject-never-requeues", "reject discards whatever its requeue bit says", "ACK-012")
-def _(parts: Parts) -> None:
-    def reject(channel: Channel, method: m.BasicReject) -> None:
-        channel.settle(channel.collect(method.delivery_tag, False), fates.discarded)
-
-    parts.handlers[m.BasicReject] = reject
+@handles(m.BasicReject, "settle.reject-never-requeues", "reject discards whatever its requeue bit says", "ACK-012")
+def reject_never_requeues(channel: Channel, method: m.BasicReject) -> None:
+    channel.settle(channel.collect(method.delivery_tag, False), fates.discarded)

@@ -10,54 +10,50 @@ from reference_broker import topology
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import not_found, precondition
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
 NOTICE = "consumer_cancel_notify"
 
 
 @replaces(
     "connection.announces_cancel",
-    MUTANTS,
     "cancel.notifies-everybody",
     "clients are notified of ended consumers whether or not they announced that they want it",
     "CAN-001",
     "CAN-004",
 )
-def _(self: Connection) -> bool:
+def notifies_everybody(self: Connection) -> bool:
     return True
 
 
 @replaces(
     "connection.announces_cancel",
-    MUTANTS,
     "cancel.any-true-value",
     "the number 1 or the word true will do as announcement of the capability",
     "CAN-001",
 )
-def _(self: Connection) -> bool:
+def any_true_value(self: Connection) -> bool:
     return bool(self.capabilities.get(NOTICE))
 
 
 @replaces(
     "connection.log_in",
-    MUTANTS,
     "cancel.capability-outside",
     "the capability is looked for among the client properties, not in their table of capabilities",
     "CAN-001",
     "CAN-003",
 )
-def _(self: Connection, method: m.ConnectionStartOk) -> None:
+def capability_outside(self: Connection, method: m.ConnectionStartOk) -> None:
     Connection.log_in(self, method)
     self.capabilities = {NOTICE: values.lookup(method.client_properties, NOTICE)}
 
 
 def introduced(self: Connection, properties: dict[str, Any]) -> None:
     """Say something else in connection.start."""
-    start = next(item for item in self.outbox if isinstance(item, m.ConnectionStart))
+    start = next(item for item in self.outbox.items if isinstance(item, m.ConnectionStart))
     start.server_properties = values.table(properties)
 
 
@@ -67,14 +63,13 @@ def honest_properties(self: Connection) -> dict[str, Any]:
 
 @replaces(
     "connection.greet",
-    MUTANTS,
     "cancel.unannounced",
     "the broker notifies, and does not say so in its server properties",
     "CAN-002",
 )
-def _(self: Connection, data: bytes) -> bytes:
+def unannounced(self: Connection, data: bytes) -> bytes:
     rest = Connection.greet(self, data)
-    if any(isinstance(item, m.ConnectionStart) for item in self.outbox):
+    if any(isinstance(item, m.ConnectionStart) for item in self.outbox.items):
         properties = honest_properties(self)
         del properties["capabilities"][NOTICE]
         introduced(self, properties)
@@ -83,14 +78,13 @@ def _(self: Connection, data: bytes) -> bytes:
 
 @replaces(
     "connection.greet",
-    MUTANTS,
     "cancel.announced-outside",
     "the broker says that it notifies beside its table of capabilities",
     "CAN-002",
 )
-def _(self: Connection, data: bytes) -> bytes:
+def announced_outside(self: Connection, data: bytes) -> bytes:
     rest = Connection.greet(self, data)
-    if any(isinstance(item, m.ConnectionStart) for item in self.outbox):
+    if any(isinstance(item, m.ConnectionStart) for item in self.outbox.items):
         properties = honest_properties(self)
         properties[NOTICE] = properties["capabilities"].pop(NOTICE)
         introduced(self, properties)
@@ -99,12 +93,11 @@ def _(self: Connection, data: bytes) -> bytes:
 
 @replaces(
     "channel.cancelled",
-    MUTANTS,
     "cancel.notifies-first-only",
     "of several consumers of a deleted queue only one is notified",
     "CAN-003",
 )
-def _(self: Channel, consumer: Consumer) -> None:
+def notifies_first_only(self: Channel, consumer: Consumer) -> None:
     told = memory(consumer.queue, "told", list)
     told.append(consumer)
     if len(told) == 1:
@@ -114,12 +107,11 @@ def _(self: Channel, consumer: Consumer) -> None:
 
 
 @changes(
-    MUTANTS,
     "cancel.spares-the-deleter",
     "the channel that deletes a queue is not told that its own consumers have ended",
     "CAN-003",
 )
-def _(parts: Parts) -> None:
+def spares_the_deleter(parts: Parts) -> None:
     def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
         memory(channel, "deleting", list).append(True)
         topology.queue_delete(channel, method)
@@ -135,27 +127,15 @@ def _(parts: Parts) -> None:
     parts.override("channel", cancelled=cancelled)
 
 
-@replaces(
-    "channel.cancelled",
-    MUTANTS,
-    "cancel.notifies-twice",
-    "each consumer of a deleted queue is notified twice",
-    "CAN-003",
-)
-def _(self: Channel, consumer: Consumer) -> None:
+@replaces("channel.cancelled", "cancel.notifies-twice", "each consumer of a deleted queue is notified twice", "CAN-003")
+def notifies_twice(self: Channel, consumer: Consumer) -> None:
     Channel.cancelled(self, consumer)
     if self.connection.announces_cancel():
         self.connection.send(m.BasicCancel(self.number, consumer.tag, True))
 
 
-@replaces(
-    "channel.cancelled",
-    MUTANTS,
-    "cancel.wants-an-answer",
-    "notifications do not have nowait set",
-    "CAN-003",
-)
-def _(self: Channel, consumer: Consumer) -> None:
+@replaces("channel.cancelled", "cancel.wants-an-answer", "notifications do not have nowait set", "CAN-003")
+def wants_an_answer(self: Channel, consumer: Consumer) -> None:
     del self.consumers[consumer.tag]
     if self.connection.announces_cancel():
         self.connection.send(m.BasicCancel(self.number, consumer.tag, False))
@@ -163,12 +143,11 @@ def _(self: Channel, consumer: Consumer) -> None:
 
 @replaces(
     "channel.cancelled",
-    MUTANTS,
     "cancel.closes-the-deaf",
     "a channel whose client is not notified is closed when one of its queues is deleted",
     "CAN-004",
 )
-def _(self: Channel, consumer: Consumer) -> None:
+def closes_the_deaf(self: Channel, consumer: Consumer) -> None:
     Channel.cancelled(self, consumer)
     if not self.connection.announces_cancel() and not self.closing:
         self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
@@ -176,12 +155,11 @@ def _(self: Channel, consumer: Consumer) -> None:
 
 @replaces(
     "channel.cancelled",
-    MUTANTS,
     "cancel.closes-instead-of-telling",
     "a channel whose client is to be notified is closed instead when one of its queues is deleted",
     "CAN-003",
 )
-def _(self: Channel, consumer: Consumer) -> None:
+def closes_instead_of_telling(self: Channel, consumer: Consumer) -> None:
     if not self.connection.announces_cancel():
         Channel.cancelled(self, consumer)
     elif self.consumers.get(consumer.tag) is consumer:
@@ -190,14 +168,8 @@ def _(self: Channel, consumer: Consumer) -> None:
         self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
 
 
-@replaces(
-    "channel.cancelled",
-    MUTANTS,
-    "cancel.delivers-after-notice",
-    "one more delivery follows the notification",
-    "CAN-010",
-)
-def _(self: Channel, consumer: Consumer) -> None:
+@replaces("channel.cancelled", "cancel.delivers-after-notice", "one more delivery follows the notification", "CAN-010")
+def delivers_after_notice(self: Channel, consumer: Consumer) -> None:
     Channel.cancelled(self, consumer)
     if consumer.queue.ready:
         self.deliver(consumer, consumer.queue.ready.pop())
@@ -205,12 +177,11 @@ def _(self: Channel, consumer: Consumer) -> None:
 
 @replaces(
     "channel.cancelled",
-    MUTANTS,
     "cancel.stops-the-channel",
     "when one consumer loses its queue, the others of its channel are no longer served",
     "CAN-011",
 )
-def _(self: Channel, consumer: Consumer) -> None:
+def stops_the_channel(self: Channel, consumer: Consumer) -> None:
     Channel.cancelled(self, consumer)
     for other in self.consumers.values():
         if other in other.queue.consumers:
@@ -220,13 +191,12 @@ def _(self: Channel, consumer: Consumer) -> None:
 
 @replaces(
     "channel.settle",
-    MUTANTS,
     "cancel.deliveries-unknown",
     "deliveries of a deleted queue cannot be settled any more",
     "CAN-012",
     "ACK-017",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Any) -> None:
+def deliveries_unknown(self: Channel, deliveries: list[Delivery], fate: Any) -> None:
     if any(delivery.queue.deleted for delivery in deliveries):
         raise precondition(f"unknown delivery tag {deliveries[-1].tag}")
     Channel.settle(self, deliveries, fate)

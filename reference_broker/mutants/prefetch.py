@@ -5,31 +5,25 @@ from __future__ import annotations
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
+from reference_broker.connection import Connection
 from reference_broker.errors import precondition
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import Mutant, changes, replaces
+from reference_broker.mutants.kinds import changes, handles, replaces
 from reference_broker.parts import Handler, Parts
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 from reference_broker.topology import named_queue
 
-MUTANTS: list[Mutant] = []
-
 
 @replaces(
-    "limit.full",
-    MUTANTS,
-    "prefetch.one-too-many",
-    "a limit lets one delivery more through than it says",
-    "QOS-001",
-    "QOS-006",
+    "limit.full", "prefetch.one-too-many", "a limit lets one delivery more through than it says", "QOS-001", "QOS-006"
 )
-def _(self: Limit) -> bool:
+def one_too_many(self: Limit) -> bool:
     return self.count != 0 and self.held > self.count
 
 
-@replaces("limit.full", MUTANTS, "prefetch.stops-one-short", "one slot of a limit above 1 is never used", "QOS-002")
-def _(self: Limit) -> bool:
+@replaces("limit.full", "prefetch.stops-one-short", "one slot of a limit above 1 is never used", "QOS-002")
+def stops_one_short(self: Limit) -> bool:
     return self.count != 0 and self.held >= max(self.count - 1, 1)
 
 
@@ -43,32 +37,26 @@ def _sharing(parts: Parts) -> None:
     parts.override("consumer", __init__=started)
 
 
-changes(
-    MUTANTS,
-    "prefetch.one-for-all-consumers",
-    "the consumers of a channel share the limit of the first of them",
-    "QOS-003",
-)(_sharing)
+changes("prefetch.one-for-all-consumers", "the consumers of a channel share the limit of the first of them", "QOS-003")(
+    _sharing
+)
 
 
 def qos_instead(parts: Parts, handler: Handler) -> None:
     parts.handlers[m.BasicQos] = handler
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicQos,
     "prefetch.running-consumers-follow",
     "basic.qos without global changes the limit of running consumers, too",
     "QOS-004",
 )
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        basic.qos(channel, method)
-        if not method.global_:
-            for consumer in list(channel.consumers.values()):
-                consumer.own.change(method.prefetch_count)
-
-    qos_instead(parts, qos)
+def running_consumers_follow(channel: Channel, method: m.BasicQos) -> None:
+    basic.qos(channel, method)
+    if not method.global_:
+        for consumer in list(channel.consumers.values()):
+            consumer.own.change(method.prefetch_count)
 
 
 def _zero_as(count: int) -> Handler:
@@ -80,16 +68,14 @@ def _zero_as(count: int) -> Handler:
     return qos
 
 
-changes(MUTANTS, "prefetch.zero-is-nothing", "a consumer started under count 0 is sent nothing", "QOS-005")(
+changes("prefetch.zero-is-nothing", "a consumer started under count 0 is sent nothing", "QOS-005")(
     lambda parts: qos_instead(parts, _zero_as(-1))
 )
-changes(MUTANTS, "prefetch.zero-is-one", "a count of 0 is taken for 1", "QOS-005")(
-    lambda parts: qos_instead(parts, _zero_as(1))
-)
+changes("prefetch.zero-is-one", "a count of 0 is taken for 1", "QOS-005")(lambda parts: qos_instead(parts, _zero_as(1)))
 
 
-@changes(MUTANTS, "prefetch.channel-limit-for-each", "a channel's limit applies to each of its consumers", "QOS-006")
-def _(parts: Parts) -> None:
+@changes("prefetch.channel-limit-for-each", "a channel's limit applies to each of its consumers", "QOS-006")
+def channel_limit_for_each(parts: Parts) -> None:
     def started(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
         Consumer.__init__(self, tag, channel, queue, no_ack, own)
         self.shared = parts.limit(channel.limit.count)
@@ -99,12 +85,11 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "consumer.__init__",
-    MUTANTS,
     "prefetch.smaller-for-both",
     "where both limits are set, the channel's is the smaller of the two",
     "QOS-007",
 )
-def _(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
+def smaller_for_both(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
     Consumer.__init__(self, tag, channel, queue, no_ack, own)
     if own.count and channel.limit.count:
         channel.limit.count = min(own.count, channel.limit.count)
@@ -112,71 +97,57 @@ def _(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, ow
 
 @replaces(
     "consumer.obstacle",
-    MUTANTS,
     "prefetch.channel-limit-alone",
     "where both limits are set, that of the consumer is disregarded",
     "QOS-007",
 )
-def _(self: Consumer) -> Limit | None:
+def channel_limit_alone(self: Consumer) -> Limit | None:
     found = Consumer.obstacle(self)
     if found is self.own and self.shared.count:
         return self.shared if self.shared.full() else None
     return found
 
 
-@changes(MUTANTS, "prefetch.later-call-replaces", "setting a channel's limit removes that for consumers", "QOS-007")
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        basic.qos(channel, method)
-        if method.global_:
-            channel.prefetch = 0
-
-    qos_instead(parts, qos)
+@handles(m.BasicQos, "prefetch.later-call-replaces", "setting a channel's limit removes that for consumers", "QOS-007")
+def later_call_replaces(channel: Channel, method: m.BasicQos) -> None:
+    basic.qos(channel, method)
+    if method.global_:
+        channel.prefetch = 0
 
 
-@changes(
-    MUTANTS, "prefetch.consumer-limit-clears", "setting a limit for consumers removes that of the channel", "QOS-008"
+@handles(
+    m.BasicQos, "prefetch.consumer-limit-clears", "setting a limit for consumers removes that of the channel", "QOS-008"
 )
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        basic.qos(channel, method)
-        if not method.global_:
-            channel.limit.change(0)
-
-    qos_instead(parts, qos)
+def consumer_limit_clears(channel: Channel, method: m.BasicQos) -> None:
+    basic.qos(channel, method)
+    if not method.global_:
+        channel.limit.change(0)
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicQos,
     "prefetch.denied-global-limits-nobody",
     "where global is denied, basic.qos with it is answered and changes nothing",
     "QOS-009",
 )
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        before = channel.prefetch
-        basic.qos(channel, method)
-        if method.global_ and not channel.vhost.dialect.channel_limit:
-            channel.prefetch = before
-
-    qos_instead(parts, qos)
+def denied_global_limits_nobody(channel: Channel, method: m.BasicQos) -> None:
+    before = channel.prefetch
+    basic.qos(channel, method)
+    if method.global_:
+        channel.prefetch = before
 
 
-@changes(MUTANTS, "prefetch.size-accepted", "basic.qos with a size is answered, and the size ignored", "QOS-023")
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        basic.qos(channel, m.BasicQos(method.channel, 0, method.prefetch_count, method.global_))
-
-    qos_instead(parts, qos)
+@handles(m.BasicQos, "prefetch.size-accepted", "basic.qos with a size is answered, and the size ignored", "QOS-023")
+def size_accepted(channel: Channel, method: m.BasicQos) -> None:
+    basic.qos(channel, m.BasicQos(method.channel, 0, method.prefetch_count, method.global_))
 
 
 @changes(
-    MUTANTS,
     "prefetch.change-spares-running",
     "a channel's limit does not apply to consumers that were running when it was set",
     "QOS-011",
 )
-def _(parts: Parts) -> None:
+def change_spares_running(parts: Parts) -> None:
     def qos(channel: Channel, method: m.BasicQos) -> None:
         if method.global_:
             channel.limit = parts.limit(method.prefetch_count)
@@ -187,24 +158,19 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "limit.change",
-    MUTANTS,
     "prefetch.change-forgets",
     "changing a channel's limit starts its count anew, whatever is outstanding",
     "QOS-011",
 )
-def _(self: Limit, count: int) -> None:
+def change_forgets(self: Limit, count: int) -> None:
     self.held = 0
     Limit.change(self, count)
 
 
 @replaces(
-    "channel.get",
-    MUTANTS,
-    "prefetch.get-obeys",
-    "basic.get finds nothing while a limit of the channel is reached",
-    "QOS-014",
+    "channel.get", "prefetch.get-obeys", "basic.get finds nothing while a limit of the channel is reached", "QOS-014"
 )
-def _(self: Channel, queue: Queue, no_ack: bool) -> None:
+def get_obeys(self: Channel, queue: Queue, no_ack: bool) -> None:
     if self.limit.full() or any(consumer.own.full() for consumer in self.consumers.values()):
         self.connection.send(m.BasicGetEmpty(self.number))
     else:
@@ -213,41 +179,34 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
 
 @replaces(
     "channel.get",
-    MUTANTS,
     "prefetch.gets-bind-gets",
     "basic.get finds nothing while as many deliveries are outstanding, gets too, as the channel's limit allows",
     "QOS-014",
 )
-def _(self: Channel, queue: Queue, no_ack: bool) -> None:
+def gets_bind_gets(self: Channel, queue: Queue, no_ack: bool) -> None:
     if 0 < self.limit.count <= len(self.unacked.by_tag):
         self.connection.send(m.BasicGetEmpty(self.number))
     else:
         Channel.get(self, queue, no_ack)
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicQos,
     "prefetch.gets-fill-the-channel",
     "a channel's limit counts the gets that are outstanding when it is set, and never releases them",
     "QOS-015",
     field="https://github.com/cloudamqp/lavinmq/issues/2206",
 )
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        if method.global_ and method.prefetch_count and not channel.limit.count:
-            channel.limit.held += sum(one.consumer is None for one in channel.unacked.by_tag.values())
-        basic.qos(channel, method)
-
-    qos_instead(parts, qos)
+def gets_fill_the_channel(channel: Channel, method: m.BasicQos) -> None:
+    if method.global_ and method.prefetch_count and not channel.limit.count:
+        channel.limit.held += sum(one.consumer is None for one in channel.unacked.by_tag.values())
+    basic.qos(channel, method)
 
 
 @changes(
-    MUTANTS,
-    "prefetch.binds-automatic",
-    "a consumer's limit binds automatic deliveries, and nothing releases them",
-    "QOS-016",
+    "prefetch.binds-automatic", "a consumer's limit binds automatic deliveries, and nothing releases them", "QOS-016"
 )
-def _(parts: Parts) -> None:
+def binds_automatic(parts: Parts) -> None:
     def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
         consumer.own.held += consumer.no_ack
         Channel.deliver(self, consumer, entry)
@@ -260,12 +219,11 @@ def _(parts: Parts) -> None:
 
 
 @changes(
-    MUTANTS,
     "prefetch.automatic-fill-the-channel",
     "automatic deliveries count towards a channel's limit, and nothing releases them",
     "QOS-017",
 )
-def _(parts: Parts) -> None:
+def automatic_fill_the_channel(parts: Parts) -> None:
     def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
         self.limit.held += consumer.no_ack
         Channel.deliver(self, consumer, entry)
@@ -290,74 +248,57 @@ def _for_the_connection(global_: bool) -> Handler:
 
 
 changes(
-    MUTANTS,
-    "prefetch.global-for-the-connection",
-    "a limit set with global is that of each channel of the connection",
-    "QOS-021",
+    "prefetch.global-for-the-connection", "a limit set with global is that of each channel of the connection", "QOS-021"
 )(lambda parts: qos_instead(parts, _for_the_connection(True)))
-changes(
-    MUTANTS, "prefetch.for-the-connection", "a limit for consumers is that of all channels of the connection", "QOS-021"
-)(lambda parts: qos_instead(parts, _for_the_connection(False)))
+changes("prefetch.for-the-connection", "a limit for consumers is that of all channels of the connection", "QOS-021")(
+    lambda parts: qos_instead(parts, _for_the_connection(False))
+)
 
 
 @replaces(
-    "limit.change",
-    MUTANTS,
-    "prefetch.change-waits",
-    "a raised or removed limit is noticed with the next settlement",
-    "QOS-022",
+    "limit.change", "prefetch.change-waits", "a raised or removed limit is noticed with the next settlement", "QOS-022"
 )
-def _(self: Limit, count: int) -> None:
+def change_waits(self: Limit, count: int) -> None:
     self.count = count
 
 
-@changes(MUTANTS, "prefetch.same-count-unanswered", "basic.qos that changes nothing is not answered", "QOS-024")
-def _(parts: Parts) -> None:
-    def qos(channel: Channel, method: m.BasicQos) -> None:
-        if method.global_ or method.prefetch_count != channel.prefetch:
-            basic.qos(channel, method)
-
-    qos_instead(parts, qos)
+@handles(m.BasicQos, "prefetch.same-count-unanswered", "basic.qos that changes nothing is not answered", "QOS-024")
+def same_count_unanswered(channel: Channel, method: m.BasicQos) -> None:
+    if method.global_ or method.prefetch_count != channel.prefetch:
+        basic.qos(channel, method)
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicConsume,
     "prefetch.quorum-accepts-global",
     "a consumer of a quorum queue is accepted under a channel's limit",
     "QOS-025",
 )
-def _(parts: Parts) -> None:
-    def consume(channel: Channel, method: m.BasicConsume) -> None:
-        count, channel.limit.count = channel.limit.count, 0
-        basic.consume(channel, method)
-        channel.limit.count = count
-
-    parts.handlers[m.BasicConsume] = consume
+def quorum_accepts_global(channel: Channel, method: m.BasicConsume) -> None:
+    count, channel.limit.count = channel.limit.count, 0
+    basic.consume(channel, method)
+    channel.limit.count = count
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicConsume,
     "prefetch.quorum-closes-the-channel",
     "a consumer of a quorum queue under a channel's limit costs only the channel",
     "QOS-025",
 )
-def _(parts: Parts) -> None:
-    def consume(channel: Channel, method: m.BasicConsume) -> None:
-        if channel.limit.count and named_queue(channel, method.queue).quorum is not None:
-            raise precondition("global qos")
-        basic.consume(channel, method)
-
-    parts.handlers[m.BasicConsume] = consume
+def quorum_closes_the_channel(channel: Channel, method: m.BasicConsume) -> None:
+    if channel.limit.count and named_queue(channel, method.queue).quorum is not None:
+        raise precondition("global qos")
+    basic.consume(channel, method)
 
 
 @replaces(
     "queue.pump",
-    MUTANTS,
     "prefetch.full-consumer-blocks",
     "a queue serves nobody while one of its consumers has reached its limit",
     "QOS-027",
 )
-def _(self: Queue) -> None:
+def full_consumer_blocks(self: Queue) -> None:
     if not any(consumer.own.full() for consumer in self.consumers):
         for _ in range(len(self.ready)):
             if self.ring and self.ready and not any(consumer.own.full() for consumer in self.consumers):
@@ -372,7 +313,12 @@ def pump_one(queue: Queue) -> None:
         consumer.channel.deliver(consumer, queue.ready.pop())
 
 
-@replaces("channel.__init__", MUTANTS, "prefetch.default-of-one", "a channel begins with a limit of 1", "QOS-028")
-def _(self: Channel, *arguments: object) -> None:
-    Channel.__init__(self, *arguments)  # type: ignore[arg-type]
-    self.prefetch = 1
+@changes("prefetch.default-of-one", "a channel begins with a limit of 1", "QOS-028")
+def default_of_one(parts: Parts) -> None:
+    below = parts.channel
+
+    def started(self: Channel, connection: Connection, number: int) -> None:
+        below.__init__(self, connection, number)
+        self.prefetch = 1
+
+    parts.override("channel", __init__=started)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codec import methods as m
 from reference_broker.channel import RETURNS, Channel, Fate, requeued, settle_down
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.modes import put_copy
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
@@ -13,45 +13,27 @@ from reference_broker.queue import Queue
 from reference_broker.ready import Ready
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
-
-
 # -- order
 
 
-@replaces(
-    "ready.put_back",
-    MUTANTS,
-    "requeue.at-head",
-    "a requeued message goes to the head of the queue",
-    "RQ-001",
-    "RQ-002",
-)
-def _(self: Ready, entry: Entry) -> None:
+@replaces("ready.put_back", "requeue.at-head", "a requeued message goes to the head of the queue", "RQ-001", "RQ-002")
+def at_head(self: Ready, entry: Entry) -> None:
     self.fresh.appendleft(entry)
     self.octets += len(entry.message.body)
 
 
-@replaces(
-    "ready.put_back",
-    MUTANTS,
-    "requeue.at-tail",
-    "a requeued message goes to the tail of the queue",
-    "RQ-001",
-    "RQ-004",
-)
-def _(self: Ready, entry: Entry) -> None:
+@replaces("ready.put_back", "requeue.at-tail", "a requeued message goes to the tail of the queue", "RQ-001", "RQ-004")
+def at_tail(self: Ready, entry: Entry) -> None:
     self.push(entry)
 
 
 @replaces(
     "queue.put_back",
-    MUTANTS,
     "requeue.to-tail-where-shared",
     "what comes back to a queue of several consumers goes to its tail",
     "RQ-004",
 )
-def _(self: Queue, entry: Entry) -> None:
+def to_tail_where_shared(self: Queue, entry: Entry) -> None:
     entry.redelivered = True
     if len(self.consumers) > 1:
         self.ready.push(entry)
@@ -61,12 +43,11 @@ def _(self: Queue, entry: Entry) -> None:
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "requeue.sorted-within-batch-only",
     "each requeue puts its messages, in order, before everything that is ready",
     "RQ-001",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def sorted_within_batch_only(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate in RETURNS:
         for delivery in reversed(deliveries):
             renumber_to_front(delivery)
@@ -80,14 +61,9 @@ def renumber_to_front(delivery: Delivery) -> None:
 
 
 @replaces(
-    "channel.finish",
-    MUTANTS,
-    "requeue.batch-reversed",
-    "the messages of one requeue return youngest first",
-    "RQ-001",
-    "RQ-002",
+    "channel.finish", "requeue.batch-reversed", "the messages of one requeue return youngest first", "RQ-001", "RQ-002"
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def batch_reversed(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate in RETURNS:
         for queue in {delivery.queue for delivery in deliveries}:
             reverse([delivery.entry for delivery in deliveries if delivery.queue is queue])
@@ -96,12 +72,11 @@ def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "requeue.quorum-batch-reversed",
     "a quorum queue takes the messages of one requeue back youngest first",
     "RQ-002",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def quorum_batch_reversed(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate is requeued and any(delivery.queue.quorum is not None for delivery in deliveries):
         deliveries = deliveries[::-1]
     Channel.finish(self, deliveries, fate)
@@ -115,12 +90,11 @@ def reverse(entries: list[Entry]) -> None:
 
 @replaces(
     "queue.publish",
-    MUTANTS,
     "requeue.persistent-overtake",
     "persistent messages overtake transient ones that are still ready",
     "RQ-006",
 )
-def _(self: Queue, message: Message) -> bool:
+def persistent_overtake(self: Queue, message: Message) -> bool:
     fresh = self.ready.fresh
     if message.header.delivery_mode == 2 and fresh and fresh[-1].message.header.delivery_mode != 2:
         self.published += 1
@@ -133,14 +107,8 @@ def _(self: Queue, message: Message) -> bool:
     return Queue.publish(self, message)
 
 
-@changes(
-    MUTANTS,
-    "requeue.stuck",
-    "a requeued message is offered to no consumer until a new one arrives",
-    "RQ-007",
-    "ACK-012",
-)
-def _(parts: Parts) -> None:
+@changes("requeue.stuck", "a requeued message is offered to no consumer until a new one arrives", "RQ-007", "ACK-012")
+def requeue_stuck(parts: Parts) -> None:
     def put_back(self: Queue, entry: Entry) -> None:
         memory(self, "stuck", list).append(entry)
 
@@ -156,13 +124,8 @@ def _(parts: Parts) -> None:
 # -- the redelivered flag
 
 
-@changes(
-    MUTANTS,
-    "requeue.flag-per-channel",
-    "redelivered is set only on the channel that had the message before",
-    "RQ-008",
-)
-def _(parts: Parts) -> None:
+@changes("requeue.flag-per-channel", "redelivered is set only on the channel that had the message before", "RQ-008")
+def flag_per_channel(parts: Parts) -> None:
     def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
         flag_for(self, entry)
         Channel.deliver(self, consumer, entry)
@@ -181,8 +144,8 @@ def flag_for(channel: Channel, entry: Entry) -> None:
     seen.add(entry)
 
 
-@replaces("channel.get", MUTANTS, "requeue.flag-never-on-get", "get-ok never says redelivered", "RQ-008")
-def _(self: Channel, queue: Queue, no_ack: bool) -> None:
+@replaces("channel.get", "requeue.flag-never-on-get", "get-ok never says redelivered", "RQ-008")
+def flag_never_on_get(self: Channel, queue: Queue, no_ack: bool) -> None:
     if queue.ready:
         queue.ready.head().redelivered = False
     Channel.get(self, queue, no_ack)
@@ -190,23 +153,19 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
 
 @replaces(
     "queue.put_back",
-    MUTANTS,
     "requeue.flag-never",
     "redelivered is never set",
     "RQ-008",
     field="https://github.com/fridujo/rabbitmq-mock/issues/50",
 )
-def _(self: Queue, entry: Entry) -> None:
+def flag_never(self: Queue, entry: Entry) -> None:
     self.ready.put_back(entry)
 
 
 @changes(
-    MUTANTS,
-    "requeue.flag-of-queue",
-    "once a queue has had a requeue, everything it delivers is marked as redelivered",
-    "RQ-009",
+    "requeue.flag-of-queue", "once a queue has had a requeue, everything it delivers is marked as redelivered", "RQ-009"
 )
-def _(parts: Parts) -> None:
+def flag_of_queue(parts: Parts) -> None:
     def put_back(self: Queue, entry: Entry) -> None:
         Queue.put_back(self, entry)
         self.__dict__["mutant_requeued"] = True
@@ -223,12 +182,11 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "queue.put_back",
-    MUTANTS,
     "requeue.flags-neighbour",
     "a requeue marks also the message behind the one that returns",
     "RQ-009",
 )
-def _(self: Queue, entry: Entry) -> None:
+def flags_neighbour(self: Queue, entry: Entry) -> None:
     if self.ready.fresh:
         self.ready.fresh[0].redelivered = True
     Queue.put_back(self, entry)
@@ -238,26 +196,21 @@ def _(self: Queue, entry: Entry) -> None:
 
 
 @replaces(
-    "channel.end",
-    MUTANTS,
-    "requeue.loses-last-at-end",
-    "the youngest unsettled message is lost when its channel ends",
-    "RQ-011",
+    "channel.end", "requeue.loses-last-at-end", "the youngest unsettled message is lost when its channel ends", "RQ-011"
 )
-def _(self: Channel) -> None:
+def loses_last_at_end(self: Channel) -> None:
     if len(self.unacked) > 1:
         self.unacked.by_tag.popitem()
     Channel.end(self)
 
 
 @changes(
-    MUTANTS,
     "requeue.twice-when-nack-meets-close",
     "a message that was requeued is requeued once more when the channel ends",
     "RQ-011",
     field="https://github.com/cloudamqp/lavinmq/issues/1237",
 )
-def _(parts: Parts) -> None:
+def twice_when_nack_meets_close(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
         if fate in RETURNS:
             memory(self, "requeued", list).extend(deliveries)
@@ -281,13 +234,12 @@ def recover_with(parts: Parts, recover: object) -> None:
 
 
 @changes(
-    MUTANTS,
     "requeue.recover-skips-gets",
     "basic.recover leaves out what basic.get fetched",
     "RQ-014",
     field="https://github.com/cloudamqp/lavinmq/pull/398",
 )
-def _(parts: Parts) -> None:
+def recover_skips_gets(parts: Parts) -> None:
     def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
         answer(channel, method)
         chosen = [tag for tag, d in channel.unacked.by_tag.items() if d.consumer is not None]
@@ -296,8 +248,8 @@ def _(parts: Parts) -> None:
     recover_with(parts, recover)
 
 
-@changes(MUTANTS, "requeue.recover-keeps-tags", "after basic.recover the old tags can still be settled", "RQ-014")
-def _(parts: Parts) -> None:
+@changes("requeue.recover-keeps-tags", "after basic.recover the old tags can still be settled", "RQ-014")
+def recover_keeps_tags(parts: Parts) -> None:
     def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
         answer(channel, method)
         for delivery in channel.unacked.by_tag.values():
@@ -308,8 +260,8 @@ def _(parts: Parts) -> None:
     recover_with(parts, recover)
 
 
-@changes(MUTANTS, "requeue.recover-does-nothing", "basic.recover is answered and has no effect", "RQ-014")
-def _(parts: Parts) -> None:
+@changes("requeue.recover-does-nothing", "basic.recover is answered and has no effect", "RQ-014")
+def recover_does_nothing(parts: Parts) -> None:
     recover_with(parts, answer)
 
 
@@ -318,12 +270,6 @@ def answer(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> No
         channel.connection.send(m.BasicRecoverOk(channel.number))
 
 
-@replaces(
-    "queue.over_limit",
-    MUTANTS,
-    "requeue.ample-limit-is-four",
-    "a queue with room for many drops all but four",
-    "RQ-011",
-)
-def _(self: Queue, more: int = 0, octets: int = 0) -> bool:
+@replaces("queue.over_limit", "requeue.ample-limit-is-four", "a queue with room for many drops all but four", "RQ-011")
+def ample_limit_is_four(self: Queue, more: int = 0, octets: int = 0) -> bool:
     return Queue.over_limit(self, more, octets) or (self.settings.max_length or 0) > 4 < len(self.ready) + more

@@ -6,7 +6,7 @@ from typing import Any
 
 from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
@@ -14,14 +14,11 @@ from reference_broker.quorum import Counted, Quorum
 from reference_broker.ready import Ready
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
-
-
 # -- competition
 
 
-@changes(MUTANTS, "returning.to-former-only", "a returned message is kept for the channel that returned it", "RQ-005")
-def _(parts: Parts) -> None:
+@changes("returning.to-former-only", "a returned message is kept for the channel that returned it", "RQ-005")
+def to_former_only(parts: Parts) -> None:
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
         if fate in RETURNS:
             for delivery in deliveries:
@@ -41,13 +38,12 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "channel.finish",
-    MUTANTS,
     "returning.waits-for-publish",
     "a returned message reaches no waiting consumer before the next one is published",
     "RQ-015",
     "RQ-007",
 )
-def _(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+def waits_for_publish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate not in RETURNS:
         Channel.finish(self, deliveries, fate)
         return
@@ -67,28 +63,27 @@ def in_order(parts: Parts, order: Any) -> None:
     parts.override("queue", nothing=nothing)
 
 
-@changes(MUTANTS, "returning.quorum-sorts", "a quorum queue sorts returned messages by publication", "RQ-003")
-def _(parts: Parts) -> None:
+@changes("returning.quorum-sorts", "a quorum queue sorts returned messages by publication", "RQ-003")
+def quorum_sorts(parts: Parts) -> None:
     in_order(parts, "original")
 
 
 @changes(
-    MUTANTS,
     "returning.quorum-tail",
     "a quorum queue serves returned messages last",
     "RQ-003",
     "RQ-004",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/10499",
 )
-def _(parts: Parts) -> None:
+def quorum_tail(parts: Parts) -> None:
     in_order(parts, "tail")
 
 
 # -- counts and limits
 
 
-@changes(MUTANTS, "returning.counted-per-channel", "each channel counts deliveries for itself", "RQ-012")
-def _(parts: Parts) -> None:
+@changes("returning.counted-per-channel", "each channel counts deliveries for itself", "RQ-012")
+def counted_per_channel(parts: Parts) -> None:
     def count(channel: Channel, queue: Queue, entry: Entry) -> None:
         if queue.quorum is not None:
             assert isinstance(entry, Counted)
@@ -109,18 +104,11 @@ def _(parts: Parts) -> None:
 
 
 def with_keeps(parts: Parts, keeps: Any) -> None:
-    wrong = type("Quorum", (Quorum,), {"keeps": keeps})
-
-    def begin(self: Queue, *arguments: Any) -> None:
-        Queue.__init__(self, *arguments)
-        if self.quorum is not None:
-            self.quorum = wrong(self.vhost.dialect, self.settings.delivery_limit)
-
-    parts.override("queue", __init__=begin)
+    parts.override("quorum", keeps=keeps)
 
 
-@changes(MUTANTS, "returning.limit-one-early", "a delivery limit allows one return less", "RQ-013")
-def _(parts: Parts) -> None:
+@changes("returning.limit-one-early", "a delivery limit allows one return less", "RQ-013")
+def limit_one_early(parts: Parts) -> None:
     def keeps(self: Quorum, entry: Counted, failed: bool) -> bool:
         kept = Quorum.keeps(self, entry, failed)
         return kept and (self.limit is None or entry.failures < self.limit)
@@ -128,14 +116,14 @@ def _(parts: Parts) -> None:
     with_keeps(parts, keeps)
 
 
-@changes(MUTANTS, "returning.limit-one-late", "a delivery limit allows one return more", "RQ-013")
-def _(parts: Parts) -> None:
+@changes("returning.limit-one-late", "a delivery limit allows one return more", "RQ-013")
+def limit_one_late(parts: Parts) -> None:
     def keeps(self: Quorum, entry: Counted, failed: bool) -> bool:
         return Quorum.keeps(self, entry, failed) or entry.failures - 1 == self.limit
 
     with_keeps(parts, keeps)
 
 
-@changes(MUTANTS, "returning.limit-counts-all", "a nack counts towards the delivery limit like a failure", "RQ-013")
-def _(parts: Parts) -> None:
+@changes("returning.limit-counts-all", "a nack counts towards the delivery limit like a failure", "RQ-013")
+def limit_counts_all(parts: Parts) -> None:
     with_keeps(parts, lambda self, entry, failed: Quorum.keeps(self, entry, True))

@@ -12,13 +12,11 @@ from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, precondition
 from reference_broker.message import Message, addressed
 from reference_broker.mutants.confirms import unanswered
-from reference_broker.mutants.kinds import Mutant, changes, replaces
+from reference_broker.mutants.kinds import changes, handles, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
 from reference_broker.vhost import VirtualHost
-
-MUTANTS: list[Mutant] = []
 
 
 def nowhere(channel: Channel, method: m.BasicPublish) -> bool:
@@ -32,48 +30,41 @@ def nowhere(channel: Channel, method: m.BasicPublish) -> bool:
 # -- unroutable
 
 
-@changes(MUTANTS, "routes.unroutable-unanswered", "what goes nowhere is never confirmed", "CNF-008", "CNF-004")
-def _(parts: Parts) -> None:
+@changes("routes.unroutable-unanswered", "what goes nowhere is never confirmed", "CNF-008", "CNF-004")
+def unroutable_unanswered(parts: Parts) -> None:
     unanswered(parts, lambda channel, method, body: nowhere(channel, method))
 
 
-@changes(MUTANTS, "routes.returned-unanswered", "what is returned is never confirmed", "CNF-009")
-def _(parts: Parts) -> None:
+@changes("routes.returned-unanswered", "what is returned is never confirmed", "CNF-009")
+def returned_unanswered(parts: Parts) -> None:
     unanswered(parts, lambda channel, method, body: method.mandatory and nowhere(channel, method))
 
 
-@replaces("vhost.publish", MUTANTS, "routes.unroutable-refused", "what goes nowhere is refused", "CNF-008")
-def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+@replaces("vhost.publish", "routes.unroutable-refused", "what goes nowhere is refused", "CNF-008")
+def unroutable_refused(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     routed, accepted = VirtualHost.publish(self, exchange, message)
     return routed, accepted and routed
 
 
-@changes(MUTANTS, "routes.confirm-before-return", "a publish is confirmed before it is returned", "CNF-009")
-def _(parts: Parts) -> None:
-    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-        late = channel.confirms is not None and method.mandatory and nowhere(channel, method)
-        method.mandatory = method.mandatory and not late
-        basic.publish(channel, method, header, body)
-        if late:
-            channel.flush()
-            channel.give_back(method.exchange, addressed(method.exchange, method.routing_key, header, body))
-
-    parts.publish = publish
+@handles(m.BasicPublish, "routes.confirm-before-return", "a publish is confirmed before it is returned", "CNF-009")
+def confirm_before_return(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+    late = channel.confirms is not None and method.mandatory and nowhere(channel, method)
+    method.mandatory = method.mandatory and not late
+    basic.publish(channel, method, header, body)
+    if late:
+        channel.flush()
+        channel.give_back(method.exchange, addressed(method.exchange, method.routing_key, header, body))
 
 
-@replaces("channel.give_back", MUTANTS, "routes.return-without-content", "a return has no content", "CNF-009")
-def _(self: Channel, exchange: str, message: Message) -> None:
+@replaces("channel.give_back", "routes.return-without-content", "a return has no content", "CNF-009")
+def return_without_content(self: Channel, exchange: str, message: Message) -> None:
     Channel.give_back(self, exchange, Message(exchange, message.routing_key, codec.header(0, 0), b""))
 
 
 @replaces(
-    "channel.give_back",
-    MUTANTS,
-    "routes.return-with-code-313",
-    "an unroutable message is returned as not consumed",
-    "CNF-009",
+    "channel.give_back", "routes.return-with-code-313", "an unroutable message is returned as not consumed", "CNF-009"
 )
-def _(self: Channel, exchange: str, message: Message) -> None:
+def return_with_code_313(self: Channel, exchange: str, message: Message) -> None:
     self.connection.send_content(
         m.BasicReturn(self.number, 313, "NO_CONSUMERS", exchange, message.routing_key), message
     )
@@ -81,12 +72,11 @@ def _(self: Channel, exchange: str, message: Message) -> None:
 
 @replaces(
     "channel.publish",
-    MUTANTS,
     "routes.returned-without-consumers",
     "a mandatory message is returned when its queue has no consumer",
     "CNF-025",
 )
-def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+def returned_without_consumers(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     queues = [found for found in self.vhost.route(exchange, message) if isinstance(found, Queue)]
     accepted = Channel.publish(self, exchange, message, mandatory)
     if mandatory and queues and not any(queue.consumers for queue in queues):
@@ -96,12 +86,11 @@ def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
 
 @replaces(
     "channel.publish",
-    MUTANTS,
     "routes.returned-when-full",
     "a mandatory message that a full queue rejects is returned as not routed",
     "CNF-025",
 )
-def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+def returned_when_full(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     routed = bool(list(self.vhost.route(exchange, message)))
     accepted = Channel.publish(self, exchange, message, mandatory)
     if mandatory and routed and not accepted:
@@ -114,12 +103,11 @@ def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
 
 @replaces(
     "vhost.publish",
-    MUTANTS,
     "routes.confirmed-with-the-first",
     "a publish is confirmed when the first of its queues has it, and the others get it later",
     "CNF-010",
 )
-def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+def confirmed_with_the_first(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     queues = list(self.route(exchange, message))
     for queue in queues[1:]:
         self.clock.at(self.clock.now + 0.3, partial(put, queue, message))
@@ -130,51 +118,33 @@ def put(queue: Queue | ReplyTo, message: Message) -> None:
     queue.publish(message)
 
 
-@replaces(
-    "vhost.publish",
-    MUTANTS,
-    "routes.rejected-confirmed",
-    "what a full queue rejects is confirmed",
-    "CNF-011",
-    "CNF-012",
-)
-def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+@replaces("vhost.publish", "routes.rejected-confirmed", "what a full queue rejects is confirmed", "CNF-011", "CNF-012")
+def rejected_confirmed(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     return VirtualHost.publish(self, exchange, message)[0], True
 
 
 @replaces(
     "vhost.publish",
-    MUTANTS,
     "routes.one-acceptance-will-do",
     "a publish is confirmed if any of its queues accepts it",
     "CNF-012",
 )
-def _(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+def one_acceptance_will_do(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     answers = [queue.publish(message) for queue in self.route(exchange, message)]
     return bool(answers), any(answers) or not answers
 
 
-@replaces(
-    "channel.publish",
-    MUTANTS,
-    "routes.rejection-closes",
-    "a publish that a queue rejects closes the channel",
-    "CNF-011",
-)
-def _(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+@replaces("channel.publish", "routes.rejection-closes", "a publish that a queue rejects closes the channel", "CNF-011")
+def rejection_closes(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     if not Channel.publish(self, exchange, message, mandatory):
         raise precondition("queue is full")
     return True
 
 
 @replaces(
-    "queue.publish",
-    MUTANTS,
-    "routes.refused-and-kept",
-    "a full queue refuses a message and keeps it all the same",
-    "CNF-021",
+    "queue.publish", "routes.refused-and-kept", "a full queue refuses a message and keeps it all the same", "CNF-021"
 )
-def _(self: Queue, message: Message) -> bool:
+def refused_and_kept(self: Queue, message: Message) -> bool:
     accepted = Queue.publish(self, message)
     if not accepted:
         self.published += 1
@@ -185,30 +155,31 @@ def _(self: Queue, message: Message) -> bool:
 # -- publishes that fail
 
 
-@changes(
-    MUTANTS,
+@handles(
+    m.BasicPublish,
     "routes.failed-publish-refused",
     "a publish that should close the channel is refused instead",
     "CNF-019",
 )
-def _(parts: Parts) -> None:
-    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-        try:
-            basic.publish(channel, method, header, body)
-        except ChannelException:
-            if channel.confirms is None:
-                raise
-            channel.confirms.refuse(channel.confirms.next())
-            channel.connection.confirm(channel)
-
-    parts.publish = publish
+def failed_publish_refused(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+    try:
+        basic.publish(channel, method, header, body)
+    except ChannelException:
+        if channel.confirms is None:
+            raise
+        channel.confirms.refuse(channel.confirms.next())
+        channel.connection.confirm(channel)
 
 
-@changes(MUTANTS, "routes.failed-publish-confirmed", "a publish is confirmed after it closed its channel", "CNF-019")
-def _(parts: Parts) -> None:
-    def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
-        Connection.close_channel(self, channel, error, offender)
-        if channel.confirms is not None:
-            self.send(m.BasicAck(channel.number, channel.confirms.published + 1))
-
-    parts.override("connection", close_channel=close_channel)
+@replaces(
+    "connection.close_channel",
+    "routes.failed-publish-confirmed",
+    "a publish is confirmed after it closed its channel",
+    "CNF-019",
+)
+def failed_publish_confirmed(
+    self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]
+) -> None:
+    Connection.close_channel(self, channel, error, offender)
+    if channel.confirms is not None:
+        self.send(m.BasicAck(channel.number, channel.confirms.published + 1))

@@ -9,11 +9,10 @@ from codec.errors import ReplyCode
 from reference_broker import channel as fates
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException, precondition
-from reference_broker.mutants.kinds import Mutant, changes, replaces
+from reference_broker.mutants.kinds import changes, handles, replaces
 from reference_broker.parts import Parts
 from reference_broker.unacked import Delivery, Unacked
 
-MUTANTS: list[Mutant] = []
 Collect = Callable[[Channel, int, bool], list[Delivery]]
 
 
@@ -29,42 +28,38 @@ def front(unacked: Unacked, tag: int) -> list[int]:
 # -- single
 
 
-@replaces("unacked.one", MUTANTS, "settle.single-acts-as-multiple", "a single settles all up to its tag", "ACK-001")
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+@replaces("unacked.one", "settle.single-acts-as-multiple", "a single settles all up to its tag", "ACK-001")
+def single_acts_as_multiple(self: Unacked, tag: int) -> list[Delivery] | None:
     return Unacked.up_to(self, tag)
 
 
 @replaces(
     "unacked.one",
-    MUTANTS,
     "settle.single-takes-oldest",
     "a single settles the oldest delivery, whichever tag it names",
     "ACK-001",
     "ACK-013",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def single_takes_oldest(self: Unacked, tag: int) -> list[Delivery] | None:
     return [self.by_tag.popitem(last=False)[1]] if tag in self.by_tag else None
 
 
 # -- multiple
 
 
-@replaces(
-    "unacked.up_to", MUTANTS, "settle.multiple-only-below-tag", "a multiple settles only tags below its own", "ACK-002"
-)
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+@replaces("unacked.up_to", "settle.multiple-only-below-tag", "a multiple settles only tags below its own", "ACK-002")
+def multiple_only_below_tag(self: Unacked, tag: int) -> list[Delivery] | None:
     return take(self, front(self, tag - 1)) if tag in self.by_tag else None
 
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.multiple-only-contiguous",
     "a multiple settles only the unbroken run of tags that ends at its own",
     "ACK-002",
     "ACK-005",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def multiple_only_contiguous(self: Unacked, tag: int) -> list[Delivery] | None:
     run = []
     while tag in self.by_tag:
         run.append(tag)
@@ -74,13 +69,12 @@ def _(self: Unacked, tag: int) -> list[Delivery] | None:
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.multiple-stops-at-gap",
     "a multiple starts at the oldest tag and stops at the first one that was settled already",
     "ACK-002",
     "ACK-005",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def multiple_stops_at_gap(self: Unacked, tag: int) -> list[Delivery] | None:
     if tag not in self.by_tag:
         return None
     tags = front(self, tag)
@@ -89,12 +83,11 @@ def _(self: Unacked, tag: int) -> list[Delivery] | None:
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.multiple-same-queue-only",
     "a multiple settles only deliveries from the queue its tag came from",
     "ACK-003",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def multiple_same_queue_only(self: Unacked, tag: int) -> list[Delivery] | None:
     named = self.by_tag.get(tag)
     if named is None:
         return None
@@ -103,20 +96,19 @@ def _(self: Unacked, tag: int) -> list[Delivery] | None:
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.multiple-same-consumer-only",
     "a multiple settles only deliveries of the consumer its tag belongs to",
     "ACK-003",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def multiple_same_consumer_only(self: Unacked, tag: int) -> list[Delivery] | None:
     named = self.by_tag.get(tag)
     if named is None:
         return None
     return take(self, [each for each in front(self, tag) if self.by_tag[each].consumer is named.consumer])
 
 
-@changes(MUTANTS, "settle.multiple-skips-gets", "a multiple passes over what basic.get fetched", "ACK-003")
-def _(parts: Parts) -> None:
+@changes("settle.multiple-skips-gets", "a multiple passes over what basic.get fetched", "ACK-003")
+def multiple_skips_gets(parts: Parts) -> None:
     def up_to(self: Unacked, tag: int) -> list[Delivery] | None:
         if tag not in self.by_tag:
             return None
@@ -133,12 +125,11 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "settle.crosses-channels",
     "tag 0 with multiple settles everything on all channels of the connection",
     "ACK-004",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def crosses_channels(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if not multiple or tag:
         return Channel.collect(self, tag, multiple)
     return [d for channel in self.connection.channels.values() for d in channel.unacked.everything()]
@@ -146,34 +137,31 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.multiple-refuses-gaps",
     "a multiple is refused when a tag below its own was settled before",
     "ACK-005",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def multiple_refuses_gaps(self: Unacked, tag: int) -> list[Delivery] | None:
     return Unacked.up_to(self, tag) if len(front(self, tag)) == tag else None
 
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.stale-multiple-accepted",
     "a multiple of a tag that is not outstanding settles what is outstanding below it",
     "ACK-010",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def stale_multiple_accepted(self: Unacked, tag: int) -> list[Delivery] | None:
     return take(self, front(self, tag))
 
 
 @replaces(
     "unacked.up_to",
-    MUTANTS,
     "settle.stale-multiple-settles-all",
     "a multiple of a tag that is not outstanding settles everything",
     "ACK-010",
 )
-def _(self: Unacked, tag: int) -> list[Delivery] | None:
+def stale_multiple_settles_all(self: Unacked, tag: int) -> list[Delivery] | None:
     return Unacked.up_to(self, tag) or self.everything()
 
 
@@ -182,32 +170,30 @@ def _(self: Unacked, tag: int) -> list[Delivery] | None:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "settle.zero-is-unknown",
     "tag 0 with multiple is refused as an unknown tag",
     "ACK-006",
     "ACK-007",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def zero_is_unknown(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if tag == 0:
         raise precondition("unknown delivery tag 0")
     return Channel.collect(self, tag, multiple)
 
 
-@replaces("channel.collect", MUTANTS, "settle.zero-settles-nothing", "tag 0 with multiple does nothing", "ACK-006")
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+@replaces("channel.collect", "settle.zero-settles-nothing", "tag 0 with multiple does nothing", "ACK-006")
+def zero_settles_nothing(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return [] if multiple and not tag else Channel.collect(self, tag, multiple)
 
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "settle.zero-on-empty-refused",
     "tag 0 with multiple is refused when nothing is outstanding",
     "ACK-007",
     "ACK-008",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def zero_on_empty_refused(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if tag == 0 and not len(self.unacked):
         raise precondition("unknown delivery tag 0")
     return Channel.collect(self, tag, multiple)
@@ -223,25 +209,23 @@ def nack_with(parts: Parts, collect: Collect) -> None:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "settle.zero-on-empty-crashes",
     "tag 0 with multiple closes the connection with 541 when nothing is outstanding",
     "ACK-007",
     field="https://github.com/cloudamqp/lavinmq/issues/2206",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def zero_on_empty_crashes(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if tag == 0 and not len(self.unacked):
         raise ConnectionException(ReplyCode.INTERNAL_ERROR)
     return Channel.collect(self, tag, multiple)
 
 
 @changes(
-    MUTANTS,
     "settle.nack-zero-on-empty-refused",
     "nack of tag 0 with multiple is refused when nothing is outstanding, while ack is not",
     "ACK-008",
 )
-def _(parts: Parts) -> None:
+def nack_zero_on_empty_refused(parts: Parts) -> None:
     def collect(channel: Channel, tag: int, multiple: bool) -> list[Delivery]:
         if tag == 0 and not len(channel.unacked):
             raise precondition("unknown delivery tag 0")
@@ -252,27 +236,21 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "settle.zero-single-is-all",
     "tag 0 settles everything, with or without multiple",
     "ACK-009",
     "ACK-019",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def zero_single_is_all(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return Channel.collect(self, tag, multiple or tag == 0)
 
 
-@replaces(
-    "channel.collect", MUTANTS, "settle.zero-single-ignored", "tag 0 without multiple is silently ignored", "ACK-009"
-)
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+@replaces("channel.collect", "settle.zero-single-ignored", "tag 0 without multiple is silently ignored", "ACK-009")
+def zero_single_ignored(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return Channel.collect(self, tag, multiple) if tag or multiple else []
 
 
-@changes(MUTANTS, "settle.reject-zero-is-all", "reject of tag 0 settles everything", "ACK-019")
-def _(parts: Parts) -> None:
-    def reject(channel: Channel, method: m.BasicReject) -> None:
-        fate = fates.requeued if method.requeue else fates.discarded
-        channel.settle(channel.collect(method.delivery_tag, method.delivery_tag == 0), fate)
-
-    parts.handlers[m.BasicReject] = reject
+@handles(m.BasicReject, "settle.reject-zero-is-all", "reject of tag 0 settles everything", "ACK-019")
+def reject_zero_is_all(channel: Channel, method: m.BasicReject) -> None:
+    fate = fates.requeued if method.requeue else fates.discarded
+    channel.settle(channel.collect(method.delivery_tag, method.delivery_tag == 0), fate)

@@ -5,23 +5,20 @@ from __future__ import annotations
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
-
 
 @replaces(
     "limit.full",
-    MUTANTS,
     "slots.refills-at-half",
     "a limit that was reached lets nothing through until half of its slots are free",
     "QOS-010",
 )
-def _(self: Limit) -> bool:
+def refills_at_half(self: Limit) -> bool:
     reached = memory(self, "reached", lambda: [False])
     if Limit.full(self):
         reached[0] = True
@@ -30,13 +27,8 @@ def _(self: Limit) -> bool:
     return bool(reached[0])
 
 
-@changes(
-    MUTANTS,
-    "slots.slots-in-order",
-    "a slot is free only when the oldest delivery of its consumer is settled",
-    "QOS-010",
-)
-def _(parts: Parts) -> None:
+@changes("slots.slots-in-order", "a slot is free only when the oldest delivery of its consumer is settled", "QOS-010")
+def slots_in_order(parts: Parts) -> None:
     def hold(self: Consumer) -> None:
         Consumer.hold(self)
         memory(self, "sent", list).append(self.channel.last_tag)
@@ -50,51 +42,43 @@ def _(parts: Parts) -> None:
     parts.override("consumer", hold=hold, release=release)
 
 
-@changes(MUTANTS, "slots.reject-frees-nothing", "a rejected delivery keeps its slot", "QOS-010")
-def _(parts: Parts) -> None:
-    def reject(channel: Channel, method: m.BasicReject) -> None:
-        held = channel.unacked.by_tag.get(method.delivery_tag)
-        if held is not None and held.consumer is not None and not method.requeue:
-            held.consumer.hold()
-        basic.reject(channel, method)
-
-    parts.handlers[m.BasicReject] = reject
+@handles(m.BasicReject, "slots.reject-frees-nothing", "a rejected delivery keeps its slot", "QOS-010")
+def reject_frees_nothing(channel: Channel, method: m.BasicReject) -> None:
+    held = channel.unacked.by_tag.get(method.delivery_tag)
+    if held is not None and held.consumer is not None and not method.requeue:
+        held.consumer.hold()
+    basic.reject(channel, method)
 
 
-@changes(MUTANTS, "slots.return-frees-nothing", "a returned delivery keeps its slot", "QOS-018")
-def _(parts: Parts) -> None:
-    def nack(channel: Channel, method: m.BasicNack) -> None:
-        held = channel.unacked.by_tag.get(method.delivery_tag)
-        if held is not None and held.consumer is not None and method.requeue:
-            held.consumer.hold()
-        basic.nack(channel, method)
-
-    parts.handlers[m.BasicNack] = nack
+@handles(m.BasicNack, "slots.return-frees-nothing", "a returned delivery keeps its slot", "QOS-018")
+def return_frees_nothing(channel: Channel, method: m.BasicNack) -> None:
+    held = channel.unacked.by_tag.get(method.delivery_tag)
+    if held is not None and held.consumer is not None and method.requeue:
+        held.consumer.hold()
+    basic.nack(channel, method)
 
 
-@changes(MUTANTS, "slots.one-slot-per-frame", "a multiple settlement frees one slot of a consumer", "QOS-012")
-def _(parts: Parts) -> None:
-    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
-        found = Channel.collect(self, tag, multiple)
-        seen: set[int] = set()
-        for delivery in found:
-            if delivery.consumer is not None:
-                if id(delivery.consumer) in seen:
-                    delivery.consumer.hold()
-                seen.add(id(delivery.consumer))
-        return found
-
-    parts.override("channel", collect=collect)
+@replaces(
+    "channel.collect", "slots.one-slot-per-frame", "a multiple settlement frees one slot of a consumer", "QOS-012"
+)
+def one_slot_per_frame(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    found = Channel.collect(self, tag, multiple)
+    seen: set[int] = set()
+    for delivery in found:
+        if delivery.consumer is not None:
+            if id(delivery.consumer) in seen:
+                delivery.consumer.hold()
+            seen.add(id(delivery.consumer))
+    return found
 
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "slots.gap-counts-twice",
     "a multiple settlement also frees slots for deliveries settled earlier",
     "QOS-012",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def gap_counts_twice(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     if multiple and found and found[-1].consumer is not None:
         found[-1].consumer.own.held -= found[-1].tag - found[0].tag + 1 - len(found)
@@ -103,13 +87,12 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "slots.gap-leaks",
     "a multiple settlement that passes over settled tags leaves one slot taken for good",
     "QOS-019",
     "QOS-012",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def gap_leaks(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     last = found[-1].consumer if found else None
     if multiple and last is not None and found[-1].tag - found[0].tag + 1 > len(found):
@@ -119,12 +102,11 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "slots.slots-to-the-named",
     "a multiple settlement frees all its slots for the consumer of the tag it names",
     "QOS-013",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def slots_to_the_named(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     last = found[-1].consumer if found else None
     for delivery in found:
@@ -136,12 +118,11 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "slots.settled-get-frees",
     "settling a delivery of basic.get frees a slot of each consumer of the channel",
     "QOS-015",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def settled_get_frees(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     for _ in (one for one in found if one.consumer is None):
         for consumer in list(self.consumers.values()):
@@ -150,10 +131,8 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return found
 
 
-@changes(
-    MUTANTS, "slots.recovered-get-frees", "recovering a delivery of basic.get frees a slot of the channel", "QOS-015"
-)
-def _(parts: Parts) -> None:
+@changes("slots.recovered-get-frees", "recovering a delivery of basic.get frees a slot of the channel", "QOS-015")
+def recovered_get_frees(parts: Parts) -> None:
     def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
         got = sum(one.consumer is None for one in channel.unacked.by_tag.values())
         basic.recover(channel, method)
@@ -162,40 +141,36 @@ def _(parts: Parts) -> None:
     parts.handlers[m.BasicRecover] = parts.handlers[m.BasicRecoverAsync] = recover
 
 
-@changes(MUTANTS, "slots.cancel-leaks", "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
-def _(parts: Parts) -> None:
-    def release(self: Consumer) -> None:
-        if self.channel.consumers.get(self.tag) is self:
-            Consumer.release(self)
+@replaces(
+    "consumer.release",
+    "slots.cancel-leaks",
+    "deliveries of a cancelled consumer never leave the channel's limit",
+    "QOS-019",
+)
+def cancel_leaks(self: Consumer) -> None:
+    if self.channel.consumers.get(self.tag) is self:
+        Consumer.release(self)
 
-    parts.override("consumer", release=release)
 
-
-@changes(
-    MUTANTS,
+@replaces(
+    "consumer.__init__",
     "slots.successor-inherits",
     "a new consumer starts with the outstanding deliveries of those cancelled before",
     "QOS-020",
 )
-def _(parts: Parts) -> None:
-    def started(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
-        Consumer.__init__(self, tag, channel, queue, no_ack, own)
-        living = list(channel.consumers.values())
-        own.held = sum(
-            one.queue is queue and one.consumer is not None and one.consumer not in living
-            for one in channel.unacked.by_tag.values()
-        )
-
-    parts.override("consumer", __init__=started)
+def successor_inherits(self: Consumer, tag: str, channel: Channel, queue: Queue, no_ack: bool, own: Limit) -> None:
+    Consumer.__init__(self, tag, channel, queue, no_ack, own)
+    living = list(channel.consumers.values())
+    own.held = sum(
+        one.queue is queue and one.consumer is not None and one.consumer not in living
+        for one in channel.unacked.by_tag.values()
+    )
 
 
-@changes(MUTANTS, "slots.uncommitted-frees", "an acknowledgement frees its slot before it is committed", "QOS-026")
-def _(parts: Parts) -> None:
-    def ack(channel: Channel, method: m.BasicAck) -> None:
-        held = channel.unacked.by_tag.get(method.delivery_tag)
-        basic.ack(channel, method)
-        if channel.transaction is not None and held is not None and held.consumer is not None:
-            held.consumer.release()
-            held.consumer.wake()
-
-    parts.handlers[m.BasicAck] = ack
+@handles(m.BasicAck, "slots.uncommitted-frees", "an acknowledgement frees its slot before it is committed", "QOS-026")
+def uncommitted_frees(channel: Channel, method: m.BasicAck) -> None:
+    held = channel.unacked.by_tag.get(method.delivery_tag)
+    basic.ack(channel, method)
+    if channel.transaction is not None and held is not None and held.consumer is not None:
+        held.consumer.release()
+        held.consumer.wake()

@@ -9,32 +9,30 @@ from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException, precondition
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.outbox import Outbound
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.unacked import Delivery, Unacked
 
-MUTANTS: list[Mutant] = []
 TOP_BIT = 1 << 63
 
 
-@replaces("channel.next_tag", MUTANTS, "tags.start-at-zero", "tags count from 0", "TAG-001", "TAG-002")
-def _(self: Channel) -> int:
+@replaces("channel.next_tag", "tags.start-at-zero", "tags count from 0", "TAG-001", "TAG-002")
+def start_at_zero(self: Channel) -> int:
     self.last_tag += 1
     return self.last_tag - 1
 
 
 @replaces(
     "channel.next_tag",
-    MUTANTS,
     "tags.per-connection",
     "all channels of a connection share one tag counter",
     "TAG-006",
     "TAG-007",
 )
-def _(self: Channel) -> int:
+def per_connection(self: Channel) -> int:
     counter = memory(self.connection, "tags", lambda: [0])
     counter[0] += 1
     self.last_tag = counter[0]
@@ -43,27 +41,26 @@ def _(self: Channel) -> int:
 
 @replaces(
     "channel.next_tag",
-    MUTANTS,
     "tags.zero-after-reopen",
     "tags count from 0 on a channel number that was used before",
     "TAG-002",
     "TAG-007",
 )
-def _(self: Channel) -> int:
+def zero_after_reopen(self: Channel) -> int:
     first_user = memory(self.connection, "users", dict).setdefault(self.number, self)
     self.last_tag += 1
     return self.last_tag - (first_user is not self)
 
 
-@replaces("channel.deliver", MUTANTS, "tags.zero-for-auto-ack", "deliveries in auto-ack mode carry tag 0", "TAG-002")
-def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
+@replaces("channel.deliver", "tags.zero-for-auto-ack", "deliveries in auto-ack mode carry tag 0", "TAG-002")
+def zero_for_auto_ack(self: Channel, consumer: Consumer, entry: Entry) -> None:
     Channel.deliver(self, consumer, entry)
     if consumer.no_ack:
         last_sent(self).delivery_tag = 0
 
 
-@replaces("channel.deliver", MUTANTS, "tags.counter-per-consumer", "each consumer counts its own tags", "TAG-003")
-def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
+@replaces("channel.deliver", "tags.counter-per-consumer", "each consumer counts its own tags", "TAG-003")
+def counter_per_consumer(self: Channel, consumer: Consumer, entry: Entry) -> None:
     counters = memory(self, "counters", dict)
     counters[consumer] = self.last_tag = counters.get(consumer, 0)
     Channel.deliver(self, consumer, entry)
@@ -72,15 +69,14 @@ def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
 
 @replaces(
     "connection.take",
-    MUTANTS,
     "tags.frames-overtake",
     "the writer lets deliveries of different consumers overtake each other",
     "TAG-003",
 )
-def _(self: Connection) -> bytes:
-    for at in range(len(self.outbox) - 1):
-        if overtakes(self.outbox[at], self.outbox[at + 1]):
-            self.outbox[at : at + 2] = reversed(self.outbox[at : at + 2])
+def frames_overtake(self: Connection) -> bytes:
+    for at in range(len(self.outbox.items) - 1):
+        if overtakes(self.outbox.items[at], self.outbox.items[at + 1]):
+            self.outbox.items[at : at + 2] = reversed(self.outbox.items[at : at + 2])
     return Connection.take(self)
 
 
@@ -95,30 +91,23 @@ def overtakes(first: Outbound, second: Outbound) -> bool:
 
 @replaces(
     "channel.deliver",
-    MUTANTS,
     "tags.auto-ack-skips-counter",
     "a delivery in auto-ack mode does not advance the counter",
     "TAG-003",
 )
-def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
+def auto_ack_skips_counter(self: Channel, consumer: Consumer, entry: Entry) -> None:
     Channel.deliver(self, consumer, entry)
     self.last_tag -= consumer.no_ack
 
 
-@replaces(
-    "channel.deliver",
-    MUTANTS,
-    "tags.gap-after-auto-ack",
-    "a delivery in auto-ack mode uses up two numbers",
-    "TAG-004",
-)
-def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
+@replaces("channel.deliver", "tags.gap-after-auto-ack", "a delivery in auto-ack mode uses up two numbers", "TAG-004")
+def gap_after_auto_ack(self: Channel, consumer: Consumer, entry: Entry) -> None:
     Channel.deliver(self, consumer, entry)
     self.last_tag += consumer.no_ack
 
 
-@replaces("channel.get", MUTANTS, "tags.get-counts-alone", "basic.get has a counter of its own", "TAG-005")
-def _(self: Channel, queue: Queue, no_ack: bool) -> None:
+@replaces("channel.get", "tags.get-counts-alone", "basic.get has a counter of its own", "TAG-005")
+def get_counts_alone(self: Channel, queue: Queue, no_ack: bool) -> None:
     counter = memory(self, "gets", lambda: [0])
     saved, self.last_tag = self.last_tag, counter[0]
     Channel.get(self, queue, no_ack)
@@ -127,12 +116,11 @@ def _(self: Channel, queue: Queue, no_ack: bool) -> None:
 
 @replaces(
     "connection.open_channel",
-    MUTANTS,
     "tags.counter-survives-reopen",
     "a reopened channel goes on counting where the old one stopped",
     "TAG-007",
 )
-def _(self: Connection, method: m.ChannelOpen) -> None:
+def counter_survives_reopen(self: Connection, method: m.ChannelOpen) -> None:
     Connection.open_channel(self, method)
     remembered = memory(self, "channels", dict)
     channel = self.channels[method.channel]
@@ -143,12 +131,11 @@ def _(self: Connection, method: m.ChannelOpen) -> None:
 
 @replaces(
     "connection.open_channel",
-    MUTANTS,
     "tags.unacked-survive-reopen",
     "a reopened channel still accepts settlements of the tags its predecessor left unsettled",
     "TAG-007",
 )
-def _(self: Connection, method: m.ChannelOpen) -> None:
+def unacked_survive_reopen(self: Connection, method: m.ChannelOpen) -> None:
     Connection.open_channel(self, method)
     left = memory(self, "left", dict)
     channel = self.channels[method.channel]
@@ -176,13 +163,12 @@ class Forgiving(Unacked):
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "tags.old-tags-stay-known",
     "a tag whose message was requeued stays good for one more settlement",
     "TAG-008",
     "ERR-001",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def old_tags_stay_known(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if not multiple and tag not in self.unacked.by_tag and 0 < tag <= self.last_tag:
         return []
     return Channel.collect(self, tag, multiple)
@@ -190,13 +176,12 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "channel.deliver",
-    MUTANTS,
     "tags.redelivery-keeps-tag",
     "a message that comes back to the same channel carries its old tag again",
     "TAG-008",
     "TAG-003",
 )
-def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
+def redelivery_keeps_tag(self: Channel, consumer: Consumer, entry: Entry) -> None:
     known = memory(self, "known", dict)
     saved = self.last_tag
     self.last_tag = known.get(entry, saved + 1) - 1
@@ -207,13 +192,12 @@ def _(self: Channel, consumer: Consumer, entry: Entry) -> None:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "tags.read-as-signed",
     "tags are read as signed numbers, so the error names a negative one",
     "TAG-009",
     "ERR-002",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def read_as_signed(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if tag >= TOP_BIT:
         raise precondition(f"unknown delivery tag {tag - 2 * TOP_BIT}")
     return Channel.collect(self, tag, multiple)
@@ -221,12 +205,11 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "tags.large-is-syntax-error",
     "a tag with the top bit set closes the connection as a syntax error",
     "TAG-009",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def large_is_syntax_error(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     if tag >= TOP_BIT:
         raise ConnectionException(ReplyCode.SYNTAX_ERROR, "delivery tag out of range")
     return Channel.collect(self, tag, multiple)
@@ -234,22 +217,16 @@ def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
 
 @replaces(
     "channel.collect",
-    MUTANTS,
     "tags.large-multiple-settles-all",
     "a multiple with the top bit set in its tag settles everything",
     "TAG-009",
 )
-def _(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+def large_multiple_settles_all(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     return Channel.collect(self, 0 if multiple and tag >= TOP_BIT else tag, multiple)
 
 
-@changes(
-    MUTANTS,
-    "tags.shared-with-confirms",
-    "publishes and deliveries of a channel are numbered by one counter",
-    "TAG-010",
-)
-def _(parts: Parts) -> None:
+@changes("tags.shared-with-confirms", "publishes and deliveries of a channel are numbered by one counter", "TAG-010")
+def shared_with_confirms(parts: Parts) -> None:
     parts.override("channel", next_tag=next_tag_after_confirms)
 
 
@@ -263,7 +240,7 @@ def next_tag_after_confirms(self: Channel) -> int:
 
 def last_sent(channel: Channel) -> m.BasicDeliver:
     """The delivery that was queued for sending a moment ago."""
-    item = channel.connection.outbox[-1]
+    item = channel.connection.outbox.items[-1]
     assert isinstance(item, tuple)
     assert isinstance(item[0], m.BasicDeliver)
     return item[0]

@@ -7,14 +7,12 @@ from codec.errors import ReplyCode
 from reference_broker import channel as fates
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException, precondition
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.timeouts import ARGUMENT, POLICY, Line, Timeouts, too_late
 from reference_broker.unacked import Delivery
-
-MUTANTS: list[Mutant] = []
 
 # -- which level
 
@@ -29,39 +27,36 @@ def least(*values: int | None) -> int | None:
     return min((value for value in values if value is not None), default=None)
 
 
-@replaces("timeouts.watches", MUTANTS, "timeouts.classic-too", "classic queues have consumer timeouts", "TMO-001")
-def _(self: Timeouts, queue: Queue) -> bool:
+@replaces("timeouts.watches", "timeouts.classic-too", "classic queues have consumer timeouts", "TMO-001")
+def classic_too(self: Timeouts, queue: Queue) -> bool:
     return True
 
 
-@replaces(
-    "timeouts.effective", MUTANTS, "timeouts.least-of-all", "the smallest timeout of all levels counts", "TMO-002"
-)
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+@replaces("timeouts.effective", "timeouts.least-of-all", "the smallest timeout of all levels counts", "TMO-002")
+def least_of_all(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     return (least(own, *levels(self, queue)) or 0) / 1000
 
 
 @replaces(
     "timeouts.effective",
-    MUTANTS,
     "timeouts.consumer-shortens-only",
     "a consumer's timeout that is longer than its queue's is disregarded",
     "TMO-002",
 )
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+def consumer_shortens_only(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, None)
     return honest if own is None or honest is None else min(own / 1000, honest)
 
 
-@replaces("timeouts.effective", MUTANTS, "timeouts.argument-wins", "the argument counts, not the policy", "TMO-003")
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+@replaces("timeouts.effective", "timeouts.argument-wins", "the argument counts, not the policy", "TMO-003")
+def argument_wins(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     argument, policy, general = levels(self, queue)
     known = [value for value in (own, argument, policy, general) if value is not None]
     return known[0] / 1000
 
 
-@replaces("timeouts.effective", MUTANTS, "timeouts.policy-wins", "the policy counts, not the argument", "TMO-003")
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+@replaces("timeouts.effective", "timeouts.policy-wins", "the policy counts, not the argument", "TMO-003")
+def policy_wins(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     argument, policy, general = levels(self, queue)
     known = [value for value in (own, policy, argument, general) if value is not None]
     return known[0] / 1000
@@ -69,31 +64,29 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 
 @replaces(
     "timeouts.effective",
-    MUTANTS,
     "timeouts.policy-ignored",
     "a policy sets no timeout",
     "TMO-003",
     field="https://github.com/cloudamqp/lavinmq/issues/2189",
 )
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+def policy_ignored(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     argument, _, general = levels(self, queue)
     return next(value for value in (own, argument, general) if value is not None) / 1000
 
 
 @replaces(
     "timeouts.effective",
-    MUTANTS,
     "timeouts.consumer-ignored",
     "a consumer has no timeout of its own",
     "TMO-002",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/9266",
 )
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+def consumer_ignored(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     return Timeouts.effective(self, queue, None)
 
 
-@replaces("timeouts.effective", MUTANTS, "timeouts.longer-wins", "of argument and policy the longer counts", "TMO-003")
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+@replaces("timeouts.effective", "timeouts.longer-wins", "of argument and policy the longer counts", "TMO-003")
+def longer_wins(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     argument, policy, general = levels(self, queue)
     both = [value for value in (argument, policy) if value is not None]
     return (own if own is not None else max(both) if both else general) / 1000
@@ -101,100 +94,83 @@ def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
 
 @replaces(
     "timeouts.effective",
-    MUTANTS,
     "timeouts.bounded-by-the-broker",
     "no queue has a longer timeout than the broker's own",
     "TMO-004",
 )
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+def bounded_by_the_broker(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     return own / 1000 if own is not None else (least(*levels(self, queue)) or 0) / 1000
 
 
-@replaces("timeouts.effective", MUTANTS, "timeouts.default-in-seconds", "the default is taken for seconds", "TMO-005")
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+@replaces("timeouts.effective", "timeouts.default-in-seconds", "the default is taken for seconds", "TMO-005")
+def default_in_seconds(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, own)
     return 1_800_000.0 if honest == 1800 else honest
 
 
 @replaces(
     "timeouts.effective",
-    MUTANTS,
     "timeouts.default-in-microseconds",
     "the default is taken for microseconds",
     "TMO-019",
     "TMO-005",
 )
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+def default_in_microseconds(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     honest = Timeouts.effective(self, queue, own)
     return 1.8 if honest == 1800 else honest
 
 
-@replaces("timeouts.effective", MUTANTS, "timeouts.zero-is-none", "a timeout of 0 means that there is none", "TMO-023")
-def _(self: Timeouts, queue: Queue, own: int | None) -> float | None:
+@replaces("timeouts.effective", "timeouts.zero-is-none", "a timeout of 0 means that there is none", "TMO-023")
+def zero_is_none(self: Timeouts, queue: Queue, own: int | None) -> float | None:
     return None if own == 0 else Timeouts.effective(self, queue, own)
 
 
 # -- the message
 
 
-@replaces("timeouts.give_back", MUTANTS, "timeouts.drops", "what times out is dropped", "TMO-006")
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.give_back", "timeouts.drops", "what times out is dropped", "TMO-006")
+def drops(self: Timeouts, delivery: Delivery) -> None:
     """Nothing goes back."""
 
 
-@replaces(
-    "timeouts.give_back",
-    MUTANTS,
-    "timeouts.counts-as-failure",
-    "a time-out counts towards the delivery limit",
-    "TMO-006",
-)
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.give_back", "timeouts.counts-as-failure", "a timeout counts towards the delivery limit", "TMO-006")
+def counts_as_failure(self: Timeouts, delivery: Delivery) -> None:
     fates.failed(delivery)
 
 
 # -- who is told
 
 
-@replaces("timeouts.tell", MUTANTS, "timeouts.always-closes", "every client loses its channel", "TMO-007", "TMO-026")
-def _(self: Timeouts, consumer: Consumer | None) -> None:
+@replaces("timeouts.tell", "timeouts.always-closes", "every client loses its channel", "TMO-007", "TMO-026")
+def always_closes(self: Timeouts, consumer: Consumer | None) -> None:
     self.close(-1)
 
 
-@replaces(
-    "timeouts.notify",
-    MUTANTS,
-    "timeouts.notifies-for-all",
-    "all consumers of the channel are cancelled",
-    "TMO-007",
-)
-def _(self: Timeouts, consumer: Consumer) -> None:
+@replaces("timeouts.notify", "timeouts.notifies-for-all", "all consumers of the channel are cancelled", "TMO-007")
+def notifies_for_all(self: Timeouts, consumer: Consumer) -> None:
     for one in self.channel.consumers:
         self.channel.connection.send(m.BasicCancel(self.channel.number, one, True))
 
 
-@replaces("timeouts.close", MUTANTS, "timeouts.closes-connection", "the connection is closed", "TMO-008")
-def _(self: Timeouts, timeout: int) -> None:
+@replaces("timeouts.close", "timeouts.closes-connection", "the connection is closed", "TMO-008")
+def closes_connection(self: Timeouts, timeout: int) -> None:
     text = too_late(self.channel, timeout).text
     self.channel.connection.close(ConnectionException(ReplyCode.INTERNAL_ERROR, text), (0, 0))
 
 
-@changes(
-    MUTANTS,
+@replaces(
+    "timeouts.tell",
     "timeouts.one-capability-for-all",
     "the first client that has a consumer of the queue decides how all are told",
     "TMO-026",
 )
-def _(parts: Parts) -> None:
-    def tell(self: Timeouts, consumer: Consumer | None) -> None:
-        queue = consumer.queue if consumer is not None else None
-        first = next(iter(queue.consumers)) if queue is not None and queue.consumers else None
-        if consumer is not None and first is not None and first.channel.connection.announces_cancel():
-            self.notify(consumer)
-        else:
-            self.close(-1)
-
-    parts.override("timeouts", tell=tell)
+def one_capability_for_all(self: Timeouts, consumer: Consumer | None) -> None:
+    queue = consumer.queue if consumer is not None else None
+    first = next(iter(queue.consumers)) if queue is not None and queue.consumers else None
+    if consumer is not None and first is not None and first.channel.connection.announces_cancel():
+        self.notify(consumer)
+    else:
+        self.close(-1)
 
 
 # -- who is hit
@@ -204,10 +180,8 @@ def out_of(channel: Channel) -> list[Delivery]:
     return [one for one in channel.unacked.by_tag.values() if not one.stale]
 
 
-@replaces(
-    "timeouts.expired", MUTANTS, "timeouts.whole-channel", "all deliveries of the channel go back with one", "TMO-009"
-)
-def _(self: Timeouts, line: Line) -> list[Delivery]:
+@replaces("timeouts.expired", "timeouts.whole-channel", "all deliveries of the channel go back with one", "TMO-009")
+def whole_channel(self: Timeouts, line: Line) -> list[Delivery]:
     over = Timeouts.expired(self, line)
     others = [one for one in out_of(self.channel) if one not in over] if over else []
     for one in others:
@@ -216,10 +190,8 @@ def _(self: Timeouts, line: Line) -> list[Delivery]:
     return over
 
 
-@replaces(
-    "timeouts.expired", MUTANTS, "timeouts.whole-queue", "all deliveries from the queue go back with one", "TMO-009"
-)
-def _(self: Timeouts, line: Line) -> list[Delivery]:
+@replaces("timeouts.expired", "timeouts.whole-queue", "all deliveries from the queue go back with one", "TMO-009")
+def whole_queue(self: Timeouts, line: Line) -> list[Delivery]:
     over = Timeouts.expired(self, line)
     if over and line.consumer is not None:
         for consumer in line.consumer.queue.consumers:
@@ -232,20 +204,19 @@ def _(self: Timeouts, line: Line) -> list[Delivery]:
 
 @replaces(
     "timeouts.expired",
-    MUTANTS,
     "timeouts.whole-consumer",
     "all deliveries of the consumer go back at the first deadline",
     "TMO-010",
 )
-def _(self: Timeouts, line: Line) -> list[Delivery]:
+def whole_consumer(self: Timeouts, line: Line) -> list[Delivery]:
     if not Timeouts.expired(self, line):
         return []
     line.waiting.clear()
     return [one for one in out_of(self.channel) if one.consumer is line.consumer]
 
 
-@replaces("timeouts.arm", MUTANTS, "timeouts.second-is-lost", "a consumer's second deadline passes unseen", "TMO-010")
-def _(self: Timeouts, line: Line) -> None:
+@replaces("timeouts.arm", "timeouts.second-is-lost", "a consumer's second deadline passes unseen", "TMO-010")
+def second_is_lost(self: Timeouts, line: Line) -> None:
     if not any(one.stale and one.consumer is line.consumer for one in self.channel.unacked.by_tag.values()):
         Timeouts.arm(self, line)
 
@@ -253,8 +224,8 @@ def _(self: Timeouts, line: Line) -> None:
 # -- the timeout state
 
 
-@changes(MUTANTS, "timeouts.slot-is-free", "a consumer that timed out uses the slot that this has freed", "TMO-011")
-def _(parts: Parts) -> None:
+@changes("timeouts.slot-is-free", "a consumer that timed out uses the slot that this has freed", "TMO-011")
+def slot_is_free(parts: Parts) -> None:
     def obstacle(self: Consumer) -> object:
         line = self.channel.timeouts.lines.get(self)
         if line is None or not line.timeout:  # a timeout of 0 would go on for ever
@@ -273,37 +244,30 @@ def _(parts: Parts) -> None:
     parts.override("timeouts", time_out=time_out)
 
 
-@replaces("timeouts.settled", MUTANTS, "timeouts.first-revives", "settling one of what timed out revives", "TMO-012")
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.settled", "timeouts.first-revives", "settling one of what timed out revives", "TMO-012")
+def first_revives(self: Timeouts, delivery: Delivery) -> None:
     if delivery.consumer is not None:
         delivery.consumer.pause.held = 0
         delivery.consumer.pause.wake()
 
 
-@replaces("timeouts.settled", MUTANTS, "timeouts.never-revived", "nothing revives a consumer that timed out", "TMO-012")
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.settled", "timeouts.never-revived", "nothing revives a consumer that timed out", "TMO-012")
+def never_revived(self: Timeouts, delivery: Delivery) -> None:
     """Once is for ever."""
 
 
-@changes(MUTANTS, "timeouts.cancel-ok-unexpected", "the client's cancel-ok is refused after a time-out", "TMO-013")
-def _(parts: Parts) -> None:
-    def cancel_ok(channel: Channel, method: m.BasicCancelOk) -> None:
-        raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
-
-    parts.handlers[m.BasicCancelOk] = cancel_ok
+@handles(
+    m.BasicCancelOk, "timeouts.cancel-ok-unexpected", "the client's cancel-ok is refused after a timeout", "TMO-013"
+)
+def cancel_ok_unexpected(channel: Channel, method: m.BasicCancelOk) -> None:
+    raise ConnectionException(ReplyCode.COMMAND_INVALID, "unimplemented method")
 
 
 # -- stale tags
 
 
-@replaces(
-    "timeouts.settled",
-    MUTANTS,
-    "timeouts.stale-ack-deletes",
-    "settling what timed out deletes its message",
-    "TMO-015",
-)
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.settled", "timeouts.stale-ack-deletes", "settling what timed out deletes its message", "TMO-015")
+def stale_ack_deletes(self: Timeouts, delivery: Delivery) -> None:
     Timeouts.settled(self, delivery)
     ready = delivery.queue.ready
     for entry in [ready.pop() for _ in range(len(ready))]:
@@ -311,26 +275,20 @@ def _(self: Timeouts, delivery: Delivery) -> None:
             ready.put_back(entry)
 
 
-@replaces(
-    "timeouts.settled",
-    MUTANTS,
-    "timeouts.stale-settle-copies",
-    "settling what timed out makes a copy",
-    "TMO-015",
-)
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.settled", "timeouts.stale-settle-copies", "settling what timed out makes a copy", "TMO-015")
+def stale_settle_copies(self: Timeouts, delivery: Delivery) -> None:
     Timeouts.settled(self, delivery)
     delivery.queue.publish(delivery.entry.message)
 
 
-@replaces("timeouts.settled", MUTANTS, "timeouts.stale-refused", "settling what timed out costs the channel", "TMO-015")
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.settled", "timeouts.stale-refused", "settling what timed out costs the channel", "TMO-015")
+def stale_refused(self: Timeouts, delivery: Delivery) -> None:
     if not self.channel.closing:
         raise precondition(f"unknown delivery tag {delivery.tag}")
 
 
-@replaces("timeouts.settled", MUTANTS, "timeouts.stale-for-ever", "what timed out can be settled any time", "TMO-016")
-def _(self: Timeouts, delivery: Delivery) -> None:
+@replaces("timeouts.settled", "timeouts.stale-for-ever", "what timed out can be settled any time", "TMO-016")
+def stale_for_ever(self: Timeouts, delivery: Delivery) -> None:
     again = memory(self, "settled", set)
     if delivery not in again:
         again.add(delivery)
@@ -341,12 +299,11 @@ def _(self: Timeouts, delivery: Delivery) -> None:
 
 @replaces(
     "timeouts.settled",
-    MUTANTS,
     "timeouts.stale-by-consumer-tag",
     "a stale settlement reaches what another consumer of the same tag holds",
     "TMO-021",
 )
-def _(self: Timeouts, delivery: Delivery) -> None:
+def stale_by_consumer_tag(self: Timeouts, delivery: Delivery) -> None:
     Timeouts.settled(self, delivery)
     former = delivery.consumer
     for one in out_of(self.channel):
@@ -358,8 +315,8 @@ def _(self: Timeouts, delivery: Delivery) -> None:
 # -- early
 
 
-@changes(MUTANTS, "timeouts.from-the-consumer", "the clock starts with the consumer", "TMO-019")
-def _(parts: Parts) -> None:
+@changes("timeouts.from-the-consumer", "the clock starts with the consumer", "TMO-019")
+def from_the_consumer(parts: Parts) -> None:
     def join(self: Timeouts, consumer: Consumer, own: int | None) -> None:
         Timeouts.join(self, consumer, own)
         memory(self, "begun", dict)[consumer] = self.clock.now
@@ -374,30 +331,21 @@ def _(parts: Parts) -> None:
     parts.override("timeouts", join=join, began_with=began_with)
 
 
-@changes(
-    MUTANTS,
+@replaces(
+    "timeouts.out",
     "timeouts.settled-too",
     "a delivery that was settled in time times out all the same",
     "TMO-019",
     field="https://github.com/rabbitmq/rabbitmq-server/issues/9046",
 )
-def _(parts: Parts) -> None:
-    def out(self: Timeouts, delivery: Delivery) -> bool:
-        return not delivery.stale and not self.channel.closing
-
-    parts.override("timeouts", out=out)
+def settled_too(self: Timeouts, delivery: Delivery) -> bool:
+    return not delivery.stale and not self.channel.closing
 
 
 # -- the channel's look
 
 
-@replaces(
-    "timeouts.close",
-    MUTANTS,
-    "timeouts.tick-notifies",
-    "the channel's look ends a consumer, not the channel",
-    "TMO-024",
-)
-def _(self: Timeouts, timeout: int) -> None:
+@replaces("timeouts.close", "timeouts.tick-notifies", "the channel's look ends a consumer, not the channel", "TMO-024")
+def tick_notifies(self: Timeouts, timeout: int) -> None:
     for tag in list(self.channel.consumers):
         self.channel.connection.send(m.BasicCancel(self.channel.number, tag, True))

@@ -8,21 +8,14 @@ from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.errors import ChannelException
 from reference_broker.message import addressed
-from reference_broker.mutants.kinds import Mutant, changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
 
-MUTANTS: list[Mutant] = []
 
-
-@changes(
-    MUTANTS,
-    "transactions.wrong-ack-at-commit",
-    "a wrong acknowledgement is reported with the commit",
-    "TX-001",
-)
-def _(parts: Parts) -> None:
+@changes("transactions.wrong-ack-at-commit", "a wrong acknowledgement is reported with the commit", "TX-001")
+def wrong_ack_at_commit(parts: Parts) -> None:
     def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
         try:
             return Channel.collect(self, tag, multiple)
@@ -43,59 +36,46 @@ def _(parts: Parts) -> None:
 
 @replaces(
     "transaction.rollback",
-    MUTANTS,
     "transactions.rollback-requeues",
     "a rollback returns what was acknowledged to its queue",
     "TX-002",
 )
-def _(self: Transaction, channel: Channel) -> None:
+def rollback_requeues(self: Transaction, channel: Channel) -> None:
     self.published.clear()
     channel.requeue(self.take_settled())
 
 
 @replaces(
     "transaction.rollback",
-    MUTANTS,
     "transactions.rollback-forgets-tags",
     "after a rollback the acknowledged tags are unknown",
     "TX-002",
 )
-def _(self: Transaction, channel: Channel) -> None:
+def rollback_forgets_tags(self: Transaction, channel: Channel) -> None:
     self.published.clear()
     memory(self, "forgotten", list).extend(self.take_settled())
 
 
-@changes(MUTANTS, "transactions.publishes-early", "a publish in a transaction is routed at once", "TX-003")
-def _(parts: Parts) -> None:
-    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-        if channel.transaction is None:
-            basic.publish(channel, method, header, body)
-        else:
-            message = addressed(method.exchange, method.routing_key, header, body)
-            channel.publish(method.exchange, message, method.mandatory)
-
-    parts.publish = publish
+@handles(m.BasicPublish, "transactions.publishes-early", "a publish in a transaction is routed at once", "TX-003")
+def publishes_early(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+    if channel.transaction is None:
+        basic.publish(channel, method, header, body)
+    else:
+        message = addressed(method.exchange, method.routing_key, header, body)
+        channel.publish(method.exchange, message, method.mandatory)
 
 
-@changes(MUTANTS, "transactions.commit-ok-before-returns", "tx.commit-ok comes before the returns", "TX-003")
-def _(parts: Parts) -> None:
-    def commit(channel: Channel, method: m.TxCommit) -> None:
-        if channel.transaction is None:
-            basic.tx_commit(channel, method)
-        else:
-            channel.connection.send(m.TxCommitOk(channel.number))
-            channel.transaction.commit(channel)
-
-    parts.handlers[m.TxCommit] = commit
+@handles(m.TxCommit, "transactions.commit-ok-before-returns", "tx.commit-ok comes before the returns", "TX-003")
+def commit_ok_before_returns(channel: Channel, method: m.TxCommit) -> None:
+    if channel.transaction is None:
+        basic.tx_commit(channel, method)
+    else:
+        channel.connection.send(m.TxCommitOk(channel.number))
+        channel.transaction.commit(channel)
 
 
-@changes(
-    MUTANTS,
-    "transactions.ends-without-begin",
-    "tx.commit and tx.rollback are answered on any channel",
-    "TX-004",
-)
-def _(parts: Parts) -> None:
+@changes("transactions.ends-without-begin", "tx.commit and tx.rollback are answered on any channel", "TX-004")
+def ends_without_begin(parts: Parts) -> None:
     def commit(channel: Channel, method: m.TxCommit) -> None:
         if channel.transaction is not None:
             channel.transaction.commit(channel)
@@ -110,12 +90,9 @@ def _(parts: Parts) -> None:
     parts.handlers[m.TxRollback] = rollback
 
 
-@changes(MUTANTS, "transactions.commit-confirms", "a commit also confirms the publishes it carries out", "CNF-024")
-def _(parts: Parts) -> None:
-    def commit(channel: Channel, method: m.TxCommit) -> None:
-        count = len(channel.transaction.published) if channel.transaction is not None else 0
-        if count:
-            channel.connection.send(m.BasicAck(channel.number, count, count > 1))
-        basic.tx_commit(channel, method)
-
-    parts.handlers[m.TxCommit] = commit
+@handles(m.TxCommit, "transactions.commit-confirms", "a commit also confirms the publishes it carries out", "CNF-024")
+def commit_confirms(channel: Channel, method: m.TxCommit) -> None:
+    count = len(channel.transaction.published) if channel.transaction is not None else 0
+    if count:
+        channel.connection.send(m.BasicAck(channel.number, count, count > 1))
+    basic.tx_commit(channel, method)

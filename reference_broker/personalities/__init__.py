@@ -1,4 +1,4 @@
-"""Strangers: brokers that deviate in many ways at once, with the truth about each, rule by rule.
+"""Personalities: brokers that deviate in several ways at once, with the true verdict on each rule.
 
 A *trait* is a single deviating decision (see `kinds`), a *personality* a set of them. Some have names; `drawn(seed)`
 puts together others, the same for the same seed, out of traits that may meet. A broker with a personality presents
@@ -13,15 +13,18 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 
 from reference_broker.parts import Parts
-from reference_broker.personalities import borrowed, losing, minding, refusing, silent
-from reference_broker.personalities.kinds import Trait, Truth, together
+from reference_broker.personalities.kinds import ENTERED, Trait, Truth, together
 from reference_broker.personalities.named import NAMED
 
-FAMILIES = (borrowed, refusing, silent, losing, minding)
-TRAITS: Mapping[str, Trait] = {one.name: one for family in FAMILIES for one in family.TRAITS}
-"""In the order in which they are applied: those that start from the honest part come first."""
+FAMILIES = ("borrowed", "refusing", "silent", "losing", "minding")
+"""The files with traits, in the order in which those are applied: the ones that start from the honest part first."""
+for _family in FAMILIES:
+    import_module(f"{__name__}.{_family}")
+TRAITS: Mapping[str, Trait] = ENTERED
+
 PRODUCT, VERSION = "Stranger", "1"
 FEWEST, MOST = 3, 8
 FRAIL = 1 / 3

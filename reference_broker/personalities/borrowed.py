@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from reference_broker.mutants import MUTANTS
 from reference_broker.mutants.kinds import Mutant
 from reference_broker.parts import HANDLERS, Parts
-from reference_broker.personalities.kinds import Trait, Truth, patterns
+from reference_broker.personalities.kinds import Trait, Truth, enter, patterns
 
 UNKNOWN_TAG = "ERR-001 ERR-003 ACK-009 ACK-010 ACK-011 ACK-014 MODE-006 TX-001 TAG-007 TAG-009 TMO-016"
 """Rules that say what settling an unknown tag brings, each for tags of its own kind."""
@@ -193,4 +193,5 @@ def trait(name: str) -> Trait:
     return Trait(name, mutant.says, truth, mutant.apply, about, replaces=True)
 
 
-TRAITS = [trait(name) for name in MAY]
+for _name in MAY:
+    enter(trait(_name))

@@ -1,7 +1,7 @@
 """What a trait is: one decision that deviates, and the truth about it, rule by rule.
 
-    @around("queue.publish", TRAITS, "losing.every-publish", "...", breaks="RQ-011", may="CNF-010")
-    def _(earlier: Publish, self: Queue, message: Message) -> bool: ...
+    @around("queue.publish", "losing.every-publish", "...", breaks="RQ-011", may="CNF-010")
+    def every_publish(earlier: Publish, self: Queue, message: Message) -> bool: ...
 
 reads: in a broker with this trait `Queue.publish` is the function below, which may call what was there `earlier`. So
 traits build on each other, where a mutant starts from the honest part: mutants are applied first (see `Personality`).
@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import codec
 from reference_broker.parts import Parts
 
+Change = Callable[[Parts], None]
 F = TypeVar("F", bound=Callable[..., Any])
 Word = Literal["breaks", "may", "hides", "keeps"]
 
@@ -72,7 +73,7 @@ class Trait:
     name: str
     says: str
     truth: Truth
-    apply: Callable[[Parts], None]
+    apply: Change
     about: frozenset[str] = field(default_factory=frozenset)
     replaces: bool = False
     """Is it a mutant, which starts from the honest part?"""
@@ -83,44 +84,52 @@ class Trait:
         return "*" in self.truth.hides
 
 
-def changes(
-    family: list[Trait],
-    name: str,
-    says: str,
-    *,
-    breaks: str = "",
-    may: str = "",
-    hides: str = "",
-    about: str = "",
-    connections: int | None = None,
-) -> Callable[[Callable[[Parts], None]], Callable[[Parts], None]]:
-    """The decorated function changes the parts."""
+ENTERED: dict[str, Trait] = {}
+"""All of them, in the order in which they are applied: those that start from the honest part come first."""
 
-    def add(apply: Callable[[Parts], None]) -> Callable[[Parts], None]:
-        truth = Truth(patterns(breaks), patterns(may), patterns(hides))
-        family.append(Trait(name, says, truth, apply, patterns(about or name), connections=connections))
+
+def enter(one: Trait) -> None:
+    ENTERED[one.name] = one
+
+
+class Words(TypedDict, total=False):
+    """What a trait says of rules, and which decisions it is about: see `Truth` and `Trait`."""
+
+    breaks: str
+    may: str
+    hides: str
+    about: str
+
+
+def changes(
+    name: str, says: str, *, connections: int | None = None, **words: Unpack[Words]
+) -> Callable[[Change], Change]:
+    """The decorated function changes the parts."""
+    breaks, may, hides = words.get("breaks", ""), words.get("may", ""), words.get("hides", "")
+    truth = Truth(patterns(breaks), patterns(may), patterns(hides))
+
+    def add(apply: Change) -> Change:
+        enter(Trait(name, says, truth, apply, patterns(words.get("about") or name), connections=connections))
         return apply
 
     return add
 
 
-def around(
-    target: str,
-    family: list[Trait],
-    name: str,
-    says: str,
-    *,
-    breaks: str = "",
-    may: str = "",
-    hides: str = "",
-    about: str = "",
-) -> Callable[[F], F]:
+def around(target: str, name: str, says: str, **words: Unpack[Words]) -> Callable[[F], F]:
     """The decorated function takes the place of a method ("part.method"), and is given the earlier one first."""
 
     def add(wrong: F) -> F:
-        changes(family, name, says, breaks=breaks, may=may, hides=hides, about=about)(
-            lambda parts: wrap(parts, target, wrong)
-        )
+        changes(name, says, **words)(lambda parts: wrap(parts, target, wrong))
+        return wrong
+
+    return add
+
+
+def around_handler(method: type[codec.Method], name: str, says: str, **words: Unpack[Words]) -> Callable[[F], F]:
+    """The decorated function handles a method of the client, and is given the earlier handler first."""
+
+    def add(wrong: F) -> F:
+        changes(name, says, **words)(lambda parts: wrap_handler(parts, method, wrong))
         return wrong
 
     return add

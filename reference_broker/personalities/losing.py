@@ -16,11 +16,9 @@ from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
 from reference_broker.message import Entry, Message
 from reference_broker.parts import Parts
-from reference_broker.personalities.kinds import Trait, around, changes, count, memory, wrap
+from reference_broker.personalities.kinds import around, changes, count, memory, wrap
 from reference_broker.queue import Queue
 from reference_broker.unacked import Delivery
-
-TRAITS: list[Trait] = []
 
 NOT_DELIVERED = "QOS-002 QOS-005 QOS-014 QOS-016 QOS-022 QOS-027 QOS-028"
 UNSEEN = "AUTO-009 AUTO-010"
@@ -44,7 +42,6 @@ def losing(every: int) -> Callable[[Parts], None]:
 # One that is lost leaves room in a full queue, which accepts another (CNF-011), and may be a dead letter (MODE-005).
 for _every in (5, 20):
     changes(
-        TRAITS,
         f"losing.each-{_every}th-message",
         f"each {_every}th message that a queue accepts is lost",
         breaks="RQ-011",
@@ -53,7 +50,6 @@ for _every in (5, 20):
     )(losing(_every))
 # Nothing ever comes out: what is said of deliveries cannot be seen.
 changes(
-    TRAITS,
     "losing.each-publish",
     "publishes are accepted and confirmed, and reach no queue",
     breaks="RQ-011",
@@ -65,7 +61,6 @@ changes(
 
 @around(
     "queue.put_back",
-    TRAITS,
     "losing.each-3rd-return",
     "each third message that is returned to its queue is lost",
     breaks="RQ-011",
@@ -73,14 +68,13 @@ changes(
     hides="AUTO-* RQ-* TMO-*",
     about="requeue",
 )
-def _(earlier: Any, self: Queue, entry: Entry) -> None:
+def each_3rd_return(earlier: Any, self: Queue, entry: Entry) -> None:
     if count(self.vhost, "returns") % 3:
         earlier(self, entry)
 
 
 # What was not settled is seen by its return, and by nothing else: most of ACK and MODE is hidden.
 @changes(
-    TRAITS,
     "returning.nothing-at-any-end",
     "what is outstanding when a channel or connection ends never returns",
     breaks="AUTO-001 AUTO-002 AUTO-003 AUTO-004 AUTO-009 AUTO-012",
@@ -89,7 +83,7 @@ def _(earlier: Any, self: Queue, entry: Entry) -> None:
     hides="AUTO-* ACK-* MODE-* RQ-* ERR-005 TMO-*",
     about="ends",
 )
-def _(parts: Parts) -> None:
+def nothing_at_any_end(parts: Parts) -> None:
     def end(earlier: Any, self: Channel) -> None:
         self.stop()
         self.finish(self.unacked.everything(), forgotten)
@@ -107,7 +101,6 @@ def forgotten(delivery: Delivery) -> None:
 
 @around(
     "queue.pump",
-    TRAITS,
     "serving.nobody",
     "consumers are accepted and never served; basic.get works",
     breaks="QOS-002 QOS-005 QOS-016 QOS-028 AUTO-012 RQ-007 RQ-015",
@@ -115,7 +108,7 @@ def forgotten(delivery: Delivery) -> None:
     hides="ACK-* AUTO-* CAN-* ERR-* MODE-* QOS-* RQ-* TAG-* TX-*",
     about="serving",
 )
-def _(earlier: Any, self: Queue) -> None:
+def pump(earlier: Any, self: Queue) -> None:
     return
 
 
@@ -135,7 +128,6 @@ def doubling(every: int) -> Callable[[Parts], None]:
 
 for _every in (1, 3):
     changes(
-        TRAITS,
         f"confirms.each-{_every}-doubled",
         f"of {_every} confirms of a channel one is sent twice",
         breaks="CNF-004",
@@ -148,13 +140,9 @@ for _every in (1, 3):
 
 
 @changes(
-    TRAITS,
-    "redelivered.always",
-    "redelivered is set on each delivery, the first one too",
-    breaks="RQ-009",
-    about="redelivered",
+    "redelivered.always", "redelivered is set on each delivery, the first one too", breaks="RQ-009", about="redelivered"
 )
-def _(parts: Parts) -> None:
+def always(parts: Parts) -> None:
     def deliver(earlier: Any, self: Channel, consumer: Any, entry: Entry) -> None:
         entry.redelivered = True
         earlier(self, consumer, entry)
@@ -185,7 +173,7 @@ def late(wanted: Wanted, seconds: float, every: int = 1) -> Callable[[Parts], No
             slow = isinstance(method, wanted) and not count(self.broker, "slow") % every
             dues.append(clock.now + seconds if slow else 0.0)
         ready = next((at for at, due in enumerate(dues) if due > clock.now), len(dues))
-        self.outbox, vars(self)["trait_late"] = items[ready:], dues[ready:]
+        self.outbox.items, vars(self)["trait_late"] = items[ready:], dues[ready:]
         if ready < len(dues):
             clock.at(dues[ready], wake, self)
         return list(items[:ready])
@@ -205,4 +193,4 @@ for _name, _wanted, _seconds, _every, _says in (
     ("confirms", CONFIRM, 2.0, 1, "each confirm comes two seconds late"),
     ("at-times", (*CONFIRM, *DELIVERY, m.QueueDeclareOk, m.BasicGetOk), 3.0, 25, "now and then all wait for 3 seconds"),
 ):
-    changes(TRAITS, f"slow.{_name}", _says, about="slow")(late(_wanted, _seconds, _every))
+    changes(f"slow.{_name}", _says, about="slow")(late(_wanted, _seconds, _every))

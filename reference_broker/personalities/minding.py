@@ -13,40 +13,30 @@ from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ConnectionException
 from reference_broker.message import Message
 from reference_broker.parts import Handler, Parts
-from reference_broker.personalities.kinds import Trait, around, changes, wrap, wrap_handler
+from reference_broker.personalities.kinds import around, around_handler, changes, wrap, wrap_handler
 from reference_broker.queue import Queue
-
-TRAITS: list[Trait] = []
 
 
 # A count set without global changes what running consumers may have (QOS-004), also beyond what they were started with
 # (QOS-001, QOS-005), and replaces one set with global (QOS-006 to QOS-008). One consumer takes the slots of another.
-@changes(
-    TRAITS,
+@around_handler(
+    m.BasicQos,
     "prefetch.one-window",
     "all consumers of a channel share one window, whichever basic.qos sets it",
     breaks="QOS-003 QOS-004 QOS-007 QOS-008 QOS-020",
     may="QOS-001 QOS-002 QOS-005 QOS-006 QOS-011 QOS-013 QOS-015 QOS-022 QOS-027 CAN-011",
     about="prefetch slots",
 )
-def _(parts: Parts) -> None:
-    def qos(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
-        method.global_ = True
-        earlier(channel, method)
-
-    wrap_handler(parts, m.BasicQos, qos)
+def one_window(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
+    method.global_ = True
+    earlier(channel, method)
 
 
 # -- immediate, which a broker may honour
 
 
-@changes(
-    TRAITS,
-    "immediate.honoured",
-    "an immediate publish that no consumer can take is returned with 313",
-    about="immediate",
-)
-def _(parts: Parts) -> None:
+@changes("immediate.honoured", "an immediate publish that no consumer can take is returned with 313", about="immediate")
+def honoured(parts: Parts) -> None:
     earlier = parts.publish
 
     def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
@@ -81,8 +71,8 @@ def give_back(channel: Channel, method: m.BasicPublish, header: codec.Header, bo
 
 
 # By the words of each of these rules a channel is closed, with 406 or 404, and the connection lives on.
-@changes(
-    TRAITS,
+@around(
+    "connection.close_channel",
     "errors.all-hard",
     "each channel error is reported by connection.close, with the same code",
     breaks="ERR-001 ERR-002 ERR-004 ACK-010 MODE-006 TX-001 TX-004 CNF-016 CNF-019 TAG-009",
@@ -90,19 +80,13 @@ def give_back(channel: Channel, method: m.BasicPublish, header: codec.Header, bo
     hides="ERR-* AUTO-004 ACK-* MODE-006 TX-* TAG-*",
     about="errors",
 )
-def _(parts: Parts) -> None:
-    def close_channel(
-        earlier: Any, self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]
-    ) -> None:
-        self.close(error, offender)
-
-    wrap(parts, "connection.close_channel", close_channel)
+def all_hard(earlier: Any, self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+    self.close(error, offender)
 
 
 # These rules say that the mistake brings connection.close, by name and code.
 @around(
     "connection.close",
-    TRAITS,
     "errors.hard-without-a-word",
     "where the connection is to be closed for a mistake, it is cut off without connection.close",
     breaks="ERR-009 ERR-010 CAN-018",
@@ -110,7 +94,7 @@ def _(parts: Parts) -> None:
     hides="ERR-009 ERR-010",
     about="close",
 )
-def _(earlier: Any, self: Connection, error: AmqpException, offender: tuple[int, int]) -> None:
+def close(earlier: Any, self: Connection, error: AmqpException, offender: tuple[int, int]) -> None:
     self.end_channels()
     self.finish()
 
@@ -140,7 +124,6 @@ def everything(channel: Channel, method: m.BasicAck | m.BasicNack) -> bool:
 
 
 changes(
-    TRAITS,
     "crash.settle-everything",
     "to settle everything (tag 0, multiple) closes the connection with 541",
     breaks="ACK-006 ACK-007 ACK-008",
@@ -150,7 +133,6 @@ changes(
 )(crashing(m.BasicAck, m.BasicNack, when=everything))
 # ACK-006 to ACK-008 say "never an error", and not on which channels; who does not try transactions has missed little.
 changes(
-    TRAITS,
     "crash.settle-everything-in-transaction",
     "to settle everything in a transaction is answered with 541",
     may="ACK-006 ACK-007 ACK-008 ACK-011 TX-001 TX-002 TX-003 ERR-012",
@@ -166,7 +148,6 @@ changes(
 # A reject is to have the effect of a nack (ACK-012), to settle one delivery (ACK-019) and to remove or return it. What
 # settling unknown tags brings is said of each method that settles.
 changes(
-    TRAITS,
     "crash.reject",
     "basic.reject closes the connection with 541",
     breaks="ACK-012 ACK-019",
@@ -187,20 +168,19 @@ def tuning(**limits: int) -> Callable[[Parts], None]:
         if isinstance(item, m.ConnectionTune):
             for name, value in limits.items():
                 setattr(item, name, value)
-                if name != "heartbeat":
-                    setattr(self, name, value)
+            self.channel_max, self.outbox.frame_max = item.channel_max, item.frame_max
         earlier(self, item)
 
     return lambda parts: wrap(parts, "connection.send", send)
 
 
-changes(TRAITS, "tune.small-frames", "no frame may be larger than 4096 octets", about="frames")(tuning(frame_max=4096))
-changes(TRAITS, "tune.few-channels", "a connection may have eight channels", about="channels")(tuning(channel_max=8))
+changes("tune.small-frames", "no frame may be larger than 4096 octets", about="frames")(tuning(frame_max=4096))
+changes("tune.few-channels", "a connection may have eight channels", about="channels")(tuning(channel_max=8))
 
 
 # AUTO-005 speaks of heartbeats that were negotiated.
-@changes(TRAITS, "tune.no-heartbeat", "no heartbeats are offered, sent or expected", hides="AUTO-005", about="silence")
-def _(parts: Parts) -> None:
+@changes("tune.no-heartbeat", "no heartbeats are offered, sent or expected", hides="AUTO-005", about="silence")
+def no_heartbeat(parts: Parts) -> None:
     def beat(earlier: Any, self: Connection) -> None:
         return
 
@@ -210,12 +190,11 @@ def _(parts: Parts) -> None:
 
 @around(
     "queue.leave",
-    TRAITS,
     "queues.never-deleted-by-themselves",
     "auto-delete is accepted, and nothing comes of it",
     about="auto-delete",
 )
-def _(earlier: Any, self: Queue, consumer: Any) -> None:
+def leave(earlier: Any, self: Queue, consumer: Any) -> None:
     asked, self.auto_delete = self.auto_delete, False
     earlier(self, consumer)
     self.auto_delete = asked

@@ -17,9 +17,7 @@ from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, ConnectionException
 from reference_broker.parts import Handler, Parts
-from reference_broker.personalities.kinds import Trait, around, changes, wrap, wrap_handler
-
-TRAITS: list[Trait] = []
+from reference_broker.personalities.kinds import around, around_handler, changes, wrap, wrap_handler
 
 OF_ARGUMENTS = "CNF-011 CNF-012 CNF-017 CNF-021 RQ-003 RQ-012 RQ-013 QOS-019 QOS-025 MODE-005 TMO-*"
 """Rules about queues that are declared with an argument, or partly exercised with one."""
@@ -53,7 +51,6 @@ for _code, _hard, _name in (
     (503, True, "as-invalid"),
 ):
     changes(
-        TRAITS,
         f"arguments.refused-{_name}",
         f"any argument of a queue, x-queue-type too, is refused: {'connection' if _hard else 'channel'}.close {_code}",
         hides=OF_ARGUMENTS,
@@ -106,7 +103,6 @@ def refused_method(
     """Two traits: as an error of the connection, as the code is, and as one of the channel."""
     for hard, where, more in ((True, "connection", ""), (False, "channel", may_softly)):
         changes(
-            TRAITS,
             f"refused.{name}-by-{where}",
             f"{name} is answered with {where}.close 540",
             breaks=breaks,
@@ -140,7 +136,6 @@ refused_method("exchange.bind", (m.ExchangeBind, m.ExchangeUnbind), "exchange_ex
 refused_method("channel.flow", (m.ChannelFlow,))
 
 changes(
-    TRAITS,
     "refused.nack-though-announced",
     "basic.nack is announced as a capability, and answered with 540",
     may="ACK-001 ACK-006 ACK-008 ACK-009 ACK-010 ACK-011 ACK-012 ERR-001",
@@ -148,7 +143,6 @@ changes(
     about="nack",
 )(refuse(True, m.BasicNack))
 changes(
-    TRAITS,
     "refused.confirms-though-announced",
     "publisher confirms are announced, and answered with 540",
     may="CNF-001 CNF-002 CNF-003 CNF-022 CNF-016",
@@ -158,21 +152,18 @@ changes(
 
 
 # QOS-009 says what is read out of a denied global, and that to refuse it openly would be better: either word.
-@changes(
-    TRAITS,
+@around_handler(
+    m.BasicQos,
     "refused.global-qos",
     "basic.qos with global is answered with connection.close 540",
     may="QOS-009",
     hides=UNDER_CHANNEL_LIMIT,
     about="prefetch",
 )
-def _(parts: Parts) -> None:
-    def qos(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
-        if method.global_:
-            raise error(540, "global qos", True)
-        earlier(channel, method)
-
-    wrap_handler(parts, m.BasicQos, qos)
+def global_qos(earlier: Handler, channel: Channel, method: m.BasicQos) -> None:
+    if method.global_:
+        raise error(540, "global qos", True)
+    earlier(channel, method)
 
 
 # -- logins
@@ -199,35 +190,29 @@ def odd(method: m.ConnectionStartOk) -> bool:
 
 
 @changes(
-    TRAITS,
-    "login.odd-properties",
-    "a client with unusual properties is dropped without a word",
-    hides="CAN-001",
-    about="login",
+    "login.odd-properties", "a client with unusual properties is dropped without a word", hides="CAN-001", about="login"
 )
-def _(parts: Parts) -> None:
+def odd_properties(parts: Parts) -> None:
     turned_away(parts, odd)
 
 
 @changes(
-    TRAITS,
     "login.empty-capabilities",
     "a client with an empty table of capabilities is dropped without a word",
     hides="CAN-001 CAN-004 TMO-008 TMO-026",
     about="login",
 )
-def _(parts: Parts) -> None:
+def empty_capabilities(parts: Parts) -> None:
     turned_away(parts, lambda method: values.lookup(method.client_properties, "capabilities") == {})
 
 
 @changes(
-    TRAITS,
     "login.no-capabilities",
     "a client without a table of capabilities is dropped without a word",
     hides="CAN-001 CAN-004 TMO-008 TMO-026",
     about="login",
 )
-def _(parts: Parts) -> None:
+def no_capabilities(parts: Parts) -> None:
     turned_away(parts, lambda method: values.lookup(method.client_properties, "capabilities") is None)
 
 
@@ -236,13 +221,12 @@ def _(parts: Parts) -> None:
 
 @around(
     "connection.send",
-    TRAITS,
     "announces.nothing",
     "no capability is announced, and everything is there",
     breaks="CAN-002",
     about="cancel",
 )
-def _(earlier: Any, self: Connection, item: Any) -> None:
+def connection_send(earlier: Any, self: Connection, item: Any) -> None:
     if isinstance(item, m.ConnectionStart):
         item.server_properties = [one for one in item.server_properties if one[0] != "capabilities"]
     earlier(self, item)
@@ -251,7 +235,6 @@ def _(earlier: Any, self: Connection, item: Any) -> None:
 # Notices are announced and do not come: what is said of their shape and order has nothing to look at.
 @around(
     "connection.announces_cancel",
-    TRAITS,
     "announces.notices-that-never-come",
     "cancel notifications are announced, and nobody is ever notified",
     breaks="CAN-003",
@@ -259,5 +242,5 @@ def _(earlier: Any, self: Connection, item: Any) -> None:
     hides="CAN-001 CAN-004 CAN-006 CAN-008 CAN-010 TMO-*",
     about="cancel",
 )
-def _(earlier: Any, self: Connection) -> bool:
+def notices_that_never_come(earlier: Any, self: Connection) -> bool:
     return False

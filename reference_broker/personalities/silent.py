@@ -15,10 +15,9 @@ from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import ChannelException
+from reference_broker.intake import Intake
 from reference_broker.parts import Handler, Parts
-from reference_broker.personalities.kinds import Trait, changes, count, memory, wrap, wrap_handler
-
-TRAITS: list[Trait] = []
+from reference_broker.personalities.kinds import around_handler, changes, count, memory, wrap, wrap_handler
 
 
 def dropping(*answers: type[codec.Method]) -> Callable[[Parts], None]:
@@ -40,7 +39,6 @@ def unanswered(
     about: str = "",
 ) -> None:
     changes(
-        TRAITS,
         f"unanswered.{name}",
         f"{name} is carried out and not answered",
         breaks=breaks,
@@ -90,22 +88,19 @@ unanswered(
 unanswered("connection.close", m.ConnectionCloseOk, breaks="ERR-014", hides="AUTO-002")
 
 
-@changes(
-    TRAITS,
+@around_handler(
+    m.QueueDelete,
     "unanswered.queue.delete-with-consumers",
     "queue.delete of a queue with consumers is not answered",
     breaks="ERR-014",
     hides="CAN-003 CAN-004 CAN-006 CAN-008 CAN-010 CAN-011 CAN-012",
     about="method:queue.delete",
 )
-def _(parts: Parts) -> None:
-    def delete(earlier: Handler, channel: Channel, method: m.QueueDelete) -> None:
-        queue = channel.vhost.queues.get(method.queue or channel.last_queue)
-        if queue is not None and queue.consumers:
-            method.no_wait = True
-        earlier(channel, method)
-
-    wrap_handler(parts, m.QueueDelete, delete)
+def wedge_after_delete(earlier: Handler, channel: Channel, method: m.QueueDelete) -> None:
+    queue = channel.vhost.queues.get(method.queue or channel.last_queue)
+    if queue is not None and queue.consumers:
+        method.no_wait = True
+    earlier(channel, method)
 
 
 # -- from some moment on
@@ -114,13 +109,13 @@ WEDGED = "wedge"
 
 
 def commands(parts: Parts, most: int, silent: Callable[[Connection, codec.Method], bool]) -> None:
-    """After so many commands on channels, of all connections together, those that are `silent` go unheard."""
+    """After this many commands on channels, of all connections together, those that are `silent` go unheard."""
 
-    def serve(earlier: Any, self: Connection, channel: Channel, method: codec.Method) -> None:
-        if count(self.broker, WEDGED) <= most or not silent(self, method):
+    def serve(earlier: Any, self: Intake, channel: Channel, method: codec.Method) -> None:
+        if count(self.broker, WEDGED) <= most or not silent(self.connection, method):
             earlier(self, channel, method)
 
-    wrap(parts, "connection.serve", serve)
+    wrap(parts, "intake.serve", serve)
 
 
 def wedged(self: Connection, most: int) -> bool:
@@ -129,17 +124,17 @@ def wedged(self: Connection, most: int) -> bool:
 
 def wedges(name: str, says: str, most: int) -> Callable[[Callable[[Parts], None]], Callable[[Parts], None]]:
     """From then on nothing can be said of any rule, and none is to blame."""
-    return changes(TRAITS, f"wedges.{name}-after-{most}", f"after {most} commands {says}", hides="*", about=WEDGED)
+    return changes(f"wedges.{name}-after-{most}", f"after {most} commands {says}", hides="*", about=WEDGED)
 
 
 for _most in (150, 900):
 
     @wedges("declares", "no queue.declare is answered", _most)
-    def _(parts: Parts, most: int = _most) -> None:
+    def wedge_declares(parts: Parts, most: int = _most) -> None:
         commands(parts, most, lambda _, method: isinstance(method, m.QueueDeclare))
 
     @wedges("opens", "no channel.open is answered", _most)
-    def _(parts: Parts, most: int = _most) -> None:
+    def wedge_opens(parts: Parts, most: int = _most) -> None:
         def open_channel(earlier: Any, self: Connection, method: m.ChannelOpen) -> None:
             if not wedged(self, most):
                 earlier(self, method)
@@ -151,7 +146,7 @@ for _most in (150, 900):
         wrap(parts, "connection.open_channel", open_channel)
 
     @wedges("connections", "no connection is greeted", _most)
-    def _(parts: Parts, most: int = _most) -> None:
+    def wedge_connections(parts: Parts, most: int = _most) -> None:
         def greet(earlier: Any, self: Connection, data: bytes) -> bytes:
             if wedged(self, most):
                 self.broker.newcomers.left(self)
@@ -163,7 +158,7 @@ for _most in (150, 900):
         wrap(parts, "connection.greet", greet)
 
     @wedges("all", "the broker says nothing at all any more", _most)
-    def _(parts: Parts, most: int = _most) -> None:
+    def wedge_all(parts: Parts, most: int = _most) -> None:
         def feed(earlier: Any, self: Connection, data: bytes) -> None:
             if wedged(self, most):
                 self.broker.newcomers.left(self)
@@ -175,13 +170,12 @@ for _most in (150, 900):
 
 
 @changes(
-    TRAITS,
     "wedges.vhost-by-deletion",
     "where a queue was deleted that had consumers, its vhost answers no queue.declare",
     hides="*",
     about=WEDGED,
 )
-def _(parts: Parts) -> None:
+def vhost_by_deletion(parts: Parts) -> None:
     def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
         if not memory(channel.vhost, WEDGED, lambda: [False])[0]:
             earlier(channel, method)
@@ -196,20 +190,17 @@ def _(parts: Parts) -> None:
     wrap_handler(parts, m.QueueDelete, delete)
 
 
-@changes(
-    TRAITS,
+@around_handler(
+    m.QueueDeclare,
     "refused.declares-after-40",
     "after 40 queues every queue.declare is refused by channel.close 403",
     hides="*",
     about=WEDGED,
 )
-def _(parts: Parts) -> None:
-    def declare(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
-        if count(channel.vhost, "declares") > 40:
-            raise ChannelException(ReplyCode.ACCESS_REFUSED, "no more queues")
-        earlier(channel, method)
-
-    wrap_handler(parts, m.QueueDeclare, declare)
+def declares_after_40(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
+    if count(channel.vhost, "declares") > 40:
+        raise ChannelException(ReplyCode.ACCESS_REFUSED, "no more queues")
+    earlier(channel, method)
 
 
 # -- and not even that
@@ -217,7 +208,6 @@ def _(parts: Parts) -> None:
 
 def dies(after: int) -> None:
     changes(
-        TRAITS,
         f"dies.after-{after}",
         f"the broker is gone when the {after}th connection comes",
         hides="*",

@@ -1,1 +1,1 @@
-"""What was confirmed is kept: an append-only log of segments, one fsync per group, recovered after any crash."""
+"""Keeps every confirmed message: an append-only log of segments, one fsync for each group, recovery after any crash."""

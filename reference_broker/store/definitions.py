@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import codec
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import arguments, routing
+from reference_broker import routing
 from reference_broker.access import Permission, TopicPermission, Topics, User
 from reference_broker.broker import Broker
 from reference_broker.queue import Queue
@@ -194,7 +194,7 @@ def number_in(value: bytes) -> int:
 def make_queue(broker: Broker, key: Key, value: bytes) -> None:
     vhost, had_consumer, method = broker.vhosts[key[1]], value[NUMBER.size], codec.decode(value[NUMBER.size + 1 :])
     assert isinstance(method, m.QueueDeclare)
-    settings = arguments.parse(method.arguments, method.queue, vhost.dialect)
+    settings = vhost.parts.arguments().parse(method.arguments, method.queue)
     queue = vhost.add_queue(method.queue, True, method.auto_delete, None, method.arguments, settings)
     if had_consumer:
         vhost.delete_queue(queue)

@@ -197,7 +197,7 @@ class Journal:
         """It could not be written. What it records is kept for later, what it promised is not."""
         self.resolve(block, "refuse")
         for gate in block.gates:
-            outbox: list[Any] = gate.connection.outbox
+            outbox: list[Any] = gate.connection.outbox.items
             if gate in outbox:
                 del outbox[outbox.index(gate) :]
                 gate.connection.count_gates()

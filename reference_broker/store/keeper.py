@@ -1,7 +1,7 @@
 """A data directory and the broker that lives in it: opened, attached to a server, closed.
 
     store = Store.open(Path("data"), "fsync")            recovers what the log says
-    core = make_core(store=store)                        a broker of parts that record
+    core = Configuration().core(store)                   a broker of parts that record
     store.attach(server)                                 as it was; from now on each tick is recorded
 
 `fsync` confirms what is on disk, `write` what the operating system has been given (it survives the end of the process,
@@ -91,7 +91,7 @@ class Store:
             self.close()
             raise Unusable(f"cannot keep data in {self.directory.path}: {reason(commits.failing)}")
         self._server = server
-        self._committer = Committer(commits, self._told)
+        self._committer = Committer(commits, self._report_written)
         server.store = self
         for note in self.log.notes:
             logger.warning("%s: %s", self.directory.path, note)
@@ -133,7 +133,7 @@ class Store:
 
     # -- what the committer says
 
-    def _told(self, done: list[Block], waiting: list[Block], failing: OSError | None) -> None:
+    def _report_written(self, done: list[Block], waiting: list[Block], failing: OSError | None) -> None:
         """In its thread; the server's loop may have ended, and then nobody is there to be told."""
         if failing is not None and not self.failing:
             logger.error(

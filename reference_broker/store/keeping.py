@@ -49,7 +49,7 @@ LASTING: tuple[type[codec.Method], ...] = (
 
 
 def kept_parts(journal: Journal) -> Parts:
-    """A fresh one each time: mutants and liberties change it."""
+    """A fresh one each time: mutants and variations change it."""
     parts = Parts(queue=KeptQueue, vhost=KeptVirtualHost, connection=KeptConnection, publish=confirmed_later(journal))
     parts.override("queue", journal=journal)
     parts.override("vhost", journal=journal)
@@ -91,11 +91,11 @@ class KeptQueue(Queue):
             self.journal.published(self, entry)
         return entry
 
-    def shown(self, entry: Entry) -> Message:
+    def as_delivered(self, entry: Entry) -> Message:
         if self.quorum is not None and entry.kept_in is not None:
             self.out.add(entry.position)
             self.journal.out(self, entry)
-        return super().shown(entry)
+        return super().as_delivered(entry)
 
     def put_back(self, entry: Entry) -> None:
         super().put_back(entry)
@@ -195,20 +195,20 @@ class KeptConnection(Connection):
         """In the outbox, open or closed."""
 
     def count_gates(self) -> None:
-        self.gates = sum(isinstance(item, Gate) for item in self.outbox)
+        self.gates = sum(isinstance(item, Gate) for item in self.outbox.items)
 
     def go_on(self) -> None:
         """Not while it waits for the log: the gate that opens calls again."""
-        if not (self.gates and self.outbox):
+        if not (self.gates and self.outbox.items):
             super().go_on()
 
     def leaving(self) -> list[Outbound]:
         """Up to the first gate that is closed."""
         if not self.gates:
             return super().leaving()
-        closed = (at for at, item in enumerate(self.outbox) if isinstance(item, Gate) and not item.open)
-        end = next(closed, len(self.outbox))
-        items, self.outbox = self.outbox[:end], self.outbox[end:]
+        closed = (at for at, item in enumerate(self.outbox.items) if isinstance(item, Gate) and not item.open)
+        end = next(closed, len(self.outbox.items))
+        items, self.outbox.items = self.outbox.items[:end], self.outbox.items[end:]
         self.count_gates()
         return [item for item in items if not isinstance(item, Gate)]
 
@@ -216,7 +216,7 @@ class KeptConnection(Connection):
 def gated(handler: Handler, journal: Journal) -> Handler:
     def handle(channel: Channel, method: codec.Method) -> None:
         connection = channel.connection
-        outbox: list[Any] = connection.outbox
+        outbox: list[Any] = connection.outbox.items
         place = len(outbox)
         handler(channel, method)
         waits = journal.behind() and len(outbox) > place and connection in connection.broker.connections

@@ -39,14 +39,14 @@ class Run:
     gold: Sequence[Row]
     table: Sequence[tables.Row]
 
-    def told(self, history: str, island: str, upto: int) -> Iterator[tuple[Event, str | None]]:
+    def events_up_to(self, history: str, island: str, upto: int) -> Iterator[tuple[Event, str | None]]:
         """The events of an island up to this seq, as they were judged."""
         own = self.histories[history]
         world = Closed(self.upto[history]) if history in self.upto else None
         for event in own.islands[island]:
             if event.seq <= upto:
                 extra = own.extra.get(event.seq)
-                yield from ((said, extra) for said in (world.said(event) if world else (event,)))
+                yield from ((said, extra) for said in (world.judge_in_order(event) if world else (event,)))
 
     @property
     def times(self) -> Times:
@@ -148,7 +148,7 @@ def _crossed(histories: Mapping[str, History], shared: Mapping[str, set[str]]) -
     if not shared:
         return
     facts: defaultdict[str, list[Fact]] = defaultdict(list)
-    for fact in crossing.told(chain.from_iterable(_islands(histories))):
+    for fact in crossing.facts_of(chain.from_iterable(_islands(histories))):
         if fact.queue in shared:
             facts[fact.queue].append(fact)
     for _, own in sorted(facts.items()):

@@ -1,7 +1,7 @@
 """Recordings and captures as histories in memory, each cut into its islands, in the order of seq.
 
-What a process can hold is bounded by `MOST` events: whoever has more is told so, and goes to Spark. Words that come
-again and again are kept once.
+A process holds at most `MOST` events. An input with more is refused with a message, and goes to Spark. Strings that
+occur again and again are kept once.
 """
 
 from __future__ import annotations

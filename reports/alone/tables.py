@@ -1,7 +1,8 @@
-"""Runs that were judged in this process as the lake that Spark would write, and go on with.
+"""Writes runs that were judged in this process as the lake that Spark would write, and can continue.
 
-Tables, columns and what they are made of are the same, so a run that was written here is neither read nor judged again
-by Spark, and the other way round. What is there already, from the same files and judged alike, is not written again.
+Tables, columns and what they are made from are the same. So Spark neither reads nor judges again a run that was
+written here, and the other way round. A table that exists already, made from the same files and judged alike, is not
+written again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Packet captures to wire events, in plain Python: files -> packets -> segments -> streams -> rows.
+"""Turns packet captures into wire events, in plain Python: files -> packets -> segments -> streams -> rows.
 
     files     pcap and pcapng, any byte order and resolution        file -> packets, in the order of time
     links     Ethernet, VLAN, Linux cooked, loopback, raw; IPv4/6   packet -> TCP segment

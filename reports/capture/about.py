@@ -1,7 +1,7 @@
-"""What a capture is of, found without reading it all the way: which brokers, and what they say of themselves.
+"""Finds out what a capture is about without reading all of it: which brokers, and what they say of themselves.
 
-A run is what was captured of one broker, since two brokers are held to two profiles. Its header is that of a recording,
-as far as a capture can tell; a broker whose connection.start was not captured is held to the texts alone.
+A run is what was captured of one broker, because each broker has its own profile. Its header is that of a recording,
+as far as a capture can tell. If a broker's connection.start was not captured, the broker is judged by the texts alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def headers(name: str, files: Sequence[Path], ports: Collection[int] = PORTS) ->
             met.add(key)
             source, destination = ends(key)
             if first:
-                servers[source] = servers.get(source) or _said(data)
+                servers[source] = servers.get(source) or _client_properties(data)
             elif data[:4] == MAGIC:
                 servers.setdefault(destination, {})
             else:
@@ -59,7 +59,7 @@ def _interesting(data: bytes) -> bool:
     return data[:4] == MAGIC or (data[0] in (1, 2, 3, 8) and data[-1] == FRAME_END)
 
 
-def _said(data: bytes) -> Mapping[str, Any]:
+def _client_properties(data: bytes) -> Mapping[str, Any]:
     try:
         frames = codec.FrameReader(0).feed(data)
     except codec.MalformedFrame as problem:

@@ -1,11 +1,12 @@
-"""Who talks to whom: the packets of a capture to the events of all AMQP connections in it.
+"""Who talks to whom: from the packets of a capture to the events of all AMQP connections in it.
 
-A broker is an endpoint, address and port, known by a port that was named, or by the protocol header that a client sent
-there. All connections to one endpoint are one history, in the order of the capture, and one run. Other packets are
-counted, so that a capture without AMQP can be told what it has instead.
+A broker is an endpoint, address and port. It is known by a port that the user named, or by the protocol header that a
+client sent there. All connections to one endpoint are one history, in the order of the capture, and one run. Other
+packets are counted, so that a capture without AMQP can be told what it has instead.
 
-Several files are read as one capture, one after the other; then seq tells file and packet. They may also be read apart,
-each as `part` (number, count) of a ring: what crosses from one to the next is a row of kind LOOSE then, for `stitch`.
+Several files are read as one capture, one after the other; then seq tells file and packet. They may also be read
+separately, each as `part` (number, count) of a ring. What crosses from one file to the next is then a row of kind
+LOOSE, for `stitch`.
 """
 
 from __future__ import annotations

@@ -218,5 +218,5 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _read(file: IO[bytes], size: int) -> bytes:
-    """So many octets; fewer only at the end of the file."""
+    """This many octets; fewer only at the end of the file."""
     return file.read(size) if size else b""

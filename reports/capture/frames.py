@@ -1,12 +1,11 @@
-"""Octets of one direction to frames, also where it is not known how they begin.
+"""From the octets of one direction to frames, also if their beginning is unknown.
 
-A direction whose beginning was seen is read like any stream: what is no frame there is malformed, and that is a fact
-about who sent it. After a hole, or where a capture begins in the middle, frames must be found first, and a guess would
-be an accusation. They are believed where a chain is long enough: whole frames one after the other, each end octet in
-its place, each method and header decoded strictly, at least one method among them, and nothing but the begin of a
-frame after them. Frames that were whole before the proof was are skipped with the rest: their place in the order has
-passed.
-A connection's own beginning, the protocol header or connection.start, needs no other proof.
+If the beginning of a direction was seen, it is read like any stream: what is not a frame is malformed, and that is a
+fact about its sender. After a hole, or if a capture begins in the middle, frames must be found first, and a wrong
+guess would accuse somebody. So they are believed only if a chain is long enough: whole frames one after the other,
+each end octet in its place, each method and header decoded strictly, at least one method among them, and nothing but
+the beginning of a frame after them. Whole frames before the end of this proof are skipped, because their place in the
+order has passed. The beginning of a connection, the protocol header or connection.start, needs no other proof.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class Splitter:
         self._limit, self.most = limit, limit - 8 if limit else _LARGEST
 
     def hold(self, data: bytes, need: int) -> None:
-        """Keeps the begin of a message, from the first octet of its method, until it has so many octets."""
+        """Keeps the begin of a message, from the first octet of its method, until it has this many octets."""
         self._keep(data)
         self._need, self.waits = need, True
 

@@ -1,8 +1,8 @@
 """What makes the header of one message differ from that of the next: its message-id, cut out.
 
-Properties stand in a header in a fixed order, each only where its flag is set. So the message-id is found by passing
-over those before it. Only ids of plain ASCII are cut out, which JSON writes as they are; other headers stay whole, and
-so do those that cannot be read, which are for the decoder to judge.
+The properties of a header have a fixed order, and each is there only if its flag is set. So the message-id is found by
+skipping those before it. Only ids of plain ASCII that JSON does not escape are cut out. Other headers stay whole, and
+so do headers that cannot be read; the decoder judges these.
 """
 
 from __future__ import annotations

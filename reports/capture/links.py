@@ -1,8 +1,8 @@
-"""Packets to TCP segments: the link layers and IP versions that stand between.
+"""From packets to TCP segments: the link layers and IP versions in between.
 
 A segment is `(key, seq, ack, flags, octets)`. `key` is the addresses and ports, source first: 12 octets with IPv4, 36
-with IPv6; `answer` turns it round. Octets that padding added are gone, octets that a snapshot length cut off are
-missing, which TCP will see as a hole. Of a datagram in fragments only the first can be read, and it too ends in a hole.
+with IPv6; `answer` turns it round. Padding is removed. Octets that a snapshot length cut off are missing, and TCP sees
+a hole. Only the first fragment of a fragmented datagram can be read, and it ends in a hole as well.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Loose ends: what one file of a ring cannot tell of a connection that goes on in the next, or began in one before.
+"""Loose ends: what one file of a ring cannot say about a connection that other files of the ring have as well.
 
-A file that is not the first has connections in their middle. Their octets up to the first frames that could be told are
-a *head*, and how they end belongs to it; content whose method was sent in the file before is *stray*; at the end of a
-file, half a frame, half a message and the state of both directions are a *tail*. Together they are one row for each
-such connection, JSON with octets in hexadecimal, and `stitch` makes events of them.
+A file that is not the first finds connections in their middle. The octets of a connection up to the first frames that
+can be found are a *head*; the way in which they end belongs to it. Content whose method was sent in the file before is
+*stray*. At the end of a file, half a frame, half a message and the state of both directions are a *tail*. Together
+they are one row for each such connection, JSON with octets in hexadecimal, and `stitch` makes events of them.
 
-A place in a ring is `file << FILE_BITS | packet << PACKET_BITS`, and what a file tells itself of a packet has LATER
-added: what is stitched comes before it.
+A place in a ring is `file << FILE_BITS | packet << PACKET_BITS`. What a file says itself of a packet has LATER added,
+so what is stitched comes before it.
 """
 
 from __future__ import annotations

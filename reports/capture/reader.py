@@ -1,8 +1,7 @@
-"""Frames of one direction of one connection to rows: the same events as `EventBuilder` makes.
+"""From the frames of one direction of one connection to rows: the same events as `EventBuilder` makes.
 
-What was said before in other words is decoded strictly, frame by frame; of that, `rows` keeps a template and `shapes`
-where values lie in it. What was said before in the same words is read in one step, a whole message at a time. Both ways
-give the same rows.
+A message with new words is decoded strictly, frame by frame; `rows` keeps a template of it, and `shapes` keeps where
+its values are. A message with known words is read in one step. Both ways give the same rows.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Events in columns: what many events have in common is made once.
 
-Most frames of a busy connection say the same as one before them, but for a delivery tag. So an event is made by
-`EventBuilder` when its words are first seen and kept as a *template*; a row is the number of a template and what
-differs: seq, time, tag, body, octets, and the packet that completed it. A `Block` of rows gives `Event`s, rows of a
-recording, or (through `columns`) Arrow.
+Most frames of a busy connection equal an earlier one, except for a delivery tag. So `EventBuilder` makes an event when
+its words are first seen, and the event is kept as a *template*. A row is the number of a template and what differs:
+seq, time, tag, body, octets, and the packet that completed it. A `Block` of rows gives `Event`s, rows of a recording,
+or (through `columns`) Arrow.
 
-Many programs give every message an id of its own. A template leaves a HOLE for it where it stands among the arguments,
-and the id belongs to the row. That is done for ids that JSON writes as they are.
+Many programs give every message an id. In a template a HOLE stands for the id among the arguments, and the row has the
+id. This is done for ids that JSON writes unchanged.
 """
 
 from __future__ import annotations

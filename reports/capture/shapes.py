@@ -1,9 +1,9 @@
-"""The shape of a message: where in its frames those octets lie that differ from one message to the next.
+"""The shape of a message: where in its frames the octets are that differ from one message to the next.
 
-A program says the same again and again. Its messages have the same method, the same properties and the same lengths,
-and differ by delivery tag, size of the body, message-id and body. So once a message was decoded strictly, others of its
-*shape* are read at fixed places in one step: what lies between those places is *words*, and if the words are known,
-octet by octet, so is everything but the values. Lengths and end octets are words; words that are not known, or another
+A program sends similar messages again and again. They have the same method, the same properties and the same lengths,
+and differ in delivery tag, size of the body, message-id and body. So once a message was decoded strictly, others of
+its *shape* are read at fixed places in one step. What lies between those places is *words*. If all words are known,
+octet by octet, everything but the values is known too. Lengths and end octets are words. Unknown words, or another
 shape, are for the decoder.
 """
 

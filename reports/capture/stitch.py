@@ -1,12 +1,12 @@
-"""Loose ends of a ring's files to events: what crosses from one file to the next, read as if the files were one.
+"""From loose ends of a ring's files to events: what crosses from one file to the next is read as if the files were one.
 
-The ends of a connection are taken in the order of the files. Each tail is where reading stopped; if the next head
-begins with the very next octet, reading goes on there, up to where that file could tell frames itself; both must meet
-at the beginning of a frame. Octets between the two that no file has are a gap, as they would be in one file. A head
-without a tail before it is a connection that was there before the capture, a tail without a head after it one that
-outlives it.
+The ends of a connection are taken in the order of the files. Each tail is where reading stopped. If the next head
+begins with the very next octet, reading goes on there, up to where that file could find frames itself; both must meet
+at the beginning of a frame. Octets that no file has are a gap, as in one file. A head without a tail before it is a
+connection that was open before the capture. A tail without a head after it is a connection that was still open at the
+end.
 
-A connection has one name, that of the file in which it began; the names that later files gave it are told as RENAMED.
+A connection has one name, that of the file in which it began. Names that later files gave it are reported as RENAMED.
 """
 
 from __future__ import annotations

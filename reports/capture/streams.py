@@ -1,11 +1,11 @@
-"""One captured connection: octets of both directions to events.
+"""One captured connection: from the octets of both directions to events.
 
-A connection that was there before the capture begins with JOINED, where a driver's begins with OPEN. Where octets are
-missing there is a GAP, before anything that could be a consequence, and a second one where frames can be told again:
-between the two this direction says nothing. A connection that outlives the capture ends with CUT.
+A connection that was open before the capture begins with JOINED instead of OPEN. If octets are missing, a GAP comes
+before anything that could be a consequence, and a second GAP when frames can be found again; between the two this
+direction says nothing. A connection that is still open when the capture ends, ends with CUT.
 
-It ends with END when both sides have said so, or one has reset it; and at the end of the capture, if the broker has
-said its last.
+It ends with END when both sides have closed it or one side has reset it; and at the end of the capture, if the broker
+has closed its side.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""TCP segments of one connection, as captured, to the octets of both directions, in an order that can be relied on.
+"""From the TCP segments of one connection, as captured, to the octets of both directions, in a reliable order.
 
-Segments may come twice, overlapping, late, out of order, or not at all; sequence numbers wrap around. What is handed
-on is contiguous in each direction, or a hole is announced first. Between the directions the order of the capture is
-not believed where acknowledgements contradict it: a segment that acknowledges octets was sent by somebody who had
-them, so it is held until those octets have been handed on. A capture that was shuffled is put right that way.
+Segments may come twice, overlapping, late, out of order, or not at all; sequence numbers wrap around. The octets of
+each direction are handed on without holes, or a hole is announced first. If acknowledgements contradict the order of
+the capture, the acknowledgements count: whoever acknowledges octets had them. So a segment is held until the octets
+that it acknowledges have been handed on. This also repairs a capture whose packets were shuffled.
 
-A hole is given up, by its own direction, when too much waits behind it; sooner if the receiver has acknowledged it, for
-then nobody will send it again: the capture lost it. At the end of a capture every hole is given up.
+A hole is given up, by its own direction, when too much waits behind it. It is given up sooner if the receiver has
+acknowledged it: then nobody will send it again, and the capture lost it. At the end of a capture every hole is given
+up.
 
 Positions are sequence numbers without the wrap-around. A SYN and a FIN count as one octet each.
 """
@@ -34,7 +35,7 @@ class Receiver(Protocol):
         """The next octets, complete with this packet."""
 
     def gap(self, direction: int, missing: int, packet: int, time_ns: int) -> None:
-        """So many octets are missing before the next."""
+        """This many octets are missing before the next."""
 
     def over(self, direction: int, reset: bool, packet: int, time_ns: int) -> None:
         """This side has said all it will say."""

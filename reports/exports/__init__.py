@@ -1,4 +1,4 @@
-"""Results in the formats of other tools: JUnit, CTRF, Allure, a badge, Markdown. Each takes results.json as read.
+"""Writes results in the formats of other tools: JUnit, CTRF, Allure, a badge, Markdown. Each is made from results.json.
 
 All say the same: one test for each rule, under the same name in every run, so that other tools can follow its history.
 Only a rule that held passes. What cannot be said in a format is never called a pass: it is skipped, with the reason.

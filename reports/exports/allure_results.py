@@ -28,7 +28,7 @@ from allure_commons.utils import md5
 from attr import asdict
 
 from conformance.catalogue.rules import FAMILIES
-from conformance.evidence.words import shown
+from conformance.evidence.words import results_for_display
 from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
 
@@ -53,7 +53,7 @@ CATEGORIES = (
 
 def allure(results: Mapping[str, Any]) -> dict[str, str]:
     """Every file of the results folder by its name, the folder included."""
-    document = shown(visible(results))
+    document = results_for_display(visible(results))
     files = {"environment.properties": _properties(document), "categories.json": json.dumps(CATEGORIES, indent=1)}
     for place, rule in enumerate(document["rules"]):
         files.update(_files(rule, document, place))

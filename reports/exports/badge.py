@@ -22,7 +22,7 @@ _WIDTH = 6.7
 
 def endpoint(results: Mapping[str, Any]) -> str:
     """`{schemaVersion, label, message, color, isError}`."""
-    state, message = _said(results)
+    state, message = _label_and_words(results)
     document = {
         "schemaVersion": 1,
         "label": LABEL,
@@ -35,7 +35,7 @@ def endpoint(results: Mapping[str, Any]) -> str:
 
 def badge(results: Mapping[str, Any]) -> str:
     """The badge as SVG."""
-    state, message = _said(results)
+    state, message = _label_and_words(results)
     left, right = (round(len(text) * _WIDTH) + 14 for text in (LABEL, message))
     title = f"{LABEL}: {visible(results['broker']['name'])}, {message}"
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" \
@@ -51,7 +51,7 @@ aria-label={quoteattr(title)}>
 """
 
 
-def _said(results: Mapping[str, Any]) -> tuple[str, str]:
+def _label_and_words(results: Mapping[str, Any]) -> tuple[str, str]:
     """What is shown, and its words."""
     if not results.get("complete", True):
         return "cut short", "cut short"

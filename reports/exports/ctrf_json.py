@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.evidence.words import shown
+from conformance.evidence.words import results_for_display
 from reports.exports.words import began, evidence, observed, why
 from reports.html import visible
 
@@ -32,7 +32,7 @@ _STATUSES = ("passed", "failed", "skipped", "pending", "other")
 
 def ctrf(results: Mapping[str, Any]) -> str:
     """The results as a CTRF document."""
-    results = shown(visible(results))
+    results = results_for_display(visible(results))
     start = began(results)
     length = int(results["seconds"] * 1000)
     tests = [_test(rule, results["broker"]["name"]) for rule in results["rules"]]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from conformance.evidence.words import shown
+from conformance.evidence.words import results_for_display
 from reports.exports.words import SKIPPED, evidence, why
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -31,7 +31,7 @@ def junit(results: Mapping[str, Any]) -> str:
     )
     _properties(suite, results)
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-    for rule in shown(results)["rules"]:
+    for rule in results_for_display(results)["rules"]:
         counts["tests"] += 1
         kind = _case(suite, rule, broker)
         if kind:

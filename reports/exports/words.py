@@ -12,11 +12,11 @@ SKIPPED = {
     "not-offered": "not offered by this broker",
     "planned": "not judged by this version of the suite",
     "not-judgeable": "cannot be decided from outside the broker",
-    "under-tested": "exercised too little to say",
-    "inconclusive": "contradicted in a way that the text or a race may excuse",
+    "under-tested": "exercised too rarely to judge it",
+    "inconclusive": "contradicted, but the text or a race may explain it",
     "deviates": "known deviation",
-    "differs": "does otherwise than usual, which no source forbids",
-    "unseen": "held, and listed as a race",
+    "differs": "unusual, but no source forbids it",
+    "unseen": "held; a known race breaks it now and then",
 }
 """Verdicts that are neither a pass nor a failure, in words."""
 

@@ -1,11 +1,10 @@
-"""The report: one self-contained page about one broker or many, made from their results.json alone.
+"""The HTML report: one self-contained page about one or more brokers, made from their results.json alone.
 
-Everything is rendered here: text, squares, pictures, frames. The page needs no script to be read, since a permalink
-`#/RULE` or `#/RULE/BROKER` is a plain fragment, and the panel and the side of it that it opens is, or has, the
-`:target`; the script adds search, filters and keys. Nothing is loaded from anywhere. The content security policy
-allows exactly the one style sheet and the one script by their hashes, so that even markup smuggled through a broker's
-strings could do nothing; and no string gets that far, since control and direction characters are written out on the
-way in, and templates escape.
+Everything is rendered here: text, squares, pictures, frames. The page can be read without its script: a permalink
+`#/RULE` or `#/RULE/BROKER` is a plain fragment, and the panel that it opens is the `:target`, or contains it. The
+script adds search, filters and keys. Nothing is loaded from anywhere. The content security policy allows exactly the
+one style sheet and the one script, by their hashes, so markup that a broker smuggles into its strings could do
+nothing. Nor does it get that far: control and direction characters are written out first, and templates escape.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from conformance.evidence.words import SIGNS, count, duration, shown, told
+from conformance.evidence.words import SIGNS, count, describe_side, duration, results_for_display
 from reports.html.view import page
 
 __all__ = ["digest", "environment", "policy", "render", "render_many", "visible"]
@@ -54,9 +53,9 @@ def render_many(
     `before` the results of the run before each of these, None where there was none."""
     if not results:
         raise ValueError("a page needs the results of at least one run")
-    documents = [{**shown(visible(one)), "sha256": digest(one)} for one in results]
+    documents = [{**results_for_display(visible(one)), "sha256": digest(one)} for one in results]
     differences = visible(compare)
-    previous = [None if one is None else shown(visible(one)) for one in before]
+    previous = [None if one is None else results_for_display(visible(one)) for one in before]
     css, js = style(len(documents)), (FOLDER / "page.js").read_text("utf-8")
     return (
         environment()
@@ -124,5 +123,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(count=count, duration=duration, told=told)
+    environment.globals.update(count=count, duration=duration, told=describe_side)
     return environment

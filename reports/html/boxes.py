@@ -1,8 +1,8 @@
-"""The state beside a step, read back from its words, so that it can be drawn: a box for each message.
+"""Reads the state beside a step back from its words, so that it can be drawn: a box for each message.
 
     m1, m2, +4 in q1; c1.1 unacked 3 m3, 4 m4; c1.1 unconfirmed 1, 2
 
-is what `conformance.evidence.beside` writes. Words that are otherwise, of an older suite or of nobody, stay words.
+is what `conformance.evidence.beside` writes. Words of any other form stay words.
 """
 
 from __future__ import annotations

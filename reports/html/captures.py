@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.evidence.words import SIGNS, Sign, count, shown, sign
+from conformance.evidence.words import SIGNS, Sign, count, results_for_display, sign
 from reports.html import FOLDER, environment, policy, visible
 from reports.html.runs import columns
 
@@ -21,10 +21,10 @@ Captured = tuple[Document, Sequence[Mapping[str, Any]], Mapping[str, Any]]
 """results.json of a run, where its cases are (rule, case, observed, file, packet, packets), and what is known of it."""
 
 LOST = {
-    "joined": "connections that were there before the capture began",
-    "gap": "holes in what was captured",
-    "cut": "connections that outlived the capture",
-    "malformed": "octets that are no frames",
+    "joined": "connections that were open before the capture began",
+    "gap": "gaps in the capture",
+    "cut": "connections that were still open when the capture ended",
+    "malformed": "octets that are not frames",
 }
 
 
@@ -63,7 +63,7 @@ class CaptureView:
 
 def render(captured: Sequence[Captured]) -> str:
     """The page about these captures. Equal input gives an equal page."""
-    documents = [shown(visible(results)) for results, _, _ in captured]
+    documents = [results_for_display(visible(results)) for results, _, _ in captured]
     keys = {id(run.results): run.key for run in columns(documents)}
     views = [
         _view(document, visible(places), visible(about), f"/{keys[id(document)]}" if len(captured) > 1 else "")
@@ -113,7 +113,7 @@ def _view(
 
 
 def filtered(packets: Sequence[int]) -> str:
-    """A display filter for these packets; neighbours are told as a range."""
+    """A display filter for these packets; neighbours become a range."""
     ranges: list[list[int]] = []
     for packet in sorted(packets):
         if ranges and packet <= ranges[-1][1] + 1:

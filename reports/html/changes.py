@@ -1,7 +1,7 @@
-"""What changed since the previous run: rule by rule, in words that an operator can act upon.
+"""What changed since the previous run, rule by rule, in words that tell an operator what to do.
 
-Two runs are compared by what they say of the broker. A rule that one of them did not judge has not changed, unless it
-is broken now: silence is no verdict, but a fault is news whenever it is first seen.
+Two runs are compared by what they say about the broker. A rule that one of them did not judge has not changed, unless
+it is broken now: a missing verdict is no news, but a fault is.
 """
 
 from __future__ import annotations

@@ -29,13 +29,13 @@ def chart(points: Sequence[tuple[str, Mapping[str, Any]]], title: str) -> Markup
     opening = Markup('<svg class="times" viewBox="0 0 {w} {h}" role="img" aria-label="{t}">').format(
         w=WIDTH, h=HEIGHT, t=f"{title}, {len(points)} runs; the table beside it has the numbers"
     )
-    lines = [_grid(height(10.0**power), told(10.0**power)) for power in range(low, high + 1)]
+    lines = [_grid(height(10.0**power), in_words(10.0**power)) for power in range(low, high + 1)]
     gap = (WIDTH - LEFT) / len(points)
     bars = [_bar(LEFT + gap * (place + 0.5), name, row, height) for place, (name, row) in enumerate(points)]
     return opening + Markup("").join([*lines, *bars]) + Markup("</svg>")
 
 
-def told(ms: float) -> str:
+def in_words(ms: float) -> str:
     """A time in words."""
     if ms >= 1000:
         return f"{ms / 1000:.3g} s"
@@ -50,7 +50,10 @@ def _grid(y: float, text: str) -> Markup:
 
 def _bar(x: float, name: str, row: Mapping[str, Any], height: Any) -> Markup:
     x = round(x, 1)
-    about = f"{name}: median {told(row['p50'])}, 90 % {told(row['p90'])}, 99 % {told(row['p99'])}, n = {row['n']:,}"
+    shares = ", ".join(
+        f"{word} {in_words(row[key])}" for word, key in (("median", "p50"), ("90 %", "p90"), ("99 %", "p99"))
+    )
+    about = f"{name}: {shares}, n = {row['n']:,}"
     return Markup(
         '<g><title>{about}</title><path class="span" d="M{x} {low}V{high}"/><path class="tick" d="M{l} {mid}h10"/>'
         '<circle class="median" cx="{x}" cy="{low}" r="3.5"/></g>'

@@ -13,13 +13,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from reports.html.chart import told
+from reports.html.chart import in_words
 from reports.html.runs import Run
 
 WIDTH, HEIGHT = 620, 236
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 28
 LINES = 10
-"""So many lines can be told apart."""
+"""This many lines can be told apart."""
 _LEAST = 0.001
 _SHARES = (0.0, 0.5, 0.9, 0.99)
 
@@ -35,7 +35,7 @@ class Line:
 
     def at(self, share: float) -> str:
         """The time within which this share came, in words."""
-        return told(next((ms for reached, ms in self.quantiles if reached >= share - 1e-9), self.quantiles[-1][1]))
+        return in_words(next((ms for reached, ms in self.quantiles if reached >= share - 1e-9), self.quantiles[-1][1]))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ def _level(share: float) -> Markup:
 
 
 def _time(x: float, power: int) -> Markup:
-    return Markup('<text x="{x}" y="{y}" class="mid">{text}</text>').format(x=x, y=HEIGHT - 8, text=told(10.0**power))
+    return Markup('<text x="{x}" y="{y}" class="mid">{text}</text>').format(
+        x=x, y=HEIGHT - 8, text=in_words(10.0**power)
+    )
 
 
 def _corners(line: Line, across: Any) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""A case of results.json, made ready for showing: rungs of the ladder, frames, and the same in words.
+"""A case of results.json, prepared for the page: rungs of the ladder, frames, and the same in words.
 
 The handshake of a connection is one rung, and so is each stretch of set-up (channels opened, queues declared), because
-they are hardly ever in dispute; so is a long run of like frames, of which the first and the last show their octets.
-The rule is contradicted at the step that was the case's event `at`; where the steps do not say which events they
-were, at the last one, because cases are cut to end there.
+nobody disputes them. A long run of similar frames is one rung as well, and shows the octets of its first and last
+frame. The rule is contradicted at the step of the case's event `at`. If the steps do not say which events they were,
+it is the last step, because cases are cut to end there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from conformance.evidence import emit
-from conformance.evidence.folding import runs, told
+from conformance.evidence.folding import describe_group, runs
 from reports.html.frames import Cut, cut
 from reports.html.ladder import Rung, ladder
 
@@ -26,13 +26,13 @@ _SET_UP = frozenset(
     for asked in ("channel.open", "confirm.select", "exchange.declare", "queue.declare", "queue.bind")
 )
 SCRIPTS = {"raw": "plain sockets", "pika": "pika", "py-amqp": "py-amqp"}
-"""By the name that a file has: what a script is written for."""
+"""What a script is written for, by the name of its file."""
 _COMES = re.compile(
     r"(?:basic|channel|connection|queue|exchange|tx|confirm)\.[a-z]|(?:one )?\w+-ok\b|"
     r"\S+ is delivered|\S+ first\b"
 )
 _ACCEPTED = re.compile(r"^\S.* is (?:accepted|carried out)\b")
-"""Is what was required a frame of the broker, which can be drawn? What says that something is accepted is none."""
+"""Is what was required a frame of the broker, which can be drawn? That something is accepted cannot be drawn."""
 _TO = {">": "to the broker", "<": "from the broker", "-": "beside the wire"}
 
 
@@ -81,13 +81,13 @@ class CaseView:
 
     @property
     def unwritten(self) -> list[str]:
-        """Which scripts there are not, and why: one reason where it is that of all."""
+        """Why scripts are missing: one reason if it is the same for all."""
         if not self.data.get("story"):
             return [f"No script and no replay: {self.data['untold']}."] if self.data.get("untold") else []
         return [f"No script by {library}: {why}." for library, why in sorted((self.data.get("absent") or {}).items())]
 
     def size(self, part: str) -> int:
-        """How many characters of the page the steps in words, the picture or the octets take, roughly."""
+        """Roughly how many characters of the page a part takes: the steps in words, the picture or the octets."""
         if part == "ladder":
             return len(self.ladder)
         if part == "steps":
@@ -113,7 +113,7 @@ def _weight(frame: Cut) -> int:
 
 def case_view(case: Mapping[str, Any], key: str) -> CaseView:
     """The case as it is shown; `key` tells it from the same rule's case on another broker."""
-    steps, failing = _told(case)
+    steps, failing = _displayed_steps(case)
     anchor = f"case-{key}-{case['id']}"
     groups = folded(steps, failing)
     rungs = [_rung(group, anchor, any(step is steps[failing] for step in group)) for group in groups]
@@ -124,12 +124,12 @@ def case_view(case: Mapping[str, Any], key: str) -> CaseView:
 
 def picture(case: Mapping[str, Any]) -> list[Rung]:
     """The rows of the picture of a case, wherever it is drawn."""
-    steps, failing = _told(case)
+    steps, failing = _displayed_steps(case)
     rungs = [_rung(group, "", any(step is steps[failing] for step in group)) for group in folded(steps, failing)]
     return _drawn(case, rungs)
 
 
-def _told(case: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], int]:
+def _displayed_steps(case: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], int]:
     """The steps that are shown, and the place of the one that contradicts the rule."""
     steps = [step for step in case.get("steps", ()) if not str(step["text"]).startswith("scene")]
     return steps, _failing(steps, case["at"])
@@ -224,14 +224,14 @@ def _rung(group: Sequence[Mapping[str, Any]], anchor: str, bad: bool) -> Rung:
     if _whole(group) and not bad:
         text = "connects" if _handshake(step) else _setting_up(group)
         return Rung(label, connection, ">", text, kind, f"{anchor}-{label}", state)
-    direction, text = str(step["direction"]), told(group)
+    direction, text = str(step["direction"]), describe_group(group)
     if text.startswith("waited"):
         direction, kind = "<", f"{kind} vain"
     return Rung(label, connection, direction, text, kind, f"{anchor}-{label}", state)
 
 
 def _whole(group: Sequence[Mapping[str, Any]]) -> bool:
-    """Is this a handshake or a stretch of set-up, told as one thing?"""
+    """Is this a handshake or a stretch of set-up, shown as one step?"""
     return _handshake(group[0]) or (len(group) > 1 and _sets_up(group))
 
 

@@ -1,8 +1,8 @@
-"""Raw frames, cut where a reader wants them cut: field by field, with names and values.
+"""Raw frames, cut into fields with names and values.
 
-The codec knows which octets of a frame are which field; here they get their words. Works on whatever was recorded:
-octets that are no frame are shown as what they are, with what the codec expected instead, because malformed frames
-are what some cases are about.
+The codec knows which octets of a frame are which field; here they get their words. This works on anything that was
+recorded. Octets that are not a frame are shown with what the codec expected instead, because some cases are about
+malformed frames.
 """
 
 from __future__ import annotations

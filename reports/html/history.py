@@ -1,8 +1,7 @@
-"""The history page: all runs of a lake, rules over time, what is flaky, what got worse between versions, how long
-confirms and deliveries took.
+"""The history page: all runs, rules over time, flaky rules, what got worse between versions, and times of confirms.
 
-Made from the summary of the pipeline's marts alone, in the look of the report, without a script. A rule that came to
-the same verdict in every run of a broker is counted and not drawn: what is drawn is what a reader must look at.
+It is made from the summary of the pipeline's marts, in the look of the report, without a script. A rule that had the
+same verdict in every run of a broker is counted and not drawn. Only rules that need attention are drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from markupsafe import Markup
 
 from conformance.evidence.words import SIGNS, Sign, count, severity, sign
 from reports.html import FOLDER, environment, policy, visible
-from reports.html.chart import chart, told
+from reports.html.chart import chart, in_words
 from reports.html.trend import RuleLine
 
 MOST_RUNS = 40
@@ -63,7 +62,7 @@ def render(summary: Mapping[str, Any], *, lake: bool = True) -> str:
             lake=lake,
             headline=_headline(shown["runs"], brokers, steps),
             signs=SIGNS,
-            ms=told,
+            ms=in_words,
             css=Markup(css),
             policy=policy(css, ""),
         )

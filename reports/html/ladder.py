@@ -1,9 +1,9 @@
-"""The exchange as a picture: a lifeline for each connection and one for the broker, an arrow for each step, what waits
-and what is open beside it, in boxes, and above the step that contradicts the rule, dashed, what was required.
+"""The exchange as a picture: a lifeline for each connection and one for the broker, and an arrow for each step.
 
-Connections stand alternately left and right of the broker, so that the arrows of two connections do not cross.
-Pure geometry to SVG text. Colours come from the page's style sheet by class, so the picture follows the theme; every
-string is escaped here, since this is the one place that builds markup without a template.
+Boxes beside a step show what waits and what is open. A dashed arrow above the step that contradicts the rule shows what
+was required. Connections stand alternately left and right of the broker, so the arrows of two connections do not cross.
+Pure geometry to SVG text. Colours come from the page's style sheet by class, so the picture follows the theme. Every
+string is escaped here, because this is the one place that builds markup without a template.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _picture(rung: Rung, places: dict[str, int], y: int, drawn: int) -> Markup:
     if rung.direction == "-":
         return _note(rung, y, drawn)
     start, end = _ends(rung, places)
-    return _arrow(start, end, y) + _text((start + end) // 2, y - 6, _said(rung.text, abs(end - start)))
+    return _arrow(start, end, y) + _text((start + end) // 2, y - 6, _step_text(rung.text, abs(end - start)))
 
 
 def _ends(rung: Rung, places: dict[str, int]) -> tuple[int, int]:
@@ -209,7 +209,7 @@ def _box(kind: str, item: str, x: float, y: int, wide: float) -> Markup:
 
 
 def _note(rung: Rung, y: int, width: int) -> Markup:
-    return _text(width // 2, y + 1, _said(rung.text, width - 160))
+    return _text(width // 2, y + 1, _step_text(rung.text, width - 160))
 
 
 def shortened(text: str) -> str:
@@ -217,7 +217,7 @@ def shortened(text: str) -> str:
     return _LONG.sub(lambda name: "…" + name[0].rstrip("-")[-8:].lstrip("."), text)
 
 
-def _said(text: str, span: int) -> Markup:
+def _step_text(text: str, span: int) -> Markup:
     """The step's words, its method in bold, long names by their ends, cut to what fits over an arrow of this length."""
     text = shortened(text)
     room = max(12, span // 7)

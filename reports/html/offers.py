@@ -1,8 +1,8 @@
-"""What a broker declares, what was seen at work, and what was judged of it: the capability card.
+"""The capability card: what a broker declares, what was exercised, and what was judged.
 
-Declared is what the broker says of itself: server properties, and the limits that it negotiated. Probed is what this
-run itself met: how often rules about it were exercised. Judged is what became of those rules. A capability that no
-rule is about is shown all the same, as not judged, so that nobody takes a declaration for a proof.
+*Declared* is what the broker says of itself: server properties, and the limits that it negotiated. *Exercised* is how
+often this run exercised rules about the capability. *Judged* is the verdicts on these rules. A capability that no rule
+is about is shown as not judged, so that nobody takes a declaration for a proof.
 """
 
 from __future__ import annotations

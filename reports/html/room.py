@@ -1,9 +1,10 @@
 """How much of the evidence fits on one page.
 
-One broker shows everything. Pages about many brokers stay sendable: each case shows its two sides; its steps in words,
-their picture, and the octets of what is of interest are given to the cases, worst first, as long as there is room.
-The first broker that shows a rule broken comes before all others that do, because theirs is mostly the same exchange
-again. What had no room is in the results of its broker, and the page says so. Equal input gives equal pages.
+A page about one broker shows everything. A page about many brokers must stay small enough to send. There each case
+shows what was required and what was seen. Its steps in words, their picture, and the interesting octets are added case
+by case, worst first, as long as there is room. The first broker that breaks a rule comes before all others that break
+it, because their exchange is mostly the same. What has no room is in the results of its broker, and the page says so.
+Equal input gives equal pages.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from reports.html.runs import Run
 ROOM = 430_000
 """Characters of steps, pictures and octets on a page about many brokers."""
 
+KEPT = (ROOM // 2, ROOM // 6, 0)
+"""What steps, then pictures leave to the parts that come after them, where a rule is shown for the first time."""
+
 SCRIPTS = 12
 """Scripts on a page about one broker; the others are in its folder."""
 
@@ -31,10 +35,10 @@ def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list
         return _with_scripts(sides, made)
     made = [[case.without("quiet") for case in cases] for cases in made]
     left = ROOM
-    for _, part, *_, place, number in sorted(_wishes(sides, made)):
+    for again, part, *_, place, number in sorted(_wishes(sides, made)):
         case = made[place][number]
         size = case.size(PARTS[part])
-        if size <= left:
+        if size <= left - (0 if again else KEPT[part]):
             left -= size
         else:
             made[place][number] = case.without(PARTS[part])

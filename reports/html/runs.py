@@ -1,8 +1,8 @@
-"""The columns of the page: which brokers it is about, what each is called, in which order they stand, how each did.
+"""The columns of the page: which brokers it is about, what each is called, their order, and how each did.
 
-Real brokers keep the order in which they were given. A reference broker that was held to the profile of a real one
-imitates it, so it stands right beside it; any other reference broker stands first, as the measure of the rest. The
-headline speaks of real brokers where there are any: a reference that fails is news of another kind, and said last.
+Real brokers keep the order in which they were given. A reference broker with the profile of a real broker imitates it,
+so it stands beside it. Any other reference broker stands first, to compare the others with. The headline is about real
+brokers if there are any; if a reference broker fails, it says so last.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Run:
     detail: str
     reference: bool
     mutants: str = ""
-    """What is wrong with it on purpose: a run that must find faults, and says nothing of any broker."""
+    """What is wrong with it on purpose. Such a run must find faults, and says nothing about a real broker."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class Run:
 
     @property
     def caught(self) -> int:
-        """By how many rules a broker that is wrong on purpose was found out."""
+        """How many rules found the fault of a broker that is wrong on purpose."""
         return len(self.broken)
 
     @cached_property
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def standing(self) -> str:
-        """What a reader asks after the gate: `2 broken, 1 known deviation`."""
+        """What a reader wants to know next after the gate: `2 broken, 1 known deviation`."""
         seen = Counter(str(rule["verdict"]) for rule in self.results["rules"])
         said = [f"{seen['broken'] or 'none'} broken"]
         said += [count(seen["deviates"], "known deviation")] if seen["deviates"] else []

@@ -1,7 +1,7 @@
 """How a broker did in its earlier runs: a bar for each run, a line of squares for each rule, and which rules are flaky.
 
-A rule is flaky where it turned more than once between kept and broken in the runs on one version of the broker. Runs of
-other versions are shown, since an upgrade is what one looks for here; they make no rule flaky.
+A rule is flaky if it changed more than once between kept and broken in the runs on one version of the broker. Runs on
+other versions are shown, because users look for the effect of an upgrade here; but they make no rule flaky.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Trend:
     def about(self) -> str:
         opened = sum(bool(run["open"]) for run in self.runs)
         versions = list(dict.fromkeys(str(run["broker"]["version"]) for run in self.runs))
-        often = "in all of them" if opened == len(self.runs) else f"in {opened} of them"
+        often = "all of them" if opened == len(self.runs) else f"{opened} of them"
         passed = f"of versions {', '.join(versions)}" if len(versions) > 1 else ""
         which = " ".join(filter(None, [count(len(self.runs), "run"), passed]))
-        since = f"{which} since {self.runs[0]['started'][:10]}, the gate open {often}"
-        return f"{since}; a bar each, this run last: what is broken, known and in doubt."
+        since = f"{which} since {self.runs[0]['started'][:10]}; the gate was open in {often}."
+        return f"{since} Each bar is one run, this run last. It counts rules that are broken, known or in doubt."
 
 
 def trend(results: Mapping[str, Any], earlier: Sequence[Kept]) -> Trend | None:
@@ -85,7 +85,9 @@ def _picture(runs: Sequence[Kept]) -> Markup:
         _bar(run, tally, place * gap, gap, (HEIGHT - 6) / most)
         for place, (run, tally) in enumerate(zip(runs, tallies, strict=True))
     ]
-    label = f"{len(runs)} runs; in the last one " + (_told(tallies[-1]) or "nothing is broken, known or in doubt")
+    label = f"{len(runs)} runs; in the last one " + (
+        _describe_tally(tallies[-1]) or "no rule is broken, a known deviation or in doubt"
+    )
     wide = max(LEAST, round(gap * len(runs)))
     return Markup(
         '<svg class="trend" viewBox="0 0 {wide} {tall}" role="img" aria-label="{label}">'
@@ -109,7 +111,7 @@ def _tally(run: Kept) -> dict[str, int]:
     return {name: verdicts.count(name) for name in DRAWN if name in verdicts}
 
 
-def _told(tally: Mapping[str, int]) -> str:
+def _describe_tally(tally: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {sign(name).short}" for name, number in tally.items())
 
 
@@ -123,7 +125,7 @@ def _bar(run: Kept, tally: Mapping[str, int], x: float, gap: float, scale: float
                 name=sign(name).symbol, x=round(x + 2, 1), y=round(y, 1), w=round(wide, 1), h=round(number * scale, 1)
             )
         )
-    said = f"{run['broker']['name']}, {run['started']}: {_told(tally) or 'nothing'}; gate {_gate(run)}"
+    said = f"{run['broker']['name']}, {run['started']}: {_describe_tally(tally) or 'nothing'}; gate {_gate(run)}"
     mark = Markup('<text class="{kind}" x="{x}" y="{y}">{glyph}</text>').format(
         kind="pass" if run["open"] else "stop",
         x=round(x + 2 + wide / 2, 1),

@@ -1,8 +1,8 @@
 """From results.json to what the page shows, in the order in which it shows it. One run or many, it is the same page.
 
-Reads the JSON alone; the catalogue adds what the results do not repeat (open points, mutants, known behaviours). A
-rule that one of the two does not know is still shown with what the other one says. What is the same for all brokers
-(a rule's text) is said once; a `Side` is what one broker adds to a rule.
+It reads only the JSON. The catalogue adds what the results do not repeat (open points, mutants, known behaviours). If
+only one of the two knows a rule, the rule is still shown. What is the same for all brokers (a rule's text) is said
+once; a `Side` is what one broker adds to a rule.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class FamilyView:
         """How often each verdict occurs in a cell, worst first."""
         return tally(rule.sides[place] for rule in self.rules)
 
-    def said(self, place: int) -> list[tuple[Sign, int]]:
+    def short_tallies(self, place: int) -> list[tuple[Sign, int]]:
         """The same where there is little room: what says something of the broker; if nothing does, all of it."""
         every = self.tallies(place)
         return [(sign, number) for sign, number in every if sign.symbol not in QUIET] or every

@@ -1,8 +1,8 @@
-"""What is wrong with a broker, a line for each fault: what a reader of the page looks for first.
+"""What is wrong with a broker, one line for each fault: what a reader of the page looks for first.
 
-Broken rules before known deviations. Rules that seem to break by one wrong decision are one fault, and so are known
-deviations of which the same is written down. The line says what the broker does; what it should do is a click away.
-Where there are but a few faults, each has its exchange in words beside it.
+Broken rules come before known deviations. Rules that seem to break by one wrong decision are one fault, and so are
+known deviations with the same note. The line says what the broker does; a click shows what it should do. If there are
+only a few faults, each has its exchange in words beside it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FAILING = ("broken", "harness-error")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9])")
 _CLAUSE = re.compile(r"[:;]\s")
 LONG = 90
-"""Characters from which a sentence is told as far as its first colon."""
+"""A sentence of more characters is cut at its first colon."""
 
 ROOM, LEAST = 26, 6
-"""Lines of exchanges in all, and in the shortest one that is worth showing."""
+"""How many lines all exchanges may have, and how many the shortest one that is shown needs."""
 
 Rule = Mapping[str, Any]
 Case = Mapping[str, Any]
@@ -48,7 +48,7 @@ def wrongs(results: Mapping[str, Any]) -> list[Wrong]:
     room = ROOM // max(1, len(found))
     if room < LEAST:
         return found
-    return [_shown(one, one.case, room) if one.case and one.case["steps"] else one for one in found]
+    return [_with_exchange(one, one.case, room) if one.case and one.case["steps"] else one for one in found]
 
 
 def gist(text: str) -> str:
@@ -95,7 +95,7 @@ def _known(results: Mapping[str, Any]) -> Iterator[Wrong]:
         yield Wrong(sign("deviates"), gist(note), "", names, str(rules[0]["level"]), _case(rules[0]))
 
 
-def _shown(one: Wrong, case: Case, room: int) -> Wrong:
+def _with_exchange(one: Wrong, case: Case, room: int) -> Wrong:
     return replace(one, exchange=[shortened(line) for line in exchange(case, room)])
 
 

@@ -1,4 +1,4 @@
-"""What judges offline, wherever it runs: pure functions without Arrow and without Spark.
+"""Judges offline: pure functions that need neither Arrow nor Spark, so they run in one process and on Spark.
 
     gold      one history -> rows of the table gold       the live Judge, folded
     world     that nobody unseen uses the queues          the word of who took a capture: `--whole`

@@ -1,10 +1,11 @@
-"""The fold as machine code, where somebody asked for it: `make native`.
+"""The fold as machine code, if somebody made it with `make native`.
 
-What is compiled is model and monitors as they are written, in a package of its own beside them (`.ci/native.py`). A
-build lies in a folder named by the digest of all it was made of, the sources, the interpreter and the builder, and is
-marked when it was proven to judge as the sources do. So a stale or half-made one is never found; then, as by default,
-the fold is plain Python. Recordings, captures and streams are judged by it, whose states are the bytes of the plain
-one; live runs are not. Who wants to see the same verdicts without it sets PLAIN in the environment.
+Model and monitors are compiled as they are written, in a package of their own beside them (`.ci/native.py`). The
+folder of a build is named by the digest of everything that it was made from: the sources, the interpreter and the
+builder. It is marked after a test has proven that it judges as the sources do. So a stale or incomplete build is never
+found; then, as by default, the fold is plain Python. The build judges recordings, captures and streams, and its states
+are the same bytes as those of plain Python. It does not judge live runs. Set PLAIN in the environment to see the same
+verdicts without it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _PASSED_ON = ("x-stream-offset", "x-death")
 NEEDS_ALL = tuple(rule.id for rule in rules.CATALOGUE.values() if rule.scope.startswith("ALL"))
 
 
-def told(events: Iterable[Event]) -> Iterator[Fact]:
+def facts_of(events: Iterable[Event]) -> Iterator[Fact]:
     """The facts of sorted histories."""
     for (run, history), own in groupby(events, key=lambda event: (event.run, event.history)):
         yield from _History(run, history).told(own)

@@ -38,7 +38,7 @@ def fold_one(events: Iterable[Event], profile: Profile, world: Closed | None = N
         if world is None:
             judge.step(event)
         else:
-            for said in world.said(event):
+            for said in world.judge_in_order(event):
                 judge.step(said)
     judge.end(not alive)
     return judge.judgement

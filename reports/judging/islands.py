@@ -1,8 +1,9 @@
 """Islands: the parts of a history whose connections share nothing with the rest, no queue and no exchange.
 
-What is judged apart is judged the same. A history of ours is one island. A capture has one history for all that talks
-to a broker, and falls into as many islands as there are groups of programs that meet, in one virtual host. Where a
-virtual host was not seen, hosts are not told apart: too large an island costs time, too small a one truth.
+Islands are judged separately, with the same result. A history of ours is one island. A capture has one history for
+everything that talks to a broker. It has as many islands as there are groups of programs that share something in one
+virtual host. If a virtual host was not seen, hosts are not told apart: an island that is too large costs time, one
+that is too small would make verdicts wrong.
 """
 
 from __future__ import annotations

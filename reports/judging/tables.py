@@ -1,8 +1,8 @@
-"""Counts of gold to the verdict table, and its comparison with what was judged live.
+"""From counts of gold to the verdict table, and its comparison with the live verdicts.
 
-Spark counts, or this process does; the few rows per rule that are left are turned into verdicts by
-`conformance.oracle.verdicts`, so there is one place that knows what a verdict is. Deviations are not applied here: what
-is `broken` in a way that is known is made to deviate by who knows of it (`excused`).
+Spark counts, or this process does. `conformance.oracle.verdicts` turns the few rows per rule that remain into
+verdicts, so only one place knows what a verdict is. Deviations are not applied here: `excused` turns a rule that is
+`broken` in a known way into one that deviates.
 """
 
 from __future__ import annotations

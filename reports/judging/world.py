@@ -1,16 +1,17 @@
-"""What its user knows of a capture, and no capture can show: that nobody else had to do with the queues in it.
+"""What the user knows about a capture and no capture can show: that nobody else used its queues.
 
-A capture, and a recording by a proxy, says that there may be other clients, so what becomes of messages is judged with
-doubt. `trace check --whole` is the word of whoever took it that all clients of these queues are in it, from the
-declaration of each queue on, and that no policy changes what the queues do. Then messages are judged as in a history of
-the suite. That goes no further than the word: a connection that is met in its middle, a gap, or an end that is missing
-open the world as ever. So does the first message that an exchange leads somewhere: what was bound before the capture
-began, nobody has seen, and where such a message stands among those that went straight to a queue is not followed.
+A capture, or a recording by a proxy, says that there may be other clients, so claims about messages are doubts. With
+`trace check --whole` the user promises two things: all clients of these queues are in the capture, from the
+declaration of each queue on, and no policy changes what the queues do. Then messages are judged as in a history of the
+suite. The promise has limits: a connection that began before the capture, a gap, or a missing end still opens the
+world. So does the first message that an exchange routes: nobody has seen what was bound before the capture began, and
+the place of such a message among those that went straight to a queue is not followed.
 
 What is missing is announced late, when its own connection is given up. By then other connections may have shown what
-follows from it. So `Torn` reads a history once before it is judged, and the world opens behind the last event before
-each hole: of the direction that has it, or, where the end of a connection is missing, of that connection. Where nothing
-came before, that may be anywhere: a connection is told only once something of it was read.
+follows from it. So `Torn` reads a history once before it is judged, and the world opens after the last event before
+each hole: the last event of the direction that has the hole, or, if the end of a connection is missing, of that
+connection. If no event came before, that moment is unknown: a connection is reported only once something of it was
+read.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Closed:
     def __init__(self, upto: int = NEVER) -> None:
         self._led, self._upto = False, upto
 
-    def said(self, event: Event) -> Iterator[Event]:
+    def judge_in_order(self, event: Event) -> Iterator[Event]:
         """The event as it is to be judged, behind what is to be said before it."""
         if event.kind == ev.OBSERVED and not self._led:
             event = event._replace(arguments=json.dumps({**event.args, "others": False}, sort_keys=True))

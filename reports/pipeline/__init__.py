@@ -1,4 +1,4 @@
-"""The pipeline: recordings and captures to verdicts on Spark, by the folds that also judge live.
+"""The pipeline: judges recordings and captures on Spark, with the same folds that judge live.
 
     inputs    paths -> what there is to read         recordings and captures, told apart by their first octets
     ingest    recording -> bronze                    one task per file, read by the reader of recordings
@@ -14,7 +14,7 @@
     cross     shards -> shared queues                what several histories see of one queue, ordered by causality
     verdicts  gold -> verdict table                  conformance.oracle.verdicts, on a few rows per rule
     marts     verdict tables -> matrix, history, flakiness, latency, regressions
-    job       all of it, idempotent per run          `python -m reports.pipeline`, `amqp-conformance trace check`
+    job       all of it, idempotent per run          `amqp-conformance trace check`
     watch     how far a stage has come               of this process, or told by Spark Connect
     cluster   a standalone cluster, a Connect server of the pip package, for tests and to try things out
 

@@ -1,14 +1,13 @@
 """What the one big shuffle moves: blocks of columns, not rows.
 
-A row of Spark costs as much as judging half an event: it is taken out of its columns, made of its texts again, sorted
-with all its octets, and put into columns once more. So what is shuffled is a *block*: some events of one history, or
-of one connection of it, in the order of seq, as packed Arrow octets in a single row that tells the number of the
-first. Spark finds their partition, sorts and keeps them; it need not know what is inside. Rows of Parquet that lie in
-order already are only named in a block (`places`), and read when their shard is written.
+A row of Spark costs half as much as judging an event: Spark takes it out of its columns, makes it of its texts again,
+sorts it with all its octets, and puts it into columns once more. So a *block* is shuffled instead: some events of one
+history, or of one connection of it, in the order of seq, as packed Arrow octets in a single row with the number of the
+first event. Spark partitions and sorts these rows, and need not know what is inside. Rows of Parquet that are in order
+already are only named in a block (`places`), and read when their shard is written.
 
-A worker that gets the blocks of a shard in the order of their first events merges them and writes the shard itself. It
-holds what overlaps and nothing more: of events that came in order, about one block; of others no more than a BAND of
-seq.
+A worker that gets the blocks of a shard in the order of their first events merges them and writes the shard. It holds
+only the blocks that overlap: about one block if events came in order, else at most a BAND of seq.
 """
 
 from __future__ import annotations

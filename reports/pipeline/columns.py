@@ -1,9 +1,8 @@
-"""The tables of the lake, column by column: the one place that says what there is, of which type, and what it means.
+"""The tables of the lake: the only place that defines the columns, their types and their meanings.
 
-Everything else is made of it: what Spark and Arrow call the columns, the comments that a Delta table carries for
-others, and docs/lake-tables.md. The columns of an event and what they mean are those of recordings
-(`schemas/recording.json`). `parts`: the columns by which files are laid apart; they stand in the paths and in the log
-of a table, and not in its files.
+The Spark and Arrow schemas, the comments in Delta tables, and docs/lake-tables.md are made from this file. The columns
+of an event, and their meanings, are those of recordings (`schemas/recording.json`). `parts` are the partition columns;
+they stand in the paths and in the log of a table, and not in its files.
 """
 
 from __future__ import annotations
@@ -85,8 +84,8 @@ def _event_words() -> dict[str, str]:
     return {one.name: f"{_WORDS[one.type]} {known[one.name]}" for one in EVENTS}
 
 
-_RUN = {"run": "STRING The run: of a recording as its header names it, of a capture its file and the broker."}
-_BROKER = {"broker": "STRING Who was examined."}
+_RUN = {"run": "STRING The run: the name in a recording's header; for a capture its file and the broker."}
+_BROKER = {"broker": "STRING The broker that was tested."}
 _RULE = {"rule": "STRING The rule's id, as in docs/rules.md."}
 _STARTED = {"started": "STRING When the run began, UTC, ISO 8601."}
 _COUNTS = {"exercised": "BIGINT How often the rule was exercised.", "findings": "BIGINT How often it was broken."}
@@ -104,22 +103,22 @@ SILVER = Table(
 
 GOLD = Table(
     "gold",
-    "what one history says of one rule",
+    "a result that one history gives for one rule",
     {
         **_RUN,
-        "history": "STRING The history that it was seen in.",
+        "history": "STRING The history in which it was seen.",
         "what": (
-            "STRING finding, exercised, report (what was characterised), doubt (why it could not be judged), or met "
-            "(a circumstance that was met)."
+            "STRING finding, exercised, report (a characterised behaviour), doubt (why it could not be judged), or met "
+            "(a circumstance that arose)."
         ),
         **_RULE,
         "times": "BIGINT How often.",
-        "at": "BIGINT Of a finding: the seq of the event that shows it.",
-        "allowed": "STRING Of a finding: what the rule allows.",
-        "observed": "STRING What was seen instead; of a report, doubt or circumstance its words.",
-        "certain": "BOOLEAN Of a finding: is it proven by what was seen?",
-        "witness": "ARRAY<BIGINT> Of a finding: the seq of the events that it stands on.",
-        "amid": "ARRAY<STRING> Of a finding: the circumstances in which it was made.",
+        "at": "BIGINT For a finding: the seq of the event that shows it.",
+        "allowed": "STRING For a finding: what the rule allows.",
+        "observed": "STRING What was seen instead; for a report, doubt or circumstance its text.",
+        "certain": "BOOLEAN For a finding: do the events prove it?",
+        "witness": "ARRAY<BIGINT> For a finding: the seq of the events that prove it.",
+        "amid": "ARRAY<STRING> For a finding: the circumstances in which it happened.",
     },
 )
 
@@ -129,14 +128,14 @@ VERDICTS = Table(
     {
         **_RUN,
         **_BROKER,
-        "profile": "STRING What the broker was held to.",
+        "profile": "STRING The profile by which the broker was judged.",
         **_RULE,
         "level": "STRING must, should, may or observed.",
-        "verdict": "STRING held, broken, deviates (broken as it is known of this broker), inconclusive, under-tested, "
+        "verdict": "STRING held, broken, deviates (broken in a known way), inconclusive, under-tested, "
         "unseen, not-offered, harness-error, planned or not-judgeable.",
         **_COUNTS,
         "doubtful": "BIGINT How many findings were not certain.",
-        "reason": "STRING Why it could not be judged, where it could not.",
+        "reason": "STRING Why the rule could not be judged; empty if it was judged.",
     },
 )
 
@@ -146,8 +145,8 @@ TIMES = Table(
     {
         **_RUN,
         "what": "STRING confirm (publish to confirm) or delivery (publish to deliver or get-ok).",
-        "bucket": "INT Which bucket; latency has what it stands for.",
-        "n": "BIGINT How many times fell into it.",
+        "bucket": "INT The number of the bucket; the table latency has the milliseconds.",
+        "n": "BIGINT How many times are in it.",
     },
 )
 
@@ -157,22 +156,22 @@ RUNS = Table(
     {
         **_RUN,
         **_BROKER,
-        "product": "STRING What the broker calls itself.",
-        "version": "STRING And of which version.",
-        "profile": "STRING What it is held to, unless somebody asked for something else.",
+        "product": "STRING The product name that the broker gives.",
+        "version": "STRING The version that the broker gives.",
+        "profile": "STRING The profile by which it is judged, unless an option names another.",
         **_STARTED,
         "kind": "STRING recording or capture.",
-        "suite": "STRING The version of the suite that took it down.",
+        "suite": "STRING The version of the suite that recorded it.",
         "events": "BIGINT How many events it has.",
         "histories": "BIGINT How many histories.",
         "connections": "BIGINT How many connections.",
-        "about": "STRING JSON text of all else, its files among it.",
+        "about": "STRING JSON text of everything else, such as its files.",
     },
     (),
     ("started", "run"),
 )
 
-_BEFORE = {"before": "STRING The verdict of the run before, of the same broker."}
+_BEFORE = {"before": "STRING The verdict of the previous run on the same broker."}
 MARTS: Mapping[str, Table] = {
     table.name: table
     for table in (
@@ -193,7 +192,7 @@ MARTS: Mapping[str, Table] = {
         ),
         Table(
             "history",
-            "a rule in a run, and what the run before said",
+            "a rule in a run, with the verdict of the previous run",
             {
                 **_BROKER,
                 **_RULE,
@@ -208,15 +207,15 @@ MARTS: Mapping[str, Table] = {
         ),
         Table(
             "flakiness",
-            "how often the verdict on a rule turned",
+            "how often the verdict on a rule changed",
             {
                 **_BROKER,
                 **_RULE,
                 "runs": "BIGINT How many runs.",
-                "clear": "BIGINT How many of them said held or broken.",
-                "broken": "BIGINT How many said broken.",
-                "flips": "BIGINT How often one clear verdict followed a different one.",
-                "flaky": "BOOLEAN Did it turn more than once?",
+                "clear": "BIGINT In how many of them the verdict was held or broken.",
+                "broken": "BIGINT In how many it was broken.",
+                "flips": "BIGINT How often a held followed a broken, or a broken a held.",
+                "flaky": "BOOLEAN Did it change more than once?",
             },
             (),
             ("broker", "rule"),
@@ -231,7 +230,7 @@ MARTS: Mapping[str, Table] = {
                 "what": TIMES.said["what"],
                 "n": "BIGINT How many times.",
                 **{
-                    name: f"DOUBLE {share} of them took no longer."
+                    name: f"DOUBLE {share} of them were not longer than this."
                     for name, share in (("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %"))
                 },
                 "worst": "DOUBLE The longest.",
@@ -243,11 +242,11 @@ MARTS: Mapping[str, Table] = {
             "regressions",
             "a rule on which two runs disagree, of two versions or of one",
             {
-                "before": "STRING The earlier run, or that of the older version.",
-                "after": "STRING The later one.",
+                "before": "STRING The earlier run, or the run on the older version.",
+                "after": "STRING The later run.",
                 **_RULE,
-                "was": "STRING The verdict of the earlier.",
-                "now": "STRING The verdict of the later.",
+                "was": "STRING The verdict of the earlier run.",
+                "now": "STRING The verdict of the later run.",
                 "change": "STRING broken, fixed or other.",
             },
             (),
@@ -258,11 +257,11 @@ MARTS: Mapping[str, Table] = {
 
 JUDGEMENTS = Table(
     "judgements",
-    "what a micro-batch of a watched directory adds to gold",
+    "a row that a micro-batch of a watched directory adds to gold",
     {
         "batch": "BIGINT The number of the micro-batch.",
         **GOLD.said,
-        "what": GOLD.said["what"].removesuffix(".") + "; of a stream also run, unreadable, missing and late.",
+        "what": GOLD.said["what"].removesuffix(".") + "; for a stream also run, unreadable, missing and late.",
     },
     ("batch",),
 )

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from conformance.history import events as ev
 from reports import objects
-from reports.judging.crossing import ACKED, AUTO, MANUAL, NEEDS_ALL, PUBLISHED, Fact, judged, told
+from reports.judging.crossing import ACKED, AUTO, MANUAL, NEEDS_ALL, PUBLISHED, Fact, facts_of, judged
 from reports.pipeline import check, ingest
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ __all__ = [
     "Fact",
     "degraded",
     "facts",
+    "facts_of",
     "findings",
     "judged",
     "shared",
-    "told",
 ]
 
 DDL = (
@@ -77,7 +77,7 @@ def facts(shards: DataFrame) -> DataFrame:
     def fold(places: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for place in places:
             for run, path in zip(*(column.to_pylist() for column in place.columns), strict=True):
-                found = list(told(event for batch in check.read(path, run) for event in ingest.to_events(batch)))
+                found = list(facts_of(event for batch in check.read(path, run) for event in ingest.to_events(batch)))
                 yield pa.RecordBatch.from_pylist([fact._asdict() for fact in found], schema=ARROW)
 
     return shards.mapInArrow(objects.carried(fold), DDL)

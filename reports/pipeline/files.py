@@ -1,8 +1,8 @@
-"""The files of the lake: Parquet that workers of Spark or this process write, to be named in a commit, and read.
+"""The files of the lake: Parquet that Spark workers or this process write, to be named in a commit, and read.
 
-A file is under its name when it is whole, and under a name of its own, so that a task that is done twice writes two, of
-which one is believed. What lies in one file shares the columns by which its table is laid apart; they stand in the log
-and in the path, escaped as other writers of Delta tables do.
+A file gets its name when it is whole, and each name is new. So a task that is done twice writes two files, and a
+commit names one of them. All rows of a file share the partition columns of its table; these stand in the log and in
+the path, escaped as other writers of Delta tables do it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class File:
         return pa.RecordBatch.from_pylist([said], schema=ARROW)
 
 
-def told(rows: Iterable[Any]) -> list[File]:
+def files_of_rows(rows: Iterable[Any]) -> list[File]:
     """Files of rows of DDL."""
     return [File(row["path"], json.loads(row["part"]), row["rows"], row["bytes"]) for row in rows]
 
@@ -122,7 +122,7 @@ def _write(path: Path, found: Iterable[pa.RecordBatch], schema: pa.Schema) -> in
 def kept(frame: DataFrame, root: Place, table: Table) -> list[File]:
     """The rows of a frame of Spark, written by its workers."""
     write = objects.carried(partial(_kept, root, table.name))
-    return told(frame.select(*table.arrow.names).mapInArrow(write, DDL).collect())
+    return files_of_rows(frame.select(*table.arrow.names).mapInArrow(write, DDL).collect())
 
 
 def _kept(root: Place, table: str, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

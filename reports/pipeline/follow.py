@@ -1,13 +1,13 @@
 """A history that comes in pieces, judged as far as it has come. No Spark in here: one history, its pieces, its state.
 
-Recorders count the events of a history from one, so it shows what is missing. Pieces may come in any order: events
-wait until those before them have come. They wait no longer than `lateness`, in the history's own time, and no more
-than MOST of them do; then what is missing is given up, and put in its place is what the observer of a lossy capture
-would say there: a GAP of every connection, and that there may be others. So claims that need what is missing become
-doubts. What comes after it was given up, or a second time, is not judged. Both are told as rows, never dropped.
+Recorders number the events of a history from one, so a missing event shows. Pieces may come in any order: events wait
+until those before them have come. They wait at most for `lateness`, in the history's own time, and at most MOST of
+them wait. Then the missing events are given up. In their place comes what the observer of a lossy capture would say: a
+GAP of every connection, and that there may be other clients. So claims that need what is missing become doubts. An
+event that comes after it was given up, or a second time, is not judged. Both are reported as rows.
 
-All that is told is the difference since the piece before; added up it is the judgement. What is left open is in the
-`state`: plain bytes, a line of JSON for what is known of the order, the events that wait as JSON, and the Judge.
+Each piece reports only the difference since the piece before; the sum is the judgement. What is left open is in the
+`state`: plain bytes, a line of JSON for what is known of the order, the waiting events as JSON, and the Judge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FORMAT = "amqp-conformance/history/1"
 MISSING, LATE = "missing", "late"
 """What else is told of a history: events that never came in time, and events that came too late or twice."""
 MOST = 100_000
-"""So many events of one history may wait for earlier ones."""
+"""This many events of one history may wait for earlier ones."""
 SECOND = 1_000_000_000
 
 Row = dict[str, Any]

@@ -1,8 +1,8 @@
-"""Recording to DataFrame: one task per file, read by the same reader that everything else uses.
+"""From a recording to a DataFrame: one task per file, read by the same reader that everything else uses.
 
-So torn lines, unknown versions and packed files mean here what they mean everywhere. Columns are the fields of
-`Event`, with their types stated and not guessed; a delivery tag is unsigned with 64 bits, which Spark's integers are
-not, so it is a decimal. What an event does not know stays in `extra`, as JSON.
+So torn lines, unknown versions and packed files mean the same everywhere. Columns are the fields of `Event`, with
+declared types. A delivery tag has 64 bits without a sign; Spark has no such integer, so it is a decimal. Fields that
+an event does not know stay in `extra`, as JSON.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What there is to read: recordings and captures, told apart by their first octets, never by their names alone.
 
-Directories are searched to the bottom; what is neither is passed over there, and refused where it was named. A run is
-known by the files that hold it: their paths, sizes and times make the *fingerprint* by which a run that was read
+Directories are searched with all their subdirectories. A file that is neither is skipped there, and refused if the
+user named it. The paths, sizes and times of its files make the *fingerprint* of a run, by which a run that was read
 before is known again.
 """
 

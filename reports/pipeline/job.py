@@ -21,7 +21,7 @@ from reports.judging.runs import about, held_to, line
 from reports.judging.tables import excused
 from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts
 from reports.pipeline.columns import TABLES
-from reports.pipeline.files import File, kept, scan, told
+from reports.pipeline.files import File, files_of_rows, kept, scan
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
 from reports.pipeline.lake import Lake
 from reports.pipeline.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
@@ -193,7 +193,7 @@ class Job:
         islands: DataFrame | None = None,
     ) -> None:
         count, place = shards(sum(map(_size, files)), self._parallel()), self.lake.place(SILVER)
-        written = told(shard.silver(packed, count, place, islands).collect())
+        written = files_of_rows(shard.silver(packed, count, place, islands).collect())
         counted = _counted(scan(self.spark, place, TABLES[SILVER], written, _COUNTED))
         self.lake.publish(SILVER, written, runs)
         keep(self.lake, {run: about(inputs, run, counted.get(run, {})) for run in runs}, runs)

@@ -1,15 +1,15 @@
-"""The lake: Delta tables, written by whoever has rows and committed by one, on this machine or in an object store.
+"""The lake: Delta tables, written by several workers, committed by one process, on a local disk or in an object store.
 
     ROOT/TABLE/run=RUN/...      Parquet: written under new names, by workers or here
-    ROOT/TABLE/_delta_log/      commits, by deltalake: a file that must not be there yet, so it is there or it is not
+    ROOT/TABLE/_delta_log/      commits, by deltalake: a file that must not exist yet, so it is there or it is not
 
-A commit takes away what a table had of some runs, and names the files that hold them now. Readers see all of it or
-nothing; two jobs may write at once, and who comes second looks again. With its files a commit says what each run was
-*made* of, as a transaction of an application in the words of Delta: a job that was killed has done a step or not, and
-what was done is not done again. Files that no commit names are believed by nobody, and go a week later (`sweep`), when
-no job can still mean to commit them.
+A commit removes what a table had of some runs, and names the files that hold them now. Readers see all of it or
+nothing. Two jobs may write at once; the second one reads the new state and tries again. A commit also says what each
+run was *made* from, as a Delta transaction of an application. So a killed job has done a step or not, and a finished
+step is not done again. Files that no commit names do not count, and are deleted a week later (`sweep`), when no job
+can still commit them.
 
-Objects are sent there whole, and a commit is a conditional put: no Hadoop and no Java takes part.
+Objects are sent whole, and a commit is a conditional put. Neither Hadoop nor Java takes part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Marts: what people ask of many runs. Each is a function of tables, and a table of the lake.
+"""Marts: what people ask about many runs. Each is a function of tables, and a table of the lake.
 
-`verdicts` is the table of that name, one row per run and rule; `runs` says of each run which broker it was about and
-when it began. A run of an earlier day says nothing about one that came later, so histories are ordered by `started`
-(and by name, where two began together); verdicts combine by the worst.
+`verdicts` is the table of that name, with one row per run and rule. `runs` says about which broker each run was, and
+when it began. Histories are ordered by `started` (and by name, if two began together), because an earlier run says
+nothing about a later one. Verdicts combine by the worst.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Rows of Parquet that stay where they are: what is shuffled names them, and the worker that has the shard reads them.
+"""Rows of Parquet that stay where they are: the shuffle moves only their places; the worker of the shard reads them.
 
-A recording in Parquet whose row groups are of one history each need not be packed, sent and unpacked: the first look
-takes its keys only. A *place* says which rows of which row group are meant. A row group of more histories would be read
-once for each of them, so more than MOST of them are not named but packed. Rows out of order are sorted by who reads
-them, if they are near each other: no more than SPREAD times as many numbers of seq as there are rows. If they were
-from all over a history, too much would have to wait for the rest of it; so they are packed.
+If the row groups of a Parquet recording hold one history each, its rows need not be packed, sent and unpacked; the
+first pass reads only its keys. A *place* says which rows of which row group are meant. A row group with more histories
+would be read once for each of them, so if it has more than MOST, its rows are packed instead. The worker sorts rows
+that are out of order, if they are near each other: their numbers of seq span at most SPREAD times as many as there are
+rows. If the rows of a history are scattered over its files, they are packed, because the worker would have to hold too
+many of them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The one place that configures Spark: quiet, on loopback only, with this very Python in its workers.
 
-Spark's runtime is a Java process of its own. It inherits our standard error when it starts and keeps it for good, so
-that is where its noise is sent to a log file; what our own process says is not touched. Where no Java is found, the
-one that the extra `jre` brings is used, and where there is none either, the message names what to install.
+Spark's runtime is a Java process. It inherits our standard error when it starts, and keeps it. So its output goes to a
+log file, and what our own process writes is not touched. If no Java is found, the one of the extra `jre` is used; if
+there is none either, the message says what to install.
 
-A master on this machine, a cluster on loopback included, is spoken to on loopback only, and its workers run this very
-Python. A cluster elsewhere has its own ways to reach us and its own Python (PYSPARK_PYTHON), with this package in it.
+A master on this machine, a cluster on loopback included, is reached on loopback only, and its workers run this very
+Python. A cluster elsewhere has its own way to reach us and its own Python (PYSPARK_PYTHON), with this package
+installed.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ def placed(master: str) -> dict[str, str]:
 
 
 def defaults(scratch: str, octets: int = 0) -> dict[str, str]:
-    """Settings that hold unless a caller knows better, for so many octets of input; 0: nobody knows.
+    """Settings that hold unless a caller knows better, for this many octets of input; 0: nobody knows.
 
     Java that compiles quickly, and not well, halves the CPU of a job of seconds, most of which is start-up, and costs
     up to twice as much in one of minutes. Where it is known to be one of seconds, plans are walked through as well.

@@ -1,13 +1,11 @@
-"""Bronze to silver: the one big shuffle, after which no rule needs another.
+"""From bronze to silver: the one big shuffle, after which no rule needs another.
 
-A shard holds whole *islands*, sorted by history and seq, so a monitor can run over a file from its first row to its
-last. An island is a part of a history whose connections share nothing with the rest: no queue and no exchange, in one
-virtual host. A history of ours is one island. A capture has one history for all that talks to a broker, and falls into
-as many islands as there are groups of programs that meet; that is what lets one capture be judged by many machines.
-Where a virtual host was not seen, hosts are not told apart: too large an island costs time, too small a one truth.
+A shard holds whole *islands* (`reports.judging.islands`), sorted by history and seq, so a monitor can read a file from
+its first row to its last. Because a capture falls into islands, many machines can judge one capture.
 
-An exchange can lead from one island to another without anybody declaring it in the history (a binding made before, a
-dead-letter policy). What comes in that way was published by nobody seen here, as in any capture that begins late.
+An exchange can lead from one island to another although the history does not declare it (a binding made before, a
+dead-letter policy). Messages that come in this way were published by nobody seen here, as in any capture that begins
+late.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Recordings and captures as data sources of Spark: `spark.read.format("amqp_recording")` and `"amqp_capture"`.
 
-Both give the columns of `ingest`, one task a file, everything decoded inside the reader, as Arrow batches. Options:
+Both give the columns of `ingest`, one task a file, as Arrow batches; the reader decodes everything. Options:
 
-    path     a file, a directory that is searched to the bottom, or a pattern; load() also takes several
-    ports    of amqp_capture: TCP ports of brokers, with commas between; others are known by the protocol header
+    path     a file, a directory that is searched with all its subdirectories, or a pattern; load() also takes several
+    ports    of amqp_capture: TCP ports of brokers, separated by commas; others are known by the protocol header
 
-Register them with `register(spark)`; `captures` does that, and gives the events of captures with all loose ends tied.
-The files of a ring are read apart, and what crosses from one to the next comes out of the source as rows of kind
-`loose`; `tied` makes events of them in a second stage, which sees little: half a frame here, half a message there.
+Register them with `register(spark)`. `captures` does that, and gives the events of captures with all loose ends tied.
+The files of a ring are read separately, and what crosses from one to the next comes out of the source as rows of kind
+`loose`. `tied` makes events of them in a second stage, which sees little: half a frame here, half a message there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a lake knows of its runs, and which steps are done: the same for Spark and for this process.
 
-A step is made of what decides its result: silver of the files that a run was read from; gold and verdicts of that, the
-profile, and the code and rules that judge; times of silver. That is a number in the commit which named the result, so
-a step is done or not, and an edited rule is judged again without reading again. What is known of a run is committed
-after its silver, so who finds it there finds both.
+A step is identified by what decides its result. Silver depends on the files of a run. Gold and verdicts depend on
+silver, the profile, and the code and rules that judge. Times depend on silver. This becomes a number in the commit
+that names the result. So a step is done or not, and an edited rule is judged again without reading again. What is
+known of a run is committed after its silver, so whoever finds the one finds both.
 """
 
 from __future__ import annotations

@@ -4,18 +4,18 @@
     pieces -> rows      by run and history, in transformWithState: `follow` judges what can be judged, the rest waits
     rows -> OUT         the table `judgements` of a lake, a commit for each micro-batch
 
-A file must be complete when it appears under its name: write it aside and rename it. Names that begin with a dot or
-an underscore are passed over. What files were read, how far each history is (RocksDB) and what was written belongs to
-one micro-batch, which Spark's checkpoint remembers; a batch that was cut short is done again from the same files and
-the same states. Its commit carries the name of the checkpoint and the number of the batch, and is made once: so after a
-kill nothing is lost and nothing is there twice.
+A file must be complete when it gets its name: write it elsewhere and rename it. Names that begin with a dot or an
+underscore are ignored. Which files were read, how far each history is (RocksDB) and what was written belong to one
+micro-batch, which Spark's checkpoint remembers. A batch that was interrupted is done again from the same files and
+states. Its commit has the name of the checkpoint and the number of the batch, and is made once. So after a kill
+nothing is lost or written twice.
 
-Rows tell differences and add up to the judgement (`check.DDL`); besides, RUN carries the header of a run, UNREADABLE
-a file that is no recording, and `follow` tells what was missing and what came too late. `summary` closes what is
-still open, on the states of the last batch, without changing them: so watching may go on afterwards.
+Rows are differences whose sum is the judgement (`check.DDL`). Besides, RUN carries the header of a run, UNREADABLE a
+file that is not a recording, and `follow` reports what was missing or came too late. `summary` closes what is still
+open, on the states of the last batch, without changing them, so watching may continue afterwards.
 
-A decoded state is kept in the worker under the digest of its bytes, so a state that another worker, or an attempt
-that failed, has changed is never taken for it.
+A decoded state is kept in the worker under the digest of its bytes. So a state that another worker, or a failed
+attempt, has changed is never used by mistake.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from codec.wire import BODY
 from conformance.catalogue import profiles
 from conformance.history import recording
 from conformance.history.recording import BadRecording
+from conformance.oracle.model.publishing import uneven
 from conformance.oracle.monitors.state import UnknownState
 from conformance.oracle.verdicts import Verdict
 from reports.capture.files import is_capture
@@ -73,6 +74,7 @@ _FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 _PIECE = pa.schema([("run", pa.string()), ("history", pa.string()), ("about", pa.string()), ("events", pa.binary())])
 _PIECES = "run STRING, history STRING, about STRING, events BINARY"
 _EMPTY_BODY = bytes([BODY, 0, 0, 0, 0, 0, 0, 0xCE])
+_SMALL_BODY = bytes([BODY, 0, 0, 0, 0, 0, 1, 0, 0xCE])
 _EVENTS_IN_PIECE, _EVENTS_AT_HAND = 4000, 40_000
 _COLUMNS = tuple(check.ARROW.names)
 _REST: dict[str, Any] = dict.fromkeys(_COLUMNS)
@@ -226,12 +228,12 @@ def _packed(file: Path, headers: list[dict[str, Any]], torn: list[str]) -> Itera
 
 
 def _counted(raw: bytes) -> bytes:
-    """As many body frames, but empty: monitors count those of publishes, and look at nothing else of any frame."""
+    """As many body frames, but empty, where their sizes are even: monitors look at nothing else of any frame."""
     found = at = 0
     while at < len(raw):
         found += raw[at] == BODY
         at += 8 + int.from_bytes(raw[at + 3 : at + 7], "big")
-    return _EMPTY_BODY * found
+    return _EMPTY_BODY + _SMALL_BODY * (found - 1) if found > 1 and uneven(raw) else _EMPTY_BODY * found
 
 
 # -- pieces to rows

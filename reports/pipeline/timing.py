@@ -1,6 +1,6 @@
-"""How long confirms and deliveries take, over shards: the histograms of `history.stopwatch`, which add up exactly.
+"""How long confirms and deliveries take, over shards: the histograms of `history.stopwatch`.
 
-The histogram of two parts is the sum of theirs, which is why percentiles do not depend on how the work was cut up.
+The histogram of two parts is the exact sum of theirs, so percentiles do not depend on how the work was divided.
 """
 
 from __future__ import annotations

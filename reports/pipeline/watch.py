@@ -1,7 +1,7 @@
 """How far Spark has come with a stage of the pipeline: its tasks, done and known so far.
 
-A session of this process is asked ten times a second, one behind Spark Connect tells by itself. Whoever wants to know
-is told (stage, done, known); 0 of 0 where nothing has begun.
+A session in this process is asked ten times a second; a session behind Spark Connect reports by itself. The caller gets
+(stage, done, known); 0 of 0 if nothing has begun.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def remote(spark: SparkSession) -> bool:
 
 @contextlib.contextmanager
 def watched(spark: SparkSession, stage: str, tell: Tell) -> Iterator[None]:
-    """What Spark does in here is told as the progress of this stage."""
+    """What Spark does in here counts as the progress of this stage."""
     tell(stage, 0, 0)
     with _connected(spark, stage, tell) if remote(spark) else _polled(spark, stage, tell):
         yield
@@ -59,12 +59,12 @@ def _polled(spark: SparkSession, stage: str, tell: Tell) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _connected(spark: SparkSession, stage: str, tell: Tell) -> Iterator[None]:
-    def told(stages: Any, **_: object) -> None:
+    def tell_progress(stages: Any, **_: object) -> None:
         if stages:
             tell(stage, sum(one.num_completed_tasks for one in stages), sum(one.num_tasks for one in stages))
 
-    spark.registerProgressHandler(told)
+    spark.registerProgressHandler(tell_progress)
     try:
         yield
     finally:
-        spark.removeProgressHandler(told)
+        spark.removeProgressHandler(tell_progress)

@@ -14,6 +14,7 @@ from benchmarks import fuzz, fuzz_sockets
 from benchmarks.fuzz_core import SWEEP, Tally, Victim, work
 from benchmarks.fuzz_inputs import HANDSHAKE, PHASES, Breaker, Input, corpus
 from reference_broker.connection import Connection
+from reference_broker.outbox import Outbox
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_a_broker_that_fails_is_seen(victim: Victim, monkeypatch: pytest.MonkeyP
 
 
 def test_half_a_frame_is_seen(victim: Victim, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "pieces", lambda self, item: (item.encode()[:-1],))
+    monkeypatch.setattr(Outbox, "pieces", lambda self, item: (item.encode()[:-1],))
     victim.attack(Input("header", b"", (HANDSHAKE[0],)))
     assert "half a frame" in victim.tally.examples[0]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import codec
-from codec import broken, strategies
 from codec import methods as m
+from tests.support.octets import broken, strategies
 
 FRAMES = [
     m.ConnectionStart(0, 0, 9, [("a", "A", [("S", b"x")])], b"PLAIN", b"en_US"),

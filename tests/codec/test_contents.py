@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import codec
-from codec import broken, strategies
 from codec import methods as m
+from tests.support.octets import broken, strategies
 
 quiet = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLAIN = codec.content(m.BasicPublish(1, 0, "", "q"), b"x" * 40, delivery_mode=1)

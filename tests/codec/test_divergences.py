@@ -23,8 +23,9 @@ import pika.frame
 import pytest
 
 import codec
-from codec import broken, values
 from codec import methods as m
+from codec import values
+from tests.support.octets import broken
 
 ACK = m.BasicAck(1, 7).encode()
 PUBLISH = m.BasicPublish(1, 0, "ex", "key").encode()

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import codec
-from codec import emit, strategies, wire
+from codec import emit, wire
 from codec import methods as m
+from tests.support.octets import strategies
 
 few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 many = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import codec
-from codec import broken, explain, strategies, wire
+from codec import explain, wire
 from codec import methods as m
+from tests.support.octets import broken, strategies
 
 START = m.ConnectionStart(0, 0, 9, [("a", "t", True)], b"PLAIN", b"en_US").encode()
 PUBLISH = m.BasicPublish(1, 0, "ex", "key", True).encode()

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import codec
-from codec import broken, strategies
 from codec import methods as m
+from tests.support.octets import broken, strategies
 
 quiet = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ACK, BEAT, BODY = m.BasicAck(1, 7), codec.Heartbeat(), codec.Body(1, b"payload")

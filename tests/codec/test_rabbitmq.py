@@ -11,9 +11,10 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import codec
-from codec import broken, wire
 from codec import methods as m
+from codec import wire
 from codec.values import FieldTable
+from tests.support.octets import broken
 
 URL = os.environ.get("AMQP_RABBITMQ_URL", "")
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.skipif(not URL, reason="AMQP_RABBITMQ_URL is not set")]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import codec
 from codec import methods as m
-from codec import shapes, strategies, values
+from codec import shapes, values
 from codec.values import FieldTable
+from tests.support.octets import strategies
 
 quiet = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 import codec
-from codec import strategies, wire
+from codec import wire
 from codec.lower import Unsupported
 from codec.values import FieldTable
+from tests.support.octets import strategies
 
 search = settings(max_examples=3000, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 quiet = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)

@@ -7,13 +7,14 @@ import inspect
 from pathlib import Path
 
 import codec
-from codec import methods, stubs
+from codec import methods
+from tools import stubs
 
 STUB = Path(codec.__file__).with_name("methods.pyi")
 
 
 def test_the_stub_is_fresh() -> None:
-    assert STUB.read_text() == stubs.render(), "run: python -m codec.stubs"
+    assert STUB.read_text() == stubs.render(), "run: python -m tools.stubs"
 
 
 def test_the_stub_has_everything_that_the_module_offers() -> None:

@@ -96,7 +96,7 @@ def dissected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [layer.get("amqp", {}) for layer in layers]
 
 
-def shown(value: Any) -> set[str]:
+def as_tshark_prints(value: Any) -> set[str]:
     """How tshark may print an argument."""
     if isinstance(value, bytes):
         return {value.decode(), value.hex(":")}
@@ -120,7 +120,7 @@ def test_a_method_is_dissected_as_written(number: int, dissected: list[dict[str,
     got.pop("amqp.method.arguments.publish_number", None)  # its own count of what is to be confirmed
     for name, value in zip(ours.FIELDS, got.values(), strict=True):
         expected = getattr(ours, name)
-        assert count(value) == 10 if isinstance(expected, list) else value in shown(expected), name
+        assert count(value) == 10 if isinstance(expected, list) else value in as_tshark_prints(expected), name
 
 
 def test_a_header_is_dissected_as_written(dissected: list[dict[str, Any]]) -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import codec
 from codec import methods as m
-from codec import strategies, values
+from codec import values
+from tests.support.octets import strategies
 
 quiet = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLAIN = {

@@ -39,6 +39,12 @@ class Client:
             m.ConnectionOpen(0, "/"),
         )
 
+    def speaking(self, dialect: str) -> None:
+        """Go on with another connection to the core, which from now on speaks this dialect, as wrong as before."""
+        self.core.remake(parts_with(self.core.parts.mutants, dialects.dialect(dialect).parts()))
+        other = type(self)(self.core).open()
+        self.connection, self.reader, self.log = other.connection, other.reader, self.log + other.log
+
     def send(self, *items: object) -> list[codec.Frame]:
         self.feed(b"".join(item if isinstance(item, bytes) else item.encode() for item in items))
         return self.read()
@@ -162,7 +168,7 @@ def speaking() -> Callable[..., Client]:
 
     def make(dialect: str = "documented", **arguments: object) -> Client:
         named = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
-        client = Client(Broker(dialect=dialects.dialect(dialect))).open()
+        client = Client(Broker(parts=dialects.dialect(dialect).parts())).open()
         client.queue(durable=True, arguments={"x-queue-type": "quorum", **named})
         return client
 

@@ -100,7 +100,7 @@ def test_unknown_mechanism(connect):
     ],
 )
 def test_who_wants_more_than_was_offered_is_closed_without_a_word(core, connect, dialect, tune, open_):
-    core.dialect = dialects.dialect(dialect)
+    core.remake(dialects.dialect(dialect).parts())
     client = greeted(connect)
     said = client.send(login(), m.ConnectionTuneOk(0, *tune), m.ConnectionOpen(0, "/"))
     assert ([type(frame) for frame in said[1:]], client.connection.finished) == (

@@ -18,15 +18,16 @@ from reference_broker import ReferenceBroker
 from reference_broker.control import LARGEST
 
 Ask = Callable[..., Any]
+LOGIN = "Basic " + base64.b64encode(b"guest:guest").decode()
 
 
 def asking(broker: ReferenceBroker) -> Ask:
     """Asks this broker; `ask.place` is where it is."""
-    base, login = broker.admin_url.replace("guest:guest@", ""), "Basic " + base64.b64encode(b"guest:guest").decode()
+    base = broker.admin_url.replace("guest:guest@", "")
 
     def ask(method: str, path: str, content: object = None) -> Any:
         body = None if content is None else json.dumps(content).encode()
-        request = urllib.request.Request(base + path, body, {"Authorization": login}, method=method)
+        request = urllib.request.Request(base + path, body, {"Authorization": LOGIN}, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read()
         return json.loads(text) if text else None
@@ -151,7 +152,7 @@ def test_what_passes_is_kept_for_those_who_asked() -> None:
         assert ask("GET", "/x/events")["count"] == 0
 
 
-def test_mutants_and_liberties_by_http() -> None:
+def test_mutants_and_nondeterminism_by_http() -> None:
     with ReferenceBroker(http_port=0) as broker:
         ask = asking(broker)
         known = [one["name"] for one in ask("GET", "/x/mutants")["known"]]
@@ -180,22 +181,79 @@ def test_a_connection_serves_many_requests(ask: Ask) -> None:
     client.close()
 
 
+TO_ALL = "GET /api/openapi.json HTTP/1.1\r\nHost: x"
+"""What is answered without a login."""
+
+
 @pytest.mark.parametrize(
     ("head", "status"),
     [
         ("nonsense", 400),
         ("GET / HTTP/2", 400),
-        (f"PUT / HTTP/1.1\r\nContent-Length: {LARGEST + 1}", 413),
-        ("PUT / HTTP/1.1\r\nContent-Length: x", 400),
-        ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked", 411),
-        ("GET /api/overview HTTP/1.1", 401),
-        ("GET /api/overview HTTP/1.1\r\nAuthorization: Basic !!", 401),
-        ("GET /api/overview HTTP/1.1\r\nAuthorization: Bearer x", 401),
-        ("GET /api/openapi.json HTTP/1.1", 200),
+        ("GET / HTTP/2.0\r\nHost: x", 400),
+        ("GET /api/openapi.json HTTP/1.1", 400),
+        (f"{TO_ALL}\r\nHost: y", 400),
+        (f"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: {LARGEST + 1}", 413),
+        ("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: x", 400),
+        ("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip", 501),
+        ("GET /api/overview HTTP/1.1\r\nHost: x", 401),
+        ("GET /api/overview HTTP/1.1\r\nHost: x\r\nAuthorization: Basic !!", 401),
+        ("GET /api/overview HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x", 401),
+        (TO_ALL, 200),
+        ("GET /api/openapi.json HTTP/1.0", 200),
     ],
 )
 def test_http_itself(ask: Ask, head: str, status: int) -> None:
-    host, _, port = ask.place.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
+    with connected(ask) as connection:
         connection.sendall(f"{head}\r\n\r\n".encode())
         assert connection.recv(64).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def connected(ask: Ask) -> socket.socket:
+    host, _, port = ask.place.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=60)
+
+
+def test_a_body_may_come_in_chunks(ask: Ask) -> None:
+    client = http.client.HTTPConnection(ask.place, timeout=60)
+    login = {"Authorization": "Basic " + base64.b64encode(b"guest:guest").decode()}
+    whole = json.dumps({"reason": "low on memory"}).encode()
+    client.request("PUT", "/x/alarm", iter([whole[:5], whole[5:]]), login, encode_chunked=True)
+    assert client.getresponse().status == 204
+    client.close()
+    assert ask("GET", "/x/alarm") == {"reason": "low on memory"}
+
+
+def test_chunks_without_end_are_refused(ask: Ask) -> None:
+    with connected(ask) as connection:
+        connection.sendall(b"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(0, LARGEST, 1 << 20):
+            connection.sendall(b"100000\r\n" + bytes(1 << 20) + b"\r\n")
+        connection.sendall(b"1\r\nx")
+        assert connection.recv(64).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_is_asked_for_where_the_client_waits(ask: Ask) -> None:
+    with connected(ask) as connection:
+        connection.sendall(b"PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert connection.recv(64).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"{}")
+        assert connection.recv(64).startswith(b"HTTP/1.1 404 ")
+
+
+def test_requests_that_came_at_once_are_answered_in_turn(ask: Ask) -> None:
+    with connected(ask) as connection:
+        head = f"{TO_ALL}\r\n\r\n".replace("GET", "HEAD")
+        connection.sendall((head * 2 + f"{TO_ALL}\r\nConnection: close\r\n\r\n").encode())
+        text = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert text.count(b"HTTP/1.1 200 ") == 3
+    json.loads(text.split(b"\r\n\r\n")[-1])
+
+
+def test_a_client_that_stays_connected_leaves_no_complaint_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with ReferenceBroker(http_port=0) as broker:
+        client = http.client.HTTPConnection(asking(broker).place, timeout=60)
+        client.request("GET", "/api/overview", headers={"Authorization": LOGIN})
+        assert client.getresponse().read()
+    client.close()
+    assert not caplog.records, caplog.text

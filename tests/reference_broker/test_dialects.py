@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
+
 import pytest
 
 import codec
@@ -9,6 +11,10 @@ from codec import methods as m
 from codec import values
 from conformance.catalogue import profiles
 from reference_broker import ReferenceBroker, dialects
+from reference_broker.dialects import BEHAVIOURS
+from reference_broker.mutants import MUTANTS
+from reference_broker.parts import Parts
+from tests.support.octets.frames import OCTETS
 
 REAL = ["rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3"]
 BEFORE_4_3 = REAL[:3]
@@ -38,6 +44,58 @@ def test_a_dialect_is_held_to_the_profile_of_its_name(name, speaking):
 def test_an_unknown_dialect_is_refused_before_anything_starts():
     with pytest.raises(dialects.UnknownDialect, match=r"rabbitmq-4\.3"):
         ReferenceBroker(dialect="rabbitmq-5")
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_each_behaviour_is_one_of_some_series_and_says_what_it_is(name):
+    behaviour = BEHAVIOURS[name]
+    assert [one.name for one in dialects.DIALECTS.values() if behaviour in one.behaviours]
+    assert behaviour not in dialects.DOCUMENTED.behaviours
+    assert behaviour.says[:1].islower()
+    assert behaviour.says[-1] != "."
+
+
+def test_what_the_texts_say_is_the_core_as_it_is():
+    assert dialects.DOCUMENTED.parts() == Parts()
+
+
+def methods_of(other):
+    return {name for name, one in vars(other).items() if isfunction(one)}
+
+
+class Noted(Parts):
+    """Parts that know which of their methods have been replaced, and what was below."""
+
+    def extend(self, part, other):
+        vars(self).setdefault("replaced", {}).update({(part, name): getattr(self, part) for name in methods_of(other)})
+        super().extend(part, other)
+
+    def override(self, part, **methods):
+        vars(self).setdefault("replaced", {}).update({(part, name): getattr(self, part) for name in methods})
+        super().override(part, **methods)
+
+
+THE_DECISION_ITSELF = {"timeouts.classic-too", "timeouts.from-the-consumer", "expiry.never-looks"}
+"""Mutants that decide otherwise, whatever a dialect decides there: they call nothing below."""
+
+
+@pytest.mark.parametrize("dialect", REAL)
+def test_a_mutant_does_not_undo_a_dialect(dialect):
+    """Where both replace a method, the mutant calls the one below, and not that of the core."""
+    decided = Noted()
+    dialects.dialect(dialect).apply(decided)
+    met = set()
+    for name, mutant in MUTANTS.items():
+        parts = Noted()
+        dialects.dialect(dialect).apply(parts)
+        parts.replaced = {}
+        mutant.apply(parts)
+        for part, method in decided.replaced.keys() & parts.replaced.keys():
+            met.add(name)
+            cells = getattr(getattr(parts, part), method).__closure__ or ()
+            builds_on = any(cell.cell_contents is parts.replaced[part, method] for cell in cells)
+            assert builds_on or name in THE_DECISION_ITSELF, f"{name} undoes {part}.{method}"
+    assert "settle.close-overtakes" in met
 
 
 @pytest.mark.parametrize(
@@ -154,6 +212,19 @@ def test_how_large_a_message_may_be(speaking, dialect, refused):
     header = b"\x02\x00\x01\x00\x00\x00\x0e\x00\x3c\x00\x00" + (2**24 + 1).to_bytes(8, "big") + b"\x00\x00\xce"
     frames = client.send(m.BasicPublish(1, 0, "", "q"), header)
     assert [frame.reply_code for frame in frames] == ([406] if refused else [])
+
+
+# -- bodies that are longer than announced
+
+
+@pytest.mark.parametrize(("dialect", "code"), [("documented", 501), ("rabbitmq-4.0", None), ("rabbitmq-4.3", 501)])
+def test_a_body_that_is_longer_than_announced(speaking, dialect, code):
+    client = speaking(dialect)
+    said = client.send(OCTETS["FRAME-006"])
+    assert [close.reply_code for close in said] == ([code] if code else [])
+    if code is None:
+        (close,) = client.send(m.ChannelFlow(1, True))
+        assert close.reply_code == 505
 
 
 # -- whose messages are back before the close-ok to an exception

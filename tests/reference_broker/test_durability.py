@@ -13,7 +13,7 @@ import pika
 import pytest
 
 from reference_broker import ReferenceBroker
-from reference_broker.freedom import LIBERTIES
+from reference_broker.nondeterminism import VARIATIONS
 from reference_broker.store.keeper import SYNCS, Unusable
 
 PERSISTENT = pika.BasicProperties(delivery_mode=2)
@@ -160,9 +160,9 @@ def test_a_log_that_this_broker_cannot_live_with_is_one_line(tmp_path):
 
 
 def test_in_a_process_it_keeps_what_it_kept(tmp_path):
-    lawful = [name for name in LIBERTIES if name != "confirms.refuse"]
+    lawful = [name for name in VARIATIONS if name != "confirms.refuse"]
     for expected in ([], [("a", False)]):
-        with ReferenceBroker(data=tmp_path / "data", sync="write", liberties=lawful) as broker:
+        with ReferenceBroker(data=tmp_path / "data", sync="write", nondeterminism=lawful) as broker:
             channel = pika.BlockingConnection(pika.URLParameters(broker.url)).channel()
             channel.confirm_delivery()
             channel.queue_declare("q", durable=True)

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 import codec
 from codec import methods as m
-from codec import strategies, values
-from codec.strategies import damaged
+from codec import values
 from reference_broker.broker import Broker
 from reference_broker.lifecycle import Phase
+from tests.support.octets import strategies
+from tests.support.octets.strategies import damaged
 
 LOGIN = b"".join(
     item.encode()
@@ -143,7 +144,7 @@ def check(core):
 def waiting_rooms(queue):
     """A consumer is in the ring or parked, not both; while there are messages, only full limits keep it back."""
     for consumer in queue.consumers:
-        lots = [lot for lot in (consumer.own, consumer.shared, consumer.channel.connection.outgoing)
+        lots = [lot for lot in (consumer.own, consumer.shared, consumer.channel.connection.outbox.limit)
                 if consumer in lot.parked]  # fmt: skip
         assert queue.ring.count(consumer) + len(lots) == 1
         assert not lots or lots[0].full()

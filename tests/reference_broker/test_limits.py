@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 import codec
-from codec import broken
 from codec import methods as m
-from reference_broker import ReferenceBroker, server
+from reference_broker import ReferenceBroker, peer
 from reference_broker.limits import UNSAID, Limits
+from tests.support.octets import broken
 
 DEADLINE = 30.0
 HELLO = b"".join(
@@ -43,7 +43,7 @@ def closed(connection: socket.socket) -> bool:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroker]:
-    monkeypatch.setattr(server, "STALL", 0.3)
+    monkeypatch.setattr(peer, "STALL", 0.3)
     with ReferenceBroker(limits=Limits(handshake=0.5), http_port=0) as broker:
         yield broker
 
@@ -85,20 +85,20 @@ def test_answers_wait_for_nobody_without_bound(core, connect) -> None:
     again = m.BasicGet(1, 0, "q").encode() + m.BasicNack(1, 0, True, True).encode()
     client.feed(again * 1000)
     connection = client.connection
-    assert len(connection.outbox) < 50
+    assert len(connection.outbox.items) < 50
     connection.unread = 1 << 30
     connection.take()
-    assert (connection.take(), bool(connection.waiting)) == (b"", True)
+    assert (connection.take(), bool(connection.intake.waiting)) == (b"", True)
     connection.stall(False)
     connection.take()
     assert sum(isinstance(frame, m.BasicGetOk) for frame in client.read()) > 900
-    assert not connection.waiting
+    assert not connection.intake.waiting
 
 
 def test_small_answers_are_bounded_too(connect) -> None:
     client = connect().open()
     client.feed(m.QueueDeclare(1, 0, "q").encode() * 5000)
-    assert len(client.connection.outbox) <= UNSAID + 1
+    assert len(client.connection.outbox.items) <= UNSAID + 1
     assert len(client.read()) == 5000
 
 
@@ -133,7 +133,7 @@ def test_http_is_not_read_without_end(impatient: ReferenceBroker) -> None:
         connection.sendall(b"GET / HTTP/1.1\r\n" + b"X-More: x\r\n" * 20_000)
         assert connection.recv(100).startswith(b"HTTP/1.1 431 ")
     with socket.create_connection((impatient.host, impatient.http_port), timeout=DEADLINE) as connection:
-        connection.sendall(b"PUT /api/queues/%2F/q HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
+        connection.sendall(b"PUT /api/queues/%2F/q HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from reference_broker import ReferenceBroker
-from reference_broker.embedded import charter
+from reference_broker.configuration import charter
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_an_unknown_mutant_is_one_line(run):
     assert complaint.count("\n") == 1
 
 
-def test_liberties_are_told(run):
-    process = run("--port", "0", "--liberties", "7")
+def test_variations_are_told(run):
+    process = run("--port", "0", "--nondeterminism", "7")
     assert process.stdout.readline().startswith("listening on ")
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60)[1] == f"{charter(7)}\n"
@@ -106,8 +106,8 @@ def test_mutants_are_listed_with_their_rules(run):
     assert "tags.start-at-zero: tags count from 0 (TAG-001, TAG-002)\n" in listed
 
 
-def test_liberties_are_listed_with_who_grants_them(run):
-    listed, _ = run("--list-liberties").communicate(timeout=60)
+def test_variations_are_listed_with_who_grants_them(run):
+    listed, _ = run("--list-nondeterminism").communicate(timeout=60)
     assert re.search(r"^confirms\.each: confirm every publish by itself, .* \[guide: .*\]$", listed, re.MULTILINE)
 
 

@@ -99,14 +99,14 @@ GRANTED = [
 ]
 
 
-def told(frames: list[Any]) -> tuple[int, str]:
+def close_reason(frames: list[Any]) -> tuple[int, str]:
     (close,) = [frame for frame in frames if isinstance(frame, m.ChannelClose)]
     return close.reply_code, close.reply_text
 
 
 @pytest.mark.parametrize(("frame", "what"), REFUSED, ids=lambda one: one if isinstance(one, str) else "")
 def test_what_is_not_granted_costs_the_channel(clerk: Any, frame: Any, what: str) -> None:
-    code, text = told(clerk.send(frame))
+    code, text = close_reason(clerk.send(frame))
     assert code == 403
     assert text.startswith(f"ACCESS_REFUSED - {what}")
     assert text.endswith("in vhost '/' refused for user 'clerk'")
@@ -114,7 +114,7 @@ def test_what_is_not_granted_costs_the_channel(clerk: Any, frame: Any, what: str
 
 @pytest.mark.parametrize(("frame", "what"), EARLIER, ids=lambda one: one if isinstance(one, str) else "")
 def test_some_refusals_come_even_earlier(clerk: Any, frame: Any, what: str) -> None:
-    assert told(clerk.send(frame)) == (403, f"ACCESS_REFUSED - {what}")
+    assert close_reason(clerk.send(frame)) == (403, f"ACCESS_REFUSED - {what}")
 
 
 @pytest.mark.parametrize("frame", GRANTED, ids=lambda one: one.NAME)
@@ -132,18 +132,18 @@ def test_permissions_change_for_those_who_are_there(clerk: Any, core: Broker) ->
     core.permit("clerk", "/", Permission())
     assert isinstance(clerk.send(m.QueueDeclare(1, 0, "new"))[0], m.QueueDeclareOk)
     core.permit("clerk", "/", None)
-    assert told(clerk.send(m.QueueDeclare(1, 0, "new")))[0] == 403
+    assert close_reason(clerk.send(m.QueueDeclare(1, 0, "new")))[0] == 403
 
 
 def test_dialects_differ_in_passive_declarations_and_words(connect: Callable[..., Any]) -> None:
     for name, passive, words in (("rabbitmq-3.10", False, "access to"), ("rabbitmq-4.3", True, "configure access to")):
-        core = Broker(dialect=dialects.dialect(name))
+        core = Broker(parts=dialects.dialect(name).parts())
         core.permit("guest", "/", Permission("^$", "", ""))
         client = type(connect())(core).open()
-        code, _ = told(client.send(m.QueueDeclare(1, 0, "q", passive=True)))
+        code, _ = close_reason(client.send(m.QueueDeclare(1, 0, "q", passive=True)))
         assert code == (403 if passive else 404)
         client.reopen()
-        assert told(client.send(m.QueueDeclare(1, 0, "q")))[1].startswith(f"ACCESS_REFUSED - {words} queue 'q'")
+        assert close_reason(client.send(m.QueueDeclare(1, 0, "q")))[1].startswith(f"ACCESS_REFUSED - {words} queue 'q'")
 
 
 # -- topics: one permission more where a user has some for the exchange; measured likewise
@@ -200,7 +200,8 @@ COPY, BLIND = ({"headers": values.table({name: ["zz"]})} for name in ("CC", "BCC
     ],
 )
 def test_topics_need_a_permission(narrowed: Any, core: Broker, dialect: str, request_: Any, text: str | None) -> None:
-    core.vhost.dialect = dialects.dialect(dialect)
+    narrowed.speaking(dialect)
+    narrowed.queue("q")
     said = narrowed.send(request_)
     if text is None:
         assert said == []

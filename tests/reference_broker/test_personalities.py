@@ -149,10 +149,10 @@ def test_an_unknown_name_is_told_with_its_neighbours():
 def test_each_trait_shows_on_the_wire(scripts, stranger, name):
     """But for those that are about the listener, which a core has not: see below."""
     played = [*scripts, *OWN]
-    assert any(told(script, *stranger(name)) != told(script, *stranger()) for script in played)
+    assert any(replies_to(script, *stranger(name)) != replies_to(script, *stranger()) for script in played)
 
 
-def told(script, broker, kind):
+def replies_to(script, broker, kind):
     """What the broker says to this script, and later."""
     client, drainer = kind(broker), kind(broker)
     try:

@@ -13,7 +13,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker import ReferenceBroker, server
+from reference_broker import ReferenceBroker, peer
 from reference_broker.mutants import UnknownMutant
 from reference_broker.parts import HANDLERS
 
@@ -86,7 +86,7 @@ def test_who_still_talks_when_it_is_over_hears_the_close_ok(raw):
 
 
 def test_who_closed_and_does_not_hang_up_is_hung_up_on(raw, monkeypatch):
-    monkeypatch.setattr(server, "PARTING", 0.2)
+    monkeypatch.setattr(peer, "PARTING", 0.2)
     client = raw()
     client.send(m.ConnectionClose(0, 200))
     client.until(m.ConnectionCloseOk)

@@ -5,7 +5,7 @@ import random
 import codec
 from codec import methods as m
 from reference_broker.broker import Broker
-from reference_broker.freedom import of
+from reference_broker.nondeterminism import of
 from reference_broker.parts import Parts
 from reference_broker.tap import Tap
 from tests.reference_broker.conftest import Client
@@ -24,7 +24,7 @@ def test_it_keeps_both_directions_of_each_connection():
     assert parts.tap is tap
 
 
-def test_it_sees_what_liberties_leave():
+def test_it_sees_what_variations_leave():
     """Octets as they are written, whatever was done to them on the way out."""
     tap, parts, chance = Tap(), Parts(), random.Random(3)
     of(["bodies.split"], chance).apply(parts, chance)

@@ -32,7 +32,7 @@ from tests.support.simulated import Wire
 ROOT = Path(__file__).parents[2]
 BARE = """
 import resource, sys
-for name in ("pyspark", "py4j", "pyarrow", "deltalake", "obstore", "numpy", "pandas", "msgspec", "zstandard", "google"):
+for name in ("pyspark", "py4j", "pyarrow", "deltalake", "obstore", "numpy", "pandas", "zstandard", "google"):
     sys.modules[name] = None
 from conformance.cli import main
 code = main(sys.argv[1:])

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.evidence.words import SIGNS, headline, shown
+from conformance.evidence.words import SIGNS, headline, results_for_display
 from conformance.outcome.results import to_json
 from reports.exports.allure_results import allure
 from reports.exports.ctrf_json import ctrf
@@ -37,16 +37,16 @@ def document() -> dict[str, Any]:
 
 
 def test_a_rule_that_no_source_asks_for_is_not_broken_as_others_are(document: dict[str, Any]) -> None:
-    assert [one["verdict"] for one in shown(document)["rules"]] == ["held", "differs", "unseen"]
+    assert [one["verdict"] for one in results_for_display(document)["rules"]] == ["held", "differs", "unseen"]
     asked = {**document, "rules": [{**document["rules"][1], "level": "should"}]}
-    assert shown(asked)["rules"][0]["verdict"] == "broken"
+    assert results_for_display(asked)["rules"][0]["verdict"] == "broken"
     assert [one["verdict"] for one in document["rules"]] == ["held", "broken", "unseen"], "results stay as they are"
 
 
 def test_the_page_has_a_sign_and_a_list_for_each(document: dict[str, Any]) -> None:
     page = render(document)
     assert "<h2>What is wrong</h2>" not in page
-    for title, ident in (("Otherwise than usual", "CAN-017"), ("Known races, not seen", "ERR-008")):
+    for title, ident in (("Unusual, but not wrong", "CAN-017"), ("Known races, not seen", "ERR-008")):
         panel = page.partition(f"<h2>{title}</h2>")[2].partition("</section>")[0]
         assert ident in panel
     for name in ("differs", "unseen"):
@@ -55,12 +55,12 @@ def test_the_page_has_a_sign_and_a_list_for_each(document: dict[str, Any]) -> No
 
 
 def test_the_headline_and_the_summary_call_it_no_breach(document: dict[str, Any]) -> None:
-    verdict, wrong = headline(shown(document))
+    verdict, wrong = headline(results_for_display(document))
     assert wrong == ""
     assert "breaks" not in verdict
     said = markdown(document)
     assert "### Broken" not in said
-    assert "Otherwise than usual, which closes no gate" in said
+    assert "Unusual, but not wrong" in said
     assert "A race of old" in said
 
 

@@ -26,17 +26,17 @@ def document(*cases: Case, name: str = "Broker 1") -> dict[str, Any]:
     return plain
 
 
-def shown(**given: Any) -> Case:
+def case_panel(**given: Any) -> Case:
     given = {"story": STORY, "rerun": RERUN, "absent": {"pika": "pika hides it"}, **given}
     return case("ACK-002", "it stays", **given)
 
 
 def test_the_state_stands_beside_its_step_in_the_picture_and_in_the_list() -> None:
-    view = case_view(json.loads(json.dumps(document(shown())["rules"][0]["cases"][0])), "b")
+    view = case_view(json.loads(json.dumps(document(case_panel())["rules"][0]["cases"][0])), "b")
     assert re.search(r'class="box unacked" [^>]*/><text class="in" [^>]*>1</text><title>c1.1 unacked 1<', view.ladder)
     assert "unacked, unconfirmed" in view.ladder
     assert [step.state for step in view.steps] == ["", "c1.1 unacked 1"]
-    assert "then c1.1 unacked 1" in html.render(document(shown()))
+    assert "then c1.1 unacked 1" in html.render(document(case_panel()))
 
 
 def test_a_picture_without_states_has_no_column_for_them() -> None:
@@ -54,7 +54,7 @@ def test_a_state_is_escaped() -> None:
 
 
 def test_the_panel_has_the_script_and_what_to_type_and_where_the_files_are() -> None:
-    page = html.render(document(shown()))
+    page = html.render(document(case_panel()))
     assert "amqp-conformance replay cases/ACK-002-1.json" in page
     assert "STORY = [" in page
     assert 'href="cases/ACK-002-1.raw.py"' in page
@@ -64,19 +64,19 @@ def test_the_panel_has_the_script_and_what_to_type_and_where_the_files_are() -> 
 
 
 def test_a_case_without_a_story_says_why_and_promises_nothing() -> None:
-    page = html.render(document(shown(story=(), untold="it takes too long to be tried")))
-    assert "No script and no replay: it takes too long to be tried." in page
+    page = html.render(document(case_panel(story=(), untold="trying it would take too long")))
+    assert "No script and no replay: trying it would take too long." in page
     assert "amqp-conformance replay" not in page
     assert 'href="cases/ACK-002-1.json"' in page
     assert "raw.py" not in page
 
 
 def test_pages_without_a_folder_of_cases_link_to_none() -> None:
-    assert 'href="cases/' not in html.render(document(shown(rerun="amqp-conformance trace check x", story=())))
-    assert 'href="cases/' not in html.render_many([document(shown()), document(shown(), name="Broker 2")])
+    assert 'href="cases/' not in html.render(document(case_panel(rerun="amqp-conformance trace check x", story=())))
+    assert 'href="cases/' not in html.render_many([document(case_panel()), document(case_panel(), name="Broker 2")])
 
 
 def test_what_a_broker_says_is_no_markup_in_its_script() -> None:
-    hostile = replace(shown(steps=STEPS), observed="</pre><script>alert(1)</script>")
+    hostile = replace(case_panel(steps=STEPS), observed="</pre><script>alert(1)</script>")
     page = html.render(document(hostile))
     assert "<script>alert" not in page

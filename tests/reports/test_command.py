@@ -1,4 +1,4 @@
-"""`python -m reports.pipeline`: a job interrupted and begun again, and compared with the live run."""
+"""`python -m tools.offline`: a job interrupted and begun again, and compared with the live run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from conformance.history import recording
 from conformance.history.events import Event
 from conformance.oracle.monitors import judge
 from conformance.oracle.verdicts import Judgement, verdict_table
-from reports.pipeline import __main__ as command
 from reports.pipeline import verdicts
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
 from reports.pipeline.lake import Lake
 from tests.support.gold import folded, gist
+from tools import offline as command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,7 +134,7 @@ def test_a_job_interrupted_and_begun_again_gives_one_result(
     recording.write(recorded, HEADER, mixed)
     (tmp_path / "results.json").write_text(json.dumps(live(judge(mixed, profiles.load("documented")))))
     if os.environ.get("CLUSTER_LONG"):
-        words = [sys.executable, "-m", "reports.pipeline", str(recorded), "--out", str(out), "--master", "local[2]"]
+        words = [sys.executable, "-m", "tools.offline", str(recorded), "--out", str(out), "--master", "local[2]"]
         killed, _ = ended_when(words, out, "lake/silver/run=*/**/*.parquet")
         assert (killed, lake.files("verdicts")) == (-signal.SIGKILL, [])
     code, said = ended_when(

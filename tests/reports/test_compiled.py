@@ -97,7 +97,7 @@ def test_the_copy_judges_as_the_sources_and_each_goes_on_where_the_other_ended(
     profile = profiles.load(traces.PROFILE)
     for trace in [*traces.chaotic(1), *traces.wrong(traces.mutants(8)[:4], 1)]:
         assert copy.__module__ == "copied_fold.monitors.judge"
-        assert builder.said(copy, trace.events, profile) == builder.said(Judge, trace.events, profile)
+        assert builder.judgements_of(copy, trace.events, profile) == builder.judgements_of(Judge, trace.events, profile)
         half = len(trace.events) // 2
         for begins, ends in ((copy, Judge), (Judge, copy)):
             first, whole = begins(profile), Judge(profile)

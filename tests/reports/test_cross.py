@@ -14,7 +14,7 @@ from codec import methods as m
 from conformance.history import recording
 from conformance.history.events import OBSERVED, Event
 from reports.pipeline import cross, ingest
-from reports.pipeline.cross import Fact, judged, told
+from reports.pipeline.cross import Fact, facts_of, judged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +60,7 @@ def observer(wire: type[Wire]) -> type[Wire]:
 
 def broken(*histories: Wire) -> list[tuple[str, bool]]:
     """(rule, certain), whatever the order in which facts arrive."""
-    facts = [fact for own in histories for fact in told(own.events)]
+    facts = [fact for own in histories for fact in facts_of(own.events)]
     found = [(row["rule"], row["certain"]) for row in judged(facts)]
     for seed in range(3):
         shuffled = random.Random(seed).sample(facts, len(facts))
@@ -131,7 +131,7 @@ def test_spark_finds_the_shared_queue_and_doubts_what_needs_all(
     silver = ingest.events_of(spark, recorded_to(tmp_path, events))
     shared = cross.shared(silver)
     assert {(row["queue"], row["history"]) for row in shared.collect()} == {("q", "a"), ("q", "b"), ("q", "c")}
-    facts = spark.createDataFrame([tuple(fact) for own in histories for fact in told(own.events)], cross.DDL)
+    facts = spark.createDataFrame([tuple(fact) for own in histories for fact in facts_of(own.events)], cross.DDL)
     assert [row["rule"] for row in cross.findings(facts, shared).collect()] == ["RQ-008"]
     claims = [("r1", "b", "finding", rule, 1, 5, "", "", True, [5], []) for rule in ("RQ-011", "TAG-001")]
     gold = spark.createDataFrame(claims, cross.check.DDL)

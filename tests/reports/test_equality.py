@@ -1,7 +1,7 @@
 """One history, judged live while it was played, by the plain fold over its rows, on Spark, and by what judges small
 inputs in one process: they say the same, and come to the same verdict table.
 
-Traces are lawful, chaotic (from brokers that take liberties), wrong (each of the mutants that ordinary traffic shows)
+Traces are lawful, chaotic (from brokers that take variations), wrong (each of the mutants that ordinary traffic shows)
 and truncated (parts are missing). Of what is
 truncated nobody was a live witness: there the third judge is one that is put aside in the middle, twice, and goes on
 from the bytes. Compared are all findings with their words and witnesses, and what was exercised, reported and doubted,

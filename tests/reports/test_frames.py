@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import codec
-from codec import broken, strategies, values
 from codec import methods as m
+from codec import values
 from reports.html.frames import Cut, cut
+from tests.support.octets import broken, strategies
 
 NACK = m.BasicNack(7, 2**64 - 1, True, False).encode()
 CONTENT = codec.content(

@@ -107,8 +107,8 @@ def test_how_to_live_with_what_is_broken_is_said_once(
     results: dict[str, Any],
     parse: Callable[[str], Any],
 ) -> None:
-    results["gate"]["advice"] = ["To live with what is broken: type this"]
-    assert parse(render(results)).text.count("To live with what is broken: type this") == 1
+    results["gate"]["advice"] = ["To accept what is broken as known: type this"]
+    assert parse(render(results)).text.count("To accept what is broken as known: type this") == 1
 
 
 def test_what_a_capture_did_not_show_is_said_instead_of_an_open_gate(
@@ -297,7 +297,7 @@ def test_nothing_changed_is_said_and_nothing_is_said_without_a_previous_run(
 ) -> None:
     other = {**results, "run": "r0", "depth": "deep"}
     text = parse(render(results, before=other)).text
-    assert "UTC, then depth deep. Nothing: every rule has the verdict it had." in text
+    assert "UTC, then depth deep. Nothing changed: every rule has the same verdict as before." in text
     assert "Changed since" not in parse(render(results)).text
 
 
@@ -311,7 +311,7 @@ def test_times_are_a_picture_with_its_figures(results: dict[str, Any], parse: Ca
     assert "Time to a publisher confirm" not in parse(render(results)).text
 
 
-def test_what_is_declared_and_not_judged_is_no_promise_kept(
+def test_a_declared_capability_without_verdicts_is_shown_as_not_judged(
     results: dict[str, Any],
     parse: Callable[[str], Any],
 ) -> None:
@@ -319,7 +319,7 @@ def test_what_is_declared_and_not_judged_is_no_promise_kept(
     said = parse(render(results)).text.partition("What it offers")[2]
     assert "direct_reply_to not judged ✓ declared" in said
     judged = sum(rule.family == "CNF" and rule.judged for rule in rules.CATALOGUE.values())
-    assert f"publisher_confirms {judged} rules declared absent probed {12 * judged}× {judged} held" in said
+    assert f"publisher_confirms {judged} rules declared absent exercised {12 * judged}× {judged} held" in said
 
 
 def test_the_trust_figures_stand_on_the_page_as_they_were_measured(
@@ -328,8 +328,8 @@ def test_the_trust_figures_stand_on_the_page_as_they_were_measured(
     parse: Callable[[str], Any],
 ) -> None:
     tree = parse(render(results, {**trust, "killed": 261, "false_alarms": 2}))
-    assert "wrong brokers found, each by a rule that it breaks 261 of 262" in tree.text
-    assert "false alarms in lawful runs of a right broker 2 in 20 020 runs" in tree.text
+    assert "wrong brokers found by a rule that they break 261 of 262" in tree.text
+    assert "false alarms in lawful runs of a correct broker 2 in 20 020 runs" in tree.text
 
 
 def test_a_certificate_names_the_results_by_their_digest(

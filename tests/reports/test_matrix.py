@@ -21,7 +21,8 @@ from reports.html.runs import OURS, columns, verdict
 from tools.pages.compatibility import digest
 
 Results = dict[str, Any]
-LIMIT = 2_000_000
+LIMIT = 10_000 * len(rules.CATALOGUE)
+"""Octets: so much a page about ten brokers may take for each rule."""
 
 
 def named(results: Results, product: str, version: str, profile: str = "documented", **server: str) -> Results:
@@ -220,13 +221,13 @@ def test_ten_brokers_that_break_everything_still_fit(results: Results, parse: Ca
     tree = parse(page)
     pictures = [found for _, found in tree.elements if "ladder" in str(found.get("class", ""))]
     assert pictures
-    assert "The exchange has no room here; it is in the results of Broker with a long name 9.0." in tree.text
+    assert "The exchange is too long for this page; it is in the results of Broker with a long name 9.0." in tree.text
     assert sum(map(len, re.findall(r'<svg class="ladder.*?</svg>', page, re.DOTALL))) < ROOM
     everything = sum(len(rule["cases"]) for document in ten for rule in document["rules"])
     assert tree.text.count("channel.close 406: the tag was settled before") >= everything
 
 
-def test_ten_brokers_with_thirty_deviations_each_stay_under_two_megabytes(results: Results) -> None:
+def test_ten_brokers_with_thirty_deviations_each_stay_small(results: Results) -> None:
     shown = next(rule for rule in results["rules"] if rule["id"] == "ACK-010")["cases"][0]
     for rule in [rule for rule in results["rules"] if rule["verdict"] == "held"][:30]:
         rule.update(

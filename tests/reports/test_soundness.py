@@ -143,8 +143,11 @@ def test_a_rule_that_fired_in_vain_is_inconclusive() -> None:
     assert verdict_of([], 3, doubtful=True) is Verdict.HELD
     assert verdict_of([], 0) is Verdict.UNDER_TESTED
     assert verdict_of([], 0, doubtful=True, offered=False) is Verdict.NOT_OFFERED
-    assert why_not({"joined": 3, "gap": 1}) == "3 histories began mid-way, 1 history has octets missing"
-    assert why_not({}) == "what was seen leaves a way out"
+    assert (
+        why_not({"joined": 3, "gap": 1})
+        == "3 histories began in the middle of a connection, 1 history has missing octets"
+    )
+    assert why_not({}) == "a lawful order of events also explains what was seen"
 
 
 def test_every_reason_has_words(lawful: list[Trace]) -> None:
@@ -225,6 +228,8 @@ def test_the_table_says_what_is_the_matter(spark: SparkSession, few: list[Trace]
     assert table["TAG-003"]["verdict"] == "held"
     doubtful = [row for row in table.values() if row["verdict"] == "inconclusive"]
     assert doubtful
-    assert all("began mid-way" in row["reason"] or "clients you did not capture" in row["reason"] for row in doubtful)
+    assert all(
+        "began in the middle" in row["reason"] or "clients you did not capture" in row["reason"] for row in doubtful
+    )
     assert not [row for row in table.values() if row["verdict"] == "broken"]
     assert recording.torn == []

@@ -43,7 +43,7 @@ def test_a_rule_that_turns_twice_is_flaky_and_one_that_an_upgrade_turned_is_not(
     upgraded = trend(results, runs(results, "broken", "broken", version="2.8"))
     assert upgraded is not None
     assert upgraded.flaky == []
-    assert "3 runs of versions 2.8, 2.9 since 2026-10-01, the gate open in 0 of them" in upgraded.about
+    assert "3 runs of versions 2.8, 2.9 since 2026-10-01; the gate was open in 0 of them" in upgraded.about
 
 
 def test_runs_of_other_products_later_ones_and_the_same_one_again_are_left_out(results: dict[str, Any]) -> None:
@@ -55,8 +55,8 @@ def test_runs_of_other_products_later_ones_and_the_same_one_again_are_left_out(r
 
 def test_the_page_shows_bars_squares_and_a_filter(results: dict[str, Any], parse: Callable[[str], Any]) -> None:
     tree = parse(render(results, earlier=runs(results, "held", "broken", "held")))
-    assert "Earlier runs 4 runs since 2026-10-01, the gate open in 2 of them" in tree.text
-    assert "flaky, turned 2 times" in tree.text
+    assert "Earlier runs 4 runs since 2026-10-01; the gate was open in 2 of them" in tree.text
+    assert "flaky, changed 2 times" in tree.text
     assert [row["data-rule"] for row in tree.all("li") if "data-flaky" in row] == ["ACK-001"]
     assert tree.all("button", **{"data-show": "flaky"})
     strips = [str(one["aria-label"]) for one in tree.all("span", class_="strip")]
@@ -90,7 +90,7 @@ def test_runs_are_kept_in_a_directory_and_read_again(results: dict[str, Any], tm
 
 def test_a_page_of_kept_runs_promises_no_lake(results: dict[str, Any], parse: Callable[[str], Any]) -> None:
     text = parse(history.render(summary(runs(results, "held", "broken", "held")), lake=False)).text
-    assert "flaky, turned 2 times" in text
+    assert "flaky, changed 2 times" in text
     assert "From publish to confirm" in text
     assert "lake" not in text
 

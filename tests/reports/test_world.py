@@ -133,7 +133,7 @@ def joined(events: list[Event], begin: int) -> Iterable[Event]:
 
 def test_the_word_is_put_in_place_of_the_doubt_once(wire: Any) -> None:
     world = Closed()
-    said = [one for event in unmarked(wire, published) for one in world.said(event)]
+    said = [one for event in unmarked(wire, published) for one in world.judge_in_order(event)]
     observed = [json.loads(event.arguments) for event in said if event.kind == ev.OBSERVED]
     assert observed == [
         {"by": "capture", "others": False, "ordered": True},

@@ -22,8 +22,9 @@ from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.search import Machine
 from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT
+from conformance.drive.run.audience import Listener
+from conformance.drive.run.bench import Bench
 from conformance.history.events import Event
-from conformance.history.recorder import Recorder
 from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
@@ -81,11 +82,11 @@ def lawful(examples: int, seed: int = 0) -> Iterator[Trace]:
 
 
 def chaotic(examples: int, seed: int = 0) -> Iterator[Trace]:
-    """So many examples of each machine, queue type and scheduler, each on a broker with other liberties."""
+    """So many examples of each machine, queue type and scheduler, each on a broker with other variations."""
     cells = itertools.product(MACHINES, ("classic", "quorum"), SCHEDULERS)
     for number, (machine, queue_type, scheduler) in enumerate(cells, seed):
-        with ReferenceBroker(liberties=number) as broker:
-            yield from play(broker, machine, queue_type, scheduler, examples, number, f"liberties {number}")
+        with ReferenceBroker(nondeterminism=number) as broker:
+            yield from play(broker, machine, queue_type, scheduler, examples, number, f"variations {number}")
 
 
 def wrong(
@@ -122,23 +123,19 @@ def play(
     """One campaign. `deadline` in seconds: a right broker misses none, unless the machine is too slow for it."""
     traces: list[Trace] = []
 
-    def keep(judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None:
+    def keep(judgement: Judgement, history: Sequence[Event]) -> None:
         label = f"{name} {machine.name} {queue_type} {scheduler} {len(traces)}"
         traces.append(Trace([event._replace(run="r", history=label) for event in history], _labelled(judgement, label)))
 
     search.run(
         machine,
-        Target.parse(broker.url),
-        profiles.load(PROFILE),
-        lambda: Recorder("r", "reference"),
+        Bench(Target.parse(broker.url), profiles.load(PROFILE), deadline=deadline, run="r"),
         queue_type,
         scheduler,
         examples,
         STEPS,
         seed,
-        keep,
-        deadline=deadline,
-        known=lambda finding: True,
+        Listener(keep),
     )
     return traces
 

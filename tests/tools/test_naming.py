@@ -94,7 +94,7 @@ def test_what_is_kept_is_judged_once_and_told(
     assert naming.main(["--judge", *arguments]) == 0
     assert f"1/1 {mutant}: judged, groups ACK-004" in capsys.readouterr().out
     page = naming_page.section(json.loads((tmp_path / "figures.json").read_text()))
-    assert f"| mutants examined, of all; depth, seed | 1, {len(MUTANTS)}; smoke, 0 |" in page
+    assert f"| mutants tested, all mutants; depth, seed | 1, {len(MUTANTS)}; smoke, 0 |" in page
     assert f"| {mutant} | ACK-004 |" in page
 
 

@@ -17,7 +17,9 @@ from tools.truth import compare
 
 SHORT = (
     "redelivered.always+cancel.notifies-everybody+tune.small-frames",
-    "immediate.honoured+refused.basic.recover-by-connection+routes.unroutable-refused",
+    pytest.param(
+        "immediate.honoured+refused.basic.recover-by-connection+routes.unroutable-refused", marks=pytest.mark.long
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from reference_broker.personalities.kinds import Truth
 from tools import personalities
 from tools.pages import sections
 from tools.pages import strangers as strangers_page
-from tools.truth import Run, Said, Wrong, compare, said, sound, tally
+from tools.truth import Run, Said, Wrong, answers_of, compare, sound, tally
 
 TRUTH = Truth(frozenset({"ACK-001", "ACK-002"}), frozenset({"RQ-*"}), frozenset({"TMO-*", "ACK-002"}))
 
@@ -47,7 +47,7 @@ def test_the_words_of_a_results_document_are_those_of_the_first_case() -> None:
     cases = [{"observed": "this"}, {"observed": "that"}]
     rules = [{"id": "A", "verdict": "broken", "cases": cases}, {"id": "B", "verdict": "held", "cases": []}]
     document = {"rules": rules}
-    assert said(document) == {"A": Said("broken", "this"), "B": Said("held", "")}
+    assert answers_of(document) == {"A": Said("broken", "this"), "B": Said("held", "")}
 
 
 def test_the_tally_adds_up() -> None:
@@ -114,7 +114,7 @@ def test_the_section_takes_the_place_of_the_one_that_was_there() -> None:
     once = sections.placed(page, strangers_page.TITLE, strangers_page.section(figures()))
     twice = sections.placed(once, strangers_page.TITLE, strangers_page.section(figures(depth="ci")))
     assert once.count(strangers_page.TITLE) == twice.count(strangers_page.TITLE) == 1
-    assert "depth, verdicts (held or broken) | ci, 1 |" in twice
+    assert "depth; verdicts (held or broken) | ci, 1 |" in twice
     assert twice.index(strangers_page.TITLE) < twice.index(sections.BEFORE)
     assert sections.placed(twice, strangers_page.TITLE, "") == page
 

@@ -1,4 +1,4 @@
-"""Wrong brokers made by a machine: a plain mutation of the reference broker's core, and a trigger for it to show.
+"""Makes wrong brokers by machine: each mutates the reference broker's core, and a trigger decides when the fault shows.
 
 A mutation that always shows is found; what hides is a fault that shows only sometimes. So the mutated place of the code
 asks its trigger each time (`live.py`), and is the honest place while that says no. `sites.py` finds the places,

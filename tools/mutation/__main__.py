@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.campaigns.detection import told
+from conformance.campaigns.detection import describe_seconds
 from conformance.campaigns.hunt import DIALECTS
 from conformance.campaigns.journal import Journal
 from tools.mutation.campaign import BOUNDS, Campaign, Failed, Sampled
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for one in campaign.sampled(options.sample):
             done.append(one)
             left = (time.monotonic() - begin) / len(done) * (options.sample - len(done))
-            print(f"{line(len(done), options.sample, one)}; {told(left)} left", flush=True)
+            print(f"{line(len(done), options.sample, one)}; {describe_seconds(left)} left", flush=True)
     except Failed as failed:
         print(failed, file=sys.stderr)
         return FAILED

@@ -35,14 +35,14 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """One of the sample. `base` is the rule that broke, in so many histories, while it always showed."""
+    """One of the sample. `base` is the rule that broke, in this many histories, while it always showed."""
 
     number: int
     mutation: Mutation
     trigger: Trigger
     base: str
     passed_over: int
-    """So many mutations were drawn before that do not show."""
+    """This many mutations were drawn before that do not show."""
     seen: Seen
     hung: bool = False
 

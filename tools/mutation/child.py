@@ -50,7 +50,7 @@ def bounded(function: Callable[[T, Send], None], argument: T, seconds: float, pr
 
 
 def _run(function: Callable[[T, Send], None], argument: T, answers: Connection) -> None:
-    """Defects of a wrong broker are nobody's business, and are not logged."""
+    """Defects of a wrong broker are expected, and are not logged."""
     logging.disable()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:

@@ -14,9 +14,11 @@ from typing import Literal
 
 from conformance.campaigns.hunt import control, embedded
 from conformance.catalogue import rules
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play
+from conformance.drive.run.runner import observe
 from conformance.history.events import BREAKDOWN, Event
 from conformance.oracle.verdicts import Judgement
-from conformance.session.plays import Bench, Play
 from tools.mutation.child import Send
 from tools.mutation.install import installed
 from tools.mutation.live import Live
@@ -48,7 +50,7 @@ class Exam:
 
 @dataclass(slots=True)
 class Seen:
-    """What came of it. `rule` broke in this play, in the last of so many histories."""
+    """What came of it. `rule` broke in this play, in the last of this many histories."""
 
     outcome: Outcome = "silent"
     rule: str = ""
@@ -107,7 +109,7 @@ class Examiner:
     def _caught(self, play: Play) -> bool:
         """Did it break a rule, or break down, after it had fired?"""
         try:
-            play.observe(self.bench, lambda judgement, history: self._watch(play, judgement, history))
+            observe(play, self.bench, lambda judgement, history: self._watch(play, judgement, history))
         except _Caught:
             return True
         except Exception:  # a wrong broker may do anything to a machine; it is what the history says that counts

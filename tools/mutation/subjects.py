@@ -13,19 +13,21 @@ from typing import Any
 
 from codec import Content, Method
 from reference_broker.channel import Channel
+from reference_broker.connection import Connection
 from reference_broker.intake import Intake
 from reference_broker.message import Entry, Message
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.unacked import Delivery
 
-CORE, SHELL, OURS = "reference_broker.", ("reference_broker.server", "reference_broker.embedded"), "tools.mutation"
+CORE, OURS = "reference_broker.", "tools.mutation"
+SHELL = ("reference_broker.server", "reference_broker.peer", "reference_broker.embedded")
 KINDS = ("connection", "channel", "queue", "consumer", "message")
 
 
 @dataclass(slots=True)
 class Subjects:
-    connection: Intake | None = None
+    connection: Connection | None = None
     channel: Channel | None = None
     queue: Queue | None = None
     consumer: Consumer | None = None
@@ -34,6 +36,7 @@ class Subjects:
     entry: Entry | None = None
     content: Content | None = None
     method: Method | None = None
+    intake: Intake | None = None
 
     def present(self) -> frozenset[str]:
         return frozenset(kind for kind in KINDS if getattr(self, kind) is not None)
@@ -58,7 +61,8 @@ _KINDS: dict[str, type] = {
     "message": Message,
     "content": Content,
     "method": Method,
-    "connection": Intake,
+    "intake": Intake,
+    "connection": Connection,
 }
 """In one frame what leads to more comes first."""
 _LEADS = {
@@ -67,6 +71,7 @@ _LEADS = {
     "channel": ("connection",),
     "entry": ("message",),
     "content": ("method",),
+    "intake": ("connection",),
 }
 _ORDER = tuple(_KINDS.values())
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.campaigns.hunt import control, embedded
 from conformance.catalogue import profiles
-from conformance.session.plays import Play, plays
+from conformance.drive.run.plays import Play, plays
 from tools.mutation.child import Send
 from tools.mutation.install import running
 from tools.mutation.past import Past
@@ -26,7 +26,7 @@ SURVEY = "_survey_"
 DEADLINE = 5.0
 """Seconds that a broker gets for what it owes: machines on which a campaign runs are busy."""
 LOOKS = 16
-"""So many checks are asked with which subjects they reach a statement."""
+"""This many checks are asked with which subjects they reach a statement."""
 At = tuple[str, str, int]
 
 

@@ -1,1 +1,1 @@
-"""Is the fault that a broker has the one that is named? Asked of every mutant of the reference broker."""
+"""Measures, for every mutant, whether the report names the fault that the mutant has."""

@@ -59,10 +59,10 @@ def _played(mutant: str, dialect: str, rule: RuleResult, case: Case) -> Played:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / f"{case.id}.py"
         script.write_text(made[RAW], encoding="utf-8")
-        return Played(case.id, case.observed, _said(script, dialect, mutant), _said(script, dialect))
+        return Played(case.id, case.observed, _exit_code(script, dialect, mutant), _exit_code(script, dialect))
 
 
-def _said(script: Path, dialect: str, *mutants: str) -> int | None:
+def _exit_code(script: Path, dialect: str, *mutants: str) -> int | None:
     """Its exit code; None where it does not end."""
     with ReferenceBroker(dialect=dialect, mutants=mutants, clock="elastic") as broker:
         command = [sys.executable, "-I", str(script), broker.url]

@@ -1,1 +1,1 @@
-"""The pages of docs/ that are made of data, and the site that is made of all pages."""
+"""Generates pages of docs/ from data, and builds the site from all pages."""

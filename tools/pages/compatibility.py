@@ -1,9 +1,9 @@
-"""What is known of each version of a broker, as a page: `python -m tools.pages.compatibility [build/matrix]`.
+"""Writes docs/compatibility.md, what is known about each version: `python -m tools.pages.compatibility [build/matrix]`.
 
-Made of the data that the gate itself goes by: profiles say which rules apply to a version and how it reads what the
-texts leave open, deviations files say which rules it is known to break, with evidence. That nothing is known is no
-verdict: a run is. So the verdicts of `make matrix` stand first, where its folder is given, or was given before: they
-are kept beside the page, in compatibility.json. Both are committed; a test proves that the page is fresh.
+The page shows the data that the gate uses. Profiles say which rules apply to a version, and how the version reads what
+the texts leave open. Deviations files say which rules it is known to break, with evidence. Known data is no verdict;
+only a run gives verdicts. So the verdicts of `make matrix` come first. They are read from the folder that is given, and
+kept in compatibility.json for the next time. Both files are committed, and a test proves that the page is fresh.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TEXTS = "documented"
 
 HEAD = """# Compatibility, version by version
 
-Made by `make docs`: what runs found from the results of `make matrix`, what is known from `profiles/` and `deviations/`
-in `conformance/catalogue/`; change those, not this page. A gate goes by the same data: it is closed by a rule that a
-version breaks and that is not listed here, and by a deviation that is listed and not there any more. To examine a
-broker of your own, see [the README](../README.md); for two versions side by side, run `amqp-conformance diff`.
+`make docs` makes this page from the results of `make matrix` and from `profiles/` and `deviations/` in
+`conformance/catalogue/`; change those, not this page. The gate uses the same data. It closes when a version breaks a
+rule that is not listed here. It also closes when a listed deviation no longer happens. To test your own broker, see
+[the README](../README.md); to compare two versions, run `amqp-conformance diff`.
 """
 _TRIED = (
     Verdict.HELD,
@@ -45,7 +45,7 @@ _TRIED = (
 
 
 def digest(folder: Path) -> list[dict[str, Any]]:
-    """What the runs of a matrix say of real brokers, as far as they were asked for all rules and came to their end."""
+    """The verdicts on real brokers from the runs of a matrix that tested all rules and finished."""
     runs = [
         from_json(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*.json"))
@@ -79,7 +79,7 @@ def page() -> str:
             HEAD,
             _seen(json.loads(SEEN.read_text(encoding="utf-8")) if SEEN.exists() else []),
             _broken(ordered, named),
-            _told(ordered, named),
+            _describe_deviations(ordered, named),
             _not_asked(ordered),
             _readings(ordered),
             _not_run(every),
@@ -88,9 +88,9 @@ def page() -> str:
 
 
 def _seen(runs: Sequence[Mapping[str, Any]]) -> str:
-    """What runs found: how many of each verdict, and the rules that are not kept everywhere."""
+    """How many rules have each verdict, and the rules that some version does not hold."""
     if not runs:
-        return "## What runs found\n\nNo results of `make matrix` are at hand; all that follows is what is known.\n"
+        return "## What runs found\n\nThere are no results of `make matrix`; this page shows what is known.\n"
     names = [str(run["broker"]) for run in runs]
     counts = [
         [verdict.replace("-", " "), *(str(len(run["verdicts"].get(verdict, ()))) for run in runs)]
@@ -109,8 +109,9 @@ def _seen(runs: Sequence[Mapping[str, Any]]) -> str:
             *map(_run, runs),
             "",
             table(["", *names], counts),
-            "The rules that not all of them hold, or are held to; *deviates* is broken in a known way, told below; "
-            "*✓, a race* is known to break now and then, and was not seen to:",
+            "The rules that not every version holds, or that do not apply to every version. *deviates*: the rule is "
+            "broken in a way that is known and described below. *✓, a race*: the rule is known to break now and then, "
+            "and did not break in this run.",
             "",
             table(["rule", "", "level", *names], rows),
         ]
@@ -144,8 +145,8 @@ def _broken(ordered: Sequence[Profile], named: dict[str, Sequence[Deviation]]) -
     ]
     told = table(["rule", "", "level", *(profile.title for profile in ordered)], rows)
     return (
-        f"## Rules that a version is known to break\n\nOn which queues; *a race* where a run may miss it. An empty "
-        f"cell: no deviation is known.\n\n{told}"
+        "## Rules that a version is known to break\n\nA cell names the queue types; *a race* means that a run may "
+        f"miss it. In an empty cell, no deviation is known.\n\n{told}"
     )
 
 
@@ -158,7 +159,7 @@ def _cell(entries: Iterable[Deviation], rule: Rule) -> str:
     return "; ".join(words)
 
 
-def _told(ordered: Sequence[Profile], named: dict[str, Sequence[Deviation]]) -> str:
+def _describe_deviations(ordered: Sequence[Profile], named: dict[str, Sequence[Deviation]]) -> str:
     lines = ["## In words\n"]
     for profile in ordered:
         entries = named[profile.name]
@@ -180,7 +181,8 @@ def _not_asked(ordered: Sequence[Profile]) -> str:
         if any(reasons):
             rows.append([link(rule), rule.title, *("does not apply" if reason else "" for reason in reasons)])
     return (
-        "## Rules that a version is not held to\n\nBecause of how it reads a doubt; which, the next table says.\n\n"
+        "## Rules that do not apply to a version\n\nThese rules depend on how a version reads what the texts leave "
+        "open (see the next table).\n\n"
         f"{table(['rule', '', *(profile.title for profile in ordered)], rows)}"
     )
 
@@ -198,7 +200,7 @@ def _readings(ordered: Sequence[Profile]) -> str:
 
 
 def _not_run(every: Iterable[Profile]) -> str:
-    """The profiles by interpolation: from where, on what basis, and what is not as it is there."""
+    """The profiles that were not measured: the version they are taken from, the basis, and the differences."""
     rows = []
     for profile in every:
         if not profile.measured:
@@ -210,9 +212,9 @@ def _not_run(every: Iterable[Profile]) -> str:
             differs = "; ".join([*readings, *(f"not {rule}" for rule in sorted(left_out))])
             rows.append([profile.title, base.title, differs, profile.basis])
     return (
-        "## Versions that nobody ran\n\nThey have the readings and the deviations of a version that was measured, "
-        "except for what the sources say otherwise. A deviation that does not happen there closes no gate. A "
-        "version without a profile is examined by the nearest.\n\n"
+        "## Versions that nobody ran\n\nTheir readings and deviations are those of a version that was measured, "
+        "except where the source code shows a difference. If such a deviation does not happen, no gate closes. A "
+        "version without a profile is judged by the profile of the nearest version.\n\n"
         f"{table(['', 'taken from', 'except', 'basis'], rows)}"
     )
 

@@ -1,6 +1,6 @@
 """The tables of the lake as a page: `python -m tools.pages.lake` writes docs/lake-tables.md.
 
-The page is committed, so that it can be read and linked without installing anything; a test proves that it is fresh.
+The page is committed, so that people can read it without an installation. A test proves that it is fresh.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "lake-tables.md"
 _HEAD = """\
 # The tables of the lake
 
-Written by `python -m tools.pages.lake` from `reports/pipeline/columns.py`; change that, not this page. How to ask them:
-[query-the-lake.md](query-the-lake.md). A Delta table tells the same as comments of its columns. `judgements` is written
-by `trace watch`, the others by `trace check`.
+`python -m tools.pages.lake` writes this page from `reports/pipeline/columns.py`; change that file, not this page.
+[query-the-lake.md](query-the-lake.md) shows queries. Delta tables have the same descriptions as comments on their
+columns. `trace watch` writes `judgements`; `trace check` writes the other tables.
 """
-_COLUMNS = ("| column | type | what |", "|---|---|---|")
+_COLUMNS = ("| column | type | meaning |", "|---|---|---|")
 
 
 def page() -> str:
     """The whole page."""
     lines = [_HEAD]
     for table in TABLES.values():
-        parts = f" Laid apart by {' and '.join(table.parts)}." if table.parts else ""
+        parts = f" Partitioned by {' and '.join(table.parts)}." if table.parts else ""
         lines += [f"## {table.name}", "", f"A row is {table.row}.{parts}", "", *_COLUMNS]
         lines += [f"| `{name}` | {table.kind(name)} | {table.comment(name)} |" for name in table.arrow.names]
         lines.append("")

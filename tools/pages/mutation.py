@@ -17,12 +17,12 @@ MADE_BY = "make mutation"
 OUTCOMES = ("found", "unseen", "silent", "unfinished")
 
 _SAYS = """\
-A *machine-made* wrong broker is the reference broker with one place of its core changed (another comparison, a boundary
-on the other side, a constant one off, a statement left out, a condition the other way round, the other end of a
-collection) and a *trigger* that says when the change shows. Both are drawn by seed. The change is one that the suite
-finds while it always shows; so what is missed is missed because of the trigger. It is *found* where a MUST or SHOULD
-breaks, or the broker breaks down, after the trigger held, in a check that the honest broker passes. Else the trigger
-held and nothing was *seen*, or it *never held*. `make mutation SAMPLE=400 SEED=n` repeats the measurement."""
+A *machine-made* wrong broker is the reference broker with one change in its core and a *trigger* that says when the
+change takes effect. A change is another comparison, a boundary on the other side, a constant off by one, a statement
+left out, a negated condition, or the other end of a collection. Both are drawn by seed. The suite finds each of these
+changes when it always takes effect, so a miss is due to the trigger. A wrong broker is *found* when, after the trigger
+held, a MUST or SHOULD breaks or the broker breaks down, in a check that the correct broker passes. Otherwise the
+trigger held and nothing was *seen*, or it *never held*. `make mutation SAMPLE=400 SEED=n` repeats the measurement."""
 _TRIGGERS = {
     "from": "from the k-th occasion on",
     "every": "on every k-th occasion",
@@ -49,9 +49,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"Seed {figures['seed']}, {figures['sample']} brokers out of {figures['places']} places; "
-        f"{figures['passed_over']} changes were passed over: they do not show at depth {figures['base']}.\n"
+        f"{figures['passed_over']} changes were left out: they are not found at depth {figures['base']}.\n"
     )
-    yield "| the change shows | found | not seen | never held | not done in time | share found |"
+    yield "| the change takes effect | found | not seen | never held | not done in time | share found |"
     yield "|---|--:|--:|--:|--:|--:|"
     for kind, counts in figures["kinds"].items():
         yield _row(_TRIGGERS[kind], counts)
@@ -59,9 +59,9 @@ def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
             yield _row(f"&nbsp; {k}", each)
     yield _row("with k up to 64, or without", figures["near"])
     yield _row("with k beyond 64", figures["far"])
-    yield _row("of all, changes that are not found by an internal error", figures["quiet"])
+    yield _row("all, except changes that are found by an internal error", figures["quiet"])
     if figures["alarms"]:
-        yield "\nHonest brokers accused: " + "; ".join(cell(one) for one in figures["alarms"]) + "."
+        yield "\nCorrect brokers that were accused: " + "; ".join(cell(one) for one in figures["alarms"]) + "."
     if figures["survivors"]:
         yield "\n| not found | changed | trigger | | held | occasions |\n|---|---|---|---|--:|--:|"
         for one in figures["survivors"]:

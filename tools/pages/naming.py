@@ -15,16 +15,16 @@ FIGURES = Path("build") / "naming.json"
 TITLE = "## Faults by their names"
 MADE_BY = "make naming"
 LISTED = 60
-"""So many of each kind of what is wrong are told one by one."""
+"""This many of each kind of what is wrong are told one by one."""
 
 _SAYS = """\
-A mutant is one wrong decision, and may break several rules. What breaks is put into groups by its cause: the shortest
-exchange of each rule is played by all mutants, and those that answer alike make a group and its sentence ("the broker
-behaves as if ..."). Here each mutant is examined as `amqp-conformance run --mutant NAME` does it. One group is right.
-It should be *named first* by a rule that the mutant names. The sentence should be its *own*, or that of a mutant
-*like* it (one that was taken for it as well). A group is *false* where its first rule is none of the mutant's.
-Every finding's script is then played: on the mutant it should say STILL BROKEN, on the honest broker NOT SEEN AGAIN.
-`make naming` repeats the measurement."""
+A mutant has one wrong decision, but may break several rules. The report groups the broken rules by cause: it plays the
+shortest exchange of each rule on all mutants, and rules whose exchanges fit the same mutants form a group. The group
+gets the sentence of these mutants ("the broker behaves as if ..."). Here each mutant is tested like
+`amqp-conformance run --mutant NAME`, so there should be one group. The first rule of the group should be one that the
+mutant names. The sentence should be the mutant's *own*, or that of a mutant *like* it (one that also fits). A group is
+*false* when the mutant does not name its first rule. Then the script of every finding is played: on the mutant it
+should say STILL BROKEN, on the correct broker NOT SEEN AGAIN. `make naming` repeats the measurement."""
 _ON = {1: "still broken", 0: "not seen again", 2: "inconclusive", None: "did not end"}
 
 
@@ -39,27 +39,27 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield _SAYS
     yield "\n| measured | |\n|---|--:|"
     yield (
-        f"| mutants examined, of all; depth, seed | {document['mutants']}, {document['of']}; {document['depth']}, "
+        f"| mutants tested, all mutants; depth, seed | {document['mutants']}, {document['of']}; {document['depth']}, "
         f"{document['seed']} |"
     )
-    yield f"| a MUST or SHOULD is broken | {judged} |"
+    yield f"| mutants that break a MUST or SHOULD | {judged} |"
     yield (
-        f"| nothing is broken at this depth; its rules close no gate; the run did not end | {naming['unseen']}, "
+        f"| nothing broken at this depth; no broken rule closes a gate; the run did not end | {naming['unseen']}, "
         f"{naming['otherwise']}, {naming['unfinished']} |"
     )
     yield f"| one group | {_share(naming['one_group'], judged)} |"
-    yield f"| named first by a rule of its own | {_share(naming['first_right'], judged)} |"
+    yield f"| the first rule is one of the mutant's | {_share(naming['first_right'], judged)} |"
     yield f"| without a false group | {_share(naming['without_false'], judged)} |"
-    yield f"| the sentence is its own, that of one like it | {naming['own']}, {naming['like']} |"
-    yield f"| the sentence is another's, there is none | {naming['another']}, {naming['none']} |"
-    yield f"| certain findings, with a script | {scripts['findings']}, {scripts['scripts']} |"
+    yield f"| the sentence is its own; that of a mutant like it | {naming['own']}, {naming['like']} |"
+    yield f"| the sentence is another mutant's; there is none | {naming['another']}, {naming['none']} |"
+    yield f"| certain findings; those with a script | {scripts['findings']}, {scripts['scripts']} |"
     yield f"| scripts that say STILL BROKEN on the mutant | {_share(scripts['shown_on_mutant'], scripts['scripts'])} |"
     yield (
-        f"| scripts that say NOT SEEN AGAIN on the honest broker | "
+        f"| scripts that say NOT SEEN AGAIN on the correct broker | "
         f"{_share(scripts['otherwise_on_honest'], scripts['scripts'])} |"
     )
     yield (
-        f"| mutants with findings, with a script that says both | {scripts['mutants']}, "
+        f"| mutants with findings; those with a script that says both | {scripts['mutants']}, "
         f"{scripts['mutants_with_script']} |"
     )
     yield from _without(scripts["without"])
@@ -76,8 +76,8 @@ def _without(reasons: Mapping[str, int]) -> Iterator[str]:
 
 def _wrong(rows: list[Mapping[str, Any]]) -> Iterator[str]:
     if rows:
-        yield f"\nMore than one group, a false first rule, or another's sentence{_first(rows)}:\n"
-        yield "| mutant | groups begin with | of those false | the sentence is of |\n|---|---|---|---|"
+        yield f"\nMore than one group, a false first rule, or the sentence of another mutant{_first(rows)}:\n"
+        yield "| mutant | first rule of each group | false ones | the sentence is of |\n|---|---|---|---|"
         for one in rows[:LISTED]:
             yield (
                 f"| {one['mutant']} | {', '.join(one['groups'])} | {', '.join(one['false']) or 'none'} | "
@@ -87,8 +87,8 @@ def _wrong(rows: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _unsound(rows: list[Mapping[str, Any]]) -> Iterator[str]:
     if rows:
-        yield f"\nScripts that say otherwise{_first(rows)}:\n"
-        yield "| mutant | case | observed | on the mutant | on the honest broker |\n|---|---|---|---|---|"
+        yield f"\nScripts that say something else{_first(rows)}:\n"
+        yield "| mutant | case | observed | on the mutant | on the correct broker |\n|---|---|---|---|---|"
         for one in rows[:LISTED]:
             yield (
                 f"| {one['mutant']} | {one['case']} | {cell(one['observed'])} | {_ON[one['on_mutant']]} | "

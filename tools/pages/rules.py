@@ -1,6 +1,6 @@
 """The catalogue as a page: `python -m tools.pages.rules` writes docs/rules.md.
 
-The page is committed, so that it can be read and linked without installing anything; a test proves that it is fresh.
+The page is committed, so that people can read it without an installation. A test proves that it is fresh.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 _HEAD = """\
 # The rules
 
-What a broker is held to, rule by rule. Written by `python -m tools.pages.rules` from the files in
-`conformance/catalogue/rules/`; change those, not this page.
+The rules by which the suite judges a broker. `python -m tools.pages.rules` writes this page from the files in
+`conformance/catalogue/rules/`; change those files, not this page.
 
-**must** and **should** are promised by a text, **may** is left to the broker and checked only for what a client has to
-cope with, **observed** is promised by nobody, reported, and never fails a gate. A rule is **judged** when a monitor
-decides it today, and **characterised** when a monitor tells what the broker does and never calls that broken; the
-others are **planned** or **not judged**, and each says why.
+| level | meaning |
+|---|---|
+| **must**, **should** | a text promises it |
+| **may** | a text leaves it to the broker; the suite checks only what a client has to handle |
+| **observed** | no text promises it; the report shows it, and it never closes a gate |
+
+| status | meaning |
+|---|---|
+| **judged** | a monitor decides whether the broker keeps the rule |
+| **characterised** | a monitor describes what the broker does, and never calls it broken |
+| **planned**, **not judgeable** | no monitor decides it; the rule says why |
 """
 
 
@@ -73,8 +80,8 @@ def _section(rule: Rule) -> str:
 
 def _details(rule: Rule) -> Iterator[str]:
     yield from _listed("Real brokers", rule.known)
-    yield from _listed("Must be caught: a broker that", rule.mutants)
-    yield f"- Decided by {rule.decided_by}."
+    yield from _listed("The suite must catch a broker that", rule.mutants)
+    yield f"- To decide it, one needs {rule.decided_by}."
     yield from _listed("Source", rule.sources)
 
 

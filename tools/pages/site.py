@@ -3,12 +3,15 @@
 The Markdown of `docs/` and of the root, rendered under the same paths with .html for .md, and every file that they link
 to. Links are strict: a page, a heading or a file that is not there, and a picture without words, end the build, each
 named with its place. Headings get the anchors that code hosts give them, so a link that works here works there. The
-page of the last `make matrix`, where there is one, comes in as it is. Nothing is loaded from anywhere else.
+page of the last `make matrix`, where there is one, comes in as it is. Nothing is loaded from anywhere else. The rules
+can be filtered; that page alone has a script, and its policy lets no other run.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
 import html
 import os
 import shutil
@@ -31,6 +34,8 @@ MATRIX = ROOT / "build" / "matrix" / "index.html"
 SHOWN = "matrix.html"
 """What stands for the matrix in the site."""
 HOME = "docs/index.md"
+FILTERED = "docs/rules.md"
+_FILTER = Path(__file__).parent / "templates" / "filter.js"
 BESIDE = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 _TABLE = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -153,7 +158,10 @@ def build(out: Path = OUT, root: Path = ROOT, matrix: Path | None = None) -> lis
         menu = [(_relative(page, other.address), named[other.path], other is page) for other in found.values()]
         if matrix:
             menu.insert(1, (_relative(page, SHOWN), "Matrix", False))
-        where.write_text(template.render(title=page.title, menu=menu, body=body), encoding="utf-8")
+        script = _FILTER.read_text(encoding="utf-8") if page.path == FILTERED else ""
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        text = template.render(title=page.title, menu=menu, body=body, script=script, digest=digest)
+        where.write_text(text, encoding="utf-8")
     if matrix:
         _copy(matrix, out / SHOWN)
     home = html.escape(found[HOME].address)

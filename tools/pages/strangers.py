@@ -15,14 +15,15 @@ FIGURES = Path("build") / "personalities.json"
 TITLE = "## Strangers"
 MADE_BY = "make personalities"
 LISTED = 40
-"""So many wrong verdicts are told one by one."""
+"""This many wrong verdicts are told one by one."""
 
 _SAYS = """\
-A *stranger* is the reference broker with several deviating decisions at once (its *personality*), presenting itself as
-a product that nobody knows, examined by the command line as anybody would. A table says beforehand, from the texts of
-the rules, what it breaks, what it may break, and what cannot be seen on it any more. A rule is *wrongly accused* where
-it is called broken and is kept, *wrongly held* where it is called held and is broken. A run has *hung* if it did not
-end within {bound:.0f} seconds, and is *aborted* if it gave the broker up, or ended without results.
+A *stranger* is the reference broker with several deviations at once (its *personality*). It presents itself as an
+unknown product, and is tested with the command line, as a user would do it. Before the run, a table says from the texts
+of the rules which rules the stranger breaks, which it may break, and which cannot be judged on it. A rule is *wrongly
+accused* when the suite calls it broken although the stranger keeps it. It is *wrongly held* when the suite calls it
+held although the stranger breaks it. A run has *hung* if it did not
+end within {bound:.0f} seconds, and is *aborted* if it gave up on the broker, or ended without results.
 `make personalities RUNS=2000` repeats the measurement."""
 
 
@@ -35,11 +36,11 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     judged = document["rules_judged"]
     yield _SAYS.format(bound=document["bound"])
     yield "\n| measured | |\n|---|--:|"
-    yield f"| strangers with a name, drawn by seed | {document['named']}, {document['drawn']} |"
-    yield f"| depth, verdicts (held or broken) | {document['depth']}, {judged} |"
+    yield f"| strangers with a name; drawn by seed | {document['named']}, {document['drawn']} |"
+    yield f"| depth; verdicts (held or broken) | {document['depth']}, {judged} |"
     yield f"| rules wrongly accused | {_share(document['wrongly_accused'], judged)} |"
     yield f"| rules wrongly held | {_share(document['wrongly_held'], judged)} |"
-    yield f"| broken rules found, neither found nor held | {document['found']}, {document['missed']} |"
+    yield f"| broken rules found; neither found nor held | {document['found']}, {document['missed']} |"
     yield f"| hung, aborted | {document['hung']}, {document['aborted']} |"
     yield f"| seconds of a run: median, worst | {document['median_seconds']:g}, {document['worst_seconds']:g} |"
     wrong = document["wrong"]

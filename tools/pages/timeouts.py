@@ -16,10 +16,10 @@ from pathlib import Path
 from conformance.diff.nodes import Node
 from conformance.drive.around import Around
 from conformance.drive.drivers.admin import Admin
+from conformance.drive.run.bench import Bench
 from conformance.drive.scenes.precedence import combinations_of, possible, stage_rows
 from conformance.drive.stage import Stage
 from conformance.history.events import TO_CLIENT
-from conformance.history.recorder import Recorder
 from conformance.oracle.model.timeouts import Levels
 from conformance.session import brokers
 from conformance.session.brokers import BrokerUnderTest
@@ -29,27 +29,26 @@ Measured = Mapping[Levels, int]
 
 HEAD = """# Consumer timeouts: which level counts
 
-Made by `python -m tools.pages.timeouts`. A consumer of a quorum queue holds one delivery; how many milliseconds
-after it came did basic.cancel come? The consumer's own timeout goes before all others; else the smaller of the queue's
-argument and its policy counts; else the broker's own setting (rules
-[TMO-002](rules.md#tmo-002--the-consumers-own-timeout-goes-first) to
-[TMO-005](rules.md#tmo-005--the-timeout-is-30-minutes-by-default)). A level is set or not, and the order of those that
-are set is all that can matter, so there is a row for each order of each subset. On the reference broker time is made to
-pass, in steps of a twentieth of a second around each deadline. A real broker's own setting is in its configuration, so
-two nodes of one version share a column: the rows without it ran on a node with the default, half an hour, the others on
-one with a short timeout. Time counts from when the client has read the delivery; where it is busy with other rows that
-is some hundredths of a second after it was sent.
+Made by `python -m tools.pages.timeouts`. A consumer of a quorum queue holds one delivery. The table shows how many
+milliseconds later basic.cancel came. The consumer's own timeout comes first. Without it, the smaller of the queue's
+argument and its policy counts. Without these, the broker's own setting counts (rules
+[TMO-002](rules.md#tmo-002--the-consumers-own-timeout-comes-first) to
+[TMO-005](rules.md#tmo-005--the-timeout-is-30-minutes-by-default)). Each level is set or not, and
+only the order of the levels that are set can matter. So there is one row for each order of each subset.
+
+On the reference broker the suite moves the clock, in steps of a twentieth of a second around each deadline. A real
+broker has its own setting in its configuration, so two nodes of one version share a column. The rows without a broker
+setting ran on a node with the default of half an hour, the others on a node with a short timeout. The time begins when
+the client has read the delivery. While the client is busy with other rows, that is some hundredths of a second after
+the broker sent it.
 
 """
 
 
 def measured(broker: BrokerUnderTest, around: Around) -> Measured:
     """Milliseconds from each row's delivery to its notification."""
-    stage = Stage(
-        broker.target, broker.profile, Recorder("timeouts", broker.name), "timeouts", (), "quorum", broker.deadline
-    )
-    around.enter(stage)
-    try:
+    bench = Bench(broker.target, broker.profile, around, broker.deadline, run="timeouts")
+    with bench.staged(Stage, "timeouts", queue_type="quorum") as stage:
         rows = stage_rows(stage, possible(around))
         came: dict[str, int] = {}
         found: dict[Levels, int] = {}
@@ -60,8 +59,6 @@ def measured(broker: BrokerUnderTest, around: Around) -> Measured:
                 found.setdefault(rows[event.consumer_tag], (event.time_ns - came[event.consumer_tag]) // 1_000_000)
         stage.finish()
         return found
-    finally:
-        stage.cleanup()
 
 
 def table(columns: Mapping[str, Measured]) -> str:

@@ -1,7 +1,8 @@
 """docs/trust.md, from the document of the last whole campaign: `python -m tools.pages.trust`.
 
 The page is committed; it says with which seeds and at which depth it was measured, and repeats no figure by hand. With
-`--strangers`, `--machine-made` or `--naming` only that section is made anew, in the page that is there.
+`--strangers`, `--machine-made` or `--naming` only that section is made anew, in the page that is there. With
+`--mutants GLOB` these mutants alone are hunted, and their rows go into that page; its sums stay those of the campaign.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.campaigns.detection import FOLDER
-from conformance.cli.mutants import DOCUMENT
-from conformance.session.exits import GATE_OPEN, WRONG_USE
+from conformance.campaigns.detection import FOLDER, Campaign
+from conformance.cli.mutants import DOCUMENT, chosen, sound, words
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from tools.pages import mutation as mutation_page
 from tools.pages import naming as naming_page
 from tools.pages import strangers as strangers_page
@@ -25,17 +26,19 @@ from tools.trust import TRUST, field_bugs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
 SECTIONS = {"--strangers": strangers_page, "--machine-made": mutation_page, "--naming": naming_page}
+TITLE = "## Mutants of the reference broker"
+SEEDS = 5
 ELSEWHERE = Path(__file__).with_name("field_bugs.toml")
 
 _HEAD = """\
 # Can the suite be trusted?
 
-Made by `make trust` and `python -m tools.pages.trust` from what was measured; nothing here is typed in.
+`make trust` and `python -m tools.pages.trust` make this page from measurements; nobody types in a figure.
 
-A *mutant* is the reference broker with one decision made wrong. It is **killed** where a rule that it names breaks, on
-at least four of five seeds, in a check that the honest broker passes with the same seed. Everything goes over real
-sockets. *Histories* is how many it took, at most, until the rule broke. `amqp-conformance run --mutant NAME` shows any
-of them; `amqp-conformance mutants hunt` repeats the measurement.
+A *mutant* is the reference broker with one wrong decision. The suite **kills** a mutant when a rule that the mutant
+names breaks on at least four of five seeds, in a check that the correct broker passes with the same seed. All runs use
+real sockets. *Histories* is the largest number of histories that it took until the rule broke.
+`amqp-conformance run --mutant NAME` shows a mutant; `amqp-conformance mutants hunt` repeats the measurement.
 """
 
 
@@ -46,7 +49,7 @@ def page(document: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
             _HEAD,
             *_figures(document, figures),
             "",
-            "## Mutants of the reference broker",
+            TITLE,
             "",
             *_mutants(document),
             "",
@@ -75,11 +78,11 @@ def _figures(document: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterato
     yield f"| histories to kill: median, worst | {document['examples_median'] or 0:g}, {document['examples_worst']} |"
     yield f"| mutants on the wire, killed | {len(wire['mutants'])}, {wire['killed']} |"
     yield f"| field bugs in scope, found | {len(bugs)}, {sum(bugs.values())} |"
-    yield f"| histories on the honest broker, broken verdicts | {control['histories']}, {len(control['broken'])} |"
+    yield f"| histories on the correct broker, broken verdicts | {control['histories']}, {len(control['broken'])} |"
     if "chaos_runs" in figures:
-        yield f"| histories with lawful liberties, false alarms | {figures['chaos_runs']}, {figures['false_alarms']} |"
-    yield f"| MUST rules under their threshold | {len(document['vacuous'])} |"
-    yield f"| seconds of playing | {document['seconds']:.0f} |"
+        yield f"| histories with lawful variations, false alarms | {figures['chaos_runs']}, {figures['false_alarms']} |"
+    yield f"| MUST rules exercised less often than demanded | {len(document['vacuous'])} |"
+    yield f"| seconds of histories | {document['seconds']:.0f} |"
 
 
 def _mutants(document: Mapping[str, Any]) -> Iterator[str]:
@@ -99,12 +102,12 @@ def _wire(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _field(document: Mapping[str, Any]) -> Iterator[str]:
-    yield "What users of real brokers have filed. Imitated by mutants:\n"
-    yield "| filed | mutants | found |\n|---|---|---|"
+    yield "Bugs that users of real brokers have reported. Mutants imitate these:\n"
+    yield "| report | mutants | found |\n|---|---|---|"
     for link, found in field_bugs(document["mutants"]).items():
         names = ", ".join(row["name"] for row in document["mutants"] if row["field"] == link)
         yield f"| <{link}> | {names} | {'yes' if found else '**no**'} |"
-    yield "\nNot imitated:\n\n| filed | what | why not |\n|---|---|---|"
+    yield "\nNo mutant imitates these:\n\n| report | what happened | why no mutant imitates it |\n|---|---|---|"
     for bug in elsewhere():
         yield f"| <{bug['link']}> | {bug['says']} | {bug['reason']} |"
 
@@ -136,6 +139,36 @@ def whole() -> int:
     return written(text)
 
 
+def added(glob: str) -> int:
+    """Hunts these mutants, and puts their rows into the page that is there, if all is well with them."""
+    document = Campaign(chosen(glob), range(SEEDS)).run()
+    print("\n".join(words(document)))
+    if not sound(document):
+        return GATE_CLOSED
+    text = PAGE.read_text(encoding="utf-8")
+    for row in "\n".join(_mutants(document)).splitlines()[2:]:
+        text = with_row(text, row)
+    return written(text)
+
+
+def with_row(page: str, row: str) -> str:
+    """The page with this row in its table of mutants: instead of the one of that name, else behind those of its field,
+    else at the end."""
+    before, title, rest = page.partition(f"{TITLE}\n\n")
+    table, blank, after = rest.partition("\n\n")
+    rows, name = table.splitlines(), named(row)
+    same = [at for at, one in enumerate(rows) if named(one) == name]
+    field = [at for at, one in enumerate(rows) if named(one).partition(".")[0] == name.partition(".")[0]]
+    at = (same or [one + 1 for one in field[-1:]] or [len(rows)])[0]
+    rows[at : at + len(same)] = [row]
+    return before + title + "\n".join(rows) + blank + after
+
+
+def named(row: str) -> str:
+    """The mutant of a row."""
+    return row.split("|")[1].strip()
+
+
 def written(text: str) -> int:
     PAGE.write_text(text, encoding="utf-8")
     print(PAGE)
@@ -143,6 +176,12 @@ def written(text: str) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["--mutants"]:
+        try:
+            return added(",".join(arguments[1:]))
+        except Refused as refused:
+            print(refused, file=sys.stderr)
+            return refused.code
     wanted = [section for option, section in SECTIONS.items() if option in arguments]
     return alone(wanted[0]) if wanted else whole()
 

@@ -1,1 +1,1 @@
-"""What is published: the wheel and the sdist, tried in fresh environments, and the two images of the Dockerfile."""
+"""Builds what is published, and tries it in fresh environments: wheel, sdist, and the two images of the Dockerfile."""

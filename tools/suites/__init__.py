@@ -1,1 +1,1 @@
-"""Client libraries' own test suites, played on the reference broker and on RabbitMQ: `make clients-suites`."""
+"""Runs the test suites of client libraries on the reference broker and on RabbitMQ: `make clients-suites`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from reference_broker.embedded import installed_version
+from reference_broker.configuration import installed_version
 
 
 @dataclass(frozen=True)

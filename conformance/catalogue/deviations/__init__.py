@@ -1,4 +1,4 @@
-"""Known deviations of real brokers: broken rules that we have seen, understood and written down.
+"""Known deviations of real brokers: rules that a broker is known to break, each with its evidence.
 
 An entry names the rule, a pattern that must be found in what was observed, the circumstances in which it happens
 (`where`, of `rules.circumstances`), and the evidence. It excuses exactly that: a rule that breaks for another reason,
@@ -15,7 +15,7 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,6 +65,20 @@ class Deviation:
 
     def expired(self, today: datetime.date) -> bool:
         return self.expires is not None and self.expires < today
+
+
+def excuse(
+    entries: Sequence[Deviation],
+    rule: str,
+    observed: str,
+    queue_type: str,
+    where: Collection[str] = (),
+) -> int | None:
+    """The place of the first entry that covers this observation, in these circumstances."""
+    for place, entry in enumerate(entries):
+        if entry.rule == rule and entry.covers(observed, queue_type or None, where):
+            return place
+    return None
 
 
 def load(path_or_name: str | Path) -> tuple[Deviation, ...]:

@@ -1,4 +1,4 @@
-"""What a broker and version is held to, beyond the rules themselves.
+"""Profiles: what one product, in some of its versions, is held to.
 
 The texts leave doubts, and brokers resolve them differently. Every such doubt is a named *choice* with its
 alternatives and the source of the doubt (`choices.toml`); a *profile* is a product, its versions, the queue types it
@@ -108,7 +108,7 @@ def match(server_properties: Mapping[str, Any]) -> Match:
     """The profile for the broker that introduced itself like this, and a sentence about what is not certain of it.
 
     A version that nobody knows is examined by the nearest one of its product, lower or higher. A product that we do not
-    know is held to the texts, and nobody assumes that it has quorum queues, nor the time-outs that the guide describes
+    know is held to the texts, and nobody assumes that it has quorum queues, nor the timeouts that the guide describes
     for them.
     """
     product = str(server_properties.get("product") or "")
@@ -131,7 +131,7 @@ def match(server_properties: Mapping[str, Any]) -> Match:
 
 def chosen(wanted: Profile | None, server_properties: Mapping[str, Any]) -> Match:
     """The profile that was asked for, or the matching one. Whoever asks for the texts alone means what they promise of
-    any broker: what only RabbitMQ's guides describe, queue types and time-outs, is assumed of no other product."""
+    any broker: what only RabbitMQ's guides describe, queue types and timeouts, is assumed of no other product."""
     product = str(server_properties.get("product") or "")
     if wanted is None:
         return match(server_properties)

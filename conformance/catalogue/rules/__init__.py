@@ -1,7 +1,8 @@
-"""The catalogue: every rule a broker is held to, as data.
+"""The rules as data, one TOML file for each family.
 
-Everything else in the project points here by rule id and repeats no rule text. `CATALOGUE` keeps the order in which
-a person would read it: from a single delivery tag to consumer timeouts.
+Everything else in the project points here by rule id and repeats no rule text. Every TOML file of this folder is a
+family. `CATALOGUE` keeps the order in which a person would read it, from a single delivery tag to consumer timeouts:
+each family says its `place`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from conformance.catalogue.rules.fields import near
-from conformance.catalogue.rules.loading import LEVELS, QUEUE_TYPES, BadCatalogue, Family, Rule, family_of
+from conformance.catalogue.rules.loading import LEVELS, QUEUE_TYPES, RULE_ID, BadCatalogue, Family, Rule, family_of
 
 __all__ = [
     "CATALOGUE",
     "FAMILIES",
     "LEVELS",
     "QUEUE_TYPES",
+    "RULE_ID",
     "BadCatalogue",
     "Family",
     "Rule",
@@ -26,8 +28,6 @@ __all__ = [
     "get",
     "select",
 ]
-
-ORDER = ("TAG", "MODE", "ACK", "ERR", "RQ", "AUTO", "QOS", "CNF", "TX", "CAN", "TMO")
 
 
 class UnknownRule(KeyError):
@@ -39,16 +39,11 @@ class UnknownRule(KeyError):
 
 def read(folder: Path) -> tuple[dict[str, Family], dict[str, Rule]]:
     """All families and rules of a folder, in reading order."""
-    found = {path.stem.upper() for path in folder.glob("*.toml")}
-    if found != set(ORDER):
-        raise BadCatalogue(f"{folder}: families missing or unknown: {', '.join(sorted(found ^ set(ORDER)))}")
-    families: dict[str, Family] = {}
-    catalogue: dict[str, Rule] = {}
-    for code in ORDER:
-        family, rules = family_of(folder / f"{code.lower()}.toml")
-        families[code] = family
-        catalogue |= {rule.id: rule for rule in rules}
-    return families, catalogue
+    found = sorted(map(family_of, folder.glob("*.toml")), key=lambda one: (one[0].place, one[0].code))
+    if not found:
+        raise BadCatalogue(f"{folder}: there is no family here")
+    families = {family.code: family for family, _ in found}
+    return families, {rule.id: rule for _, rules in found for rule in rules}
 
 
 _families, _catalogue = read(Path(__file__).parent)

@@ -1,6 +1,6 @@
-"""The circumstances in which brokers are known to fail, by name: what a known deviation may point at.
+"""The circumstances in which brokers are known to fail. A known deviation names one of them in `where`.
 
-`model.circumstances` notes where in a history each of them arises.
+`oracle.model.circumstances` notes where in a history each of them arises.
 """
 
 from __future__ import annotations
@@ -10,34 +10,41 @@ from collections.abc import Iterable, Mapping
 NAMES: Mapping[str, str] = {
     "closes-cross": "the client's channel.close and the broker's cross",
     "opened-after-failure": "the number of a channel that the broker had closed is opened again",
-    "settlements-kept-back": "a channel with much under way ends, and its last settlements are not known to be handled",
-    "publish-before-end": "a channel ends, and its last publishes are not known to be handled",
-    "cancel-amid-deliveries": "a consumer is cancelled while there are messages for it, or it holds some",
+    "settlements-kept-back": "a busy channel ends, and nothing shows that its last settlements were processed",
+    "publish-before-end": "a channel ends, and nothing shows that its last publishes were processed",
+    "cancel-amid-deliveries": "a consumer is cancelled while there are messages for it, or while it holds some",
     "cancel-meets-deletion": "a consumer is cancelled, and the deletion of its queue has been sent",
     "queue-deleted": "a client has deleted a queue",
     "name-used-again": "a queue is declared again while deliveries of its deleted namesake are outstanding",
     "tag-used-again": "a consumer has the tag of an earlier one that left deliveries outstanding",
-    "tag-used-again-here": "the same, told of its connection",
+    "tag-used-again-here": "the same, noted for its connection",
     "delivery-limited": "the queue has a delivery limit",
     "mandatory-before-confirms": "mandatory publishes come before confirm.select",
     "limit-after-channel-limit": "a limit for consumers is set after one for their channel",
     "channel-limit-after-gets": "a limit for a channel is set while deliveries of basic.get are outstanding",
-    "stale-returned": "what had timed out is returned to its queue",
-    "several-deadlines": "two deliveries of one queue have deadlines when one passes",
+    "stale-returned": "a delivery that had timed out is returned to its queue by the client",
+    "several-deadlines": "two deliveries of one queue have deadlines, and one of the deadlines passes",
     "client-cancel-ok": "the client answers a notification",
-    "nothing-to-settle": "everything is settled at once where nothing is outstanding",
+    "nothing-to-settle": "everything is settled at once when nothing is outstanding",
     "nothing-to-settle-in-transaction": "the same in a transaction",
-    "recover-without-requeue": "basic.recover without requeue is sent where a consumer is",
+    "recover-without-requeue": "basic.recover without requeue is sent on a channel that has a consumer",
     "recover-async": "basic.recover-async is sent",
     "gets-recovered": "deliveries of basic.get are recovered",
-    "prefetch-size": "a limit in octets is asked for",
-    "limit-changed": "another limit for consumers is set while one is there",
-    "tag-taken": "a consumer is to have a tag that is in use on its channel",
+    "prefetch-size": "basic.qos asks for a limit in octets",
+    "limit-changed": "a limit for consumers is set while another one is in force",
+    "tag-taken": "basic.consume names a tag that is in use on its channel",
     "unopened-work": "a close, a publish, a settlement or a method about a queue is sent on a channel that is not open",
-    "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects, and has been sent its fill",
+    "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects, after enough publishes to fill it",
     "queue-deleted-under-consumer": "a client has deleted a queue that has a consumer",
     "channel-shared": "a second consumer is started on a channel",
-    "killed-young": "the broker is killed when the queue is not two seconds old",
+    "longer-body": "a body is longer than its header announced",
+    "misplaced-content": "a content frame comes where no content is due",
+    "interrupted-content": "a method comes in the middle of a content",
+    "other-class": "a content header has another class than its method",
+    "content-on-channel-0": "a content frame comes on channel 0",
+    "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
+    "exclusive-consumer": "a consumer is started with exclusive",
+    "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 
 

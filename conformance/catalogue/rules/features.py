@@ -17,6 +17,10 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "confirm.select": "publisher confirms",
         "tx.select": "transactions",
         "exchange.bind": "bindings from exchange to exchange",
+        "topic exchange": "routing keys with wildcards",
+        "headers exchange": "routes by headers",
+        "x-match all-with-x": "headers that begin with x- in bindings",
+        "alternate-exchange": "exchanges for what finds no way",
         "basic.qos global": "a limit for all consumers of a channel",
         "x-max-length": "queues of limited length",
         "x-overflow": "queues that turn publishes away",
@@ -44,4 +48,6 @@ def asked_of(method: object) -> str:
     name = str(getattr(method, "NAME", ""))
     if name == "basic.qos" and getattr(method, "global_", False):
         return "basic.qos global"
+    if name == "exchange.declare":
+        name = f"{getattr(method, 'type', '')} exchange"
     return name if name in FEATURES else ""

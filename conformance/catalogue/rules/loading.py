@@ -1,16 +1,17 @@
-"""From the files of the catalogue to `Rule`s, with every check that keeps the catalogue honest.
+"""Reads the files of the catalogue into `Rule`s, and checks them strictly.
 
 One file per family:
 
     code, title, about          what the family is about, in sentences
     brief, area                 the same in a few words; which families are shown together
+    place                       a number: families are read in the order of their places
     [defaults]                  status, reason, queue_types, scope, needs: for rules that do not say otherwise
     [[rule]]                    one per rule, in the order of their numbers; `where = {choice = "reading"}` ties a
                                 rule to profiles that have made this choice, or one of a list
 
-A rule that is judged has no reason; a rule that is not judged says why. A rule that demands something names a mutant
-that breaks it; one that only grants a liberty may have none, for there the judge is on trial. Numbers have no gaps, so
-a rule cannot be dropped unnoticed. Whatever is wrong is reported with the file and the rule.
+A rule that is not judged gives a reason; a judged rule has none. A rule that demands something names a mutant that
+breaks it. A rule that only permits something may have no mutant, because no broker can break it. Numbers have no gaps,
+so nobody can drop a rule unnoticed. Every error message names the file and the rule.
 """
 
 from __future__ import annotations
@@ -25,21 +26,24 @@ from conformance.catalogue.rules.fields import BadData, Fields, near, parse
 
 LEVELS = ("must", "should", "may", "observed")
 STATUSES = ("judged", "characterised", "planned", "not-judgeable")
-"""Judged: a finding may be certain of it. Characterised: what the broker does is told, and never called broken."""
+"""Judged: a finding may call the rule broken. Characterised: the report describes what the broker does, and never calls
+the rule broken."""
 QUEUE_TYPES = ("classic", "quorum")
 SCOPES = {
     "C1": "one connection's frames",
     "ALL": "the frames of every connection that touches the queue",
     "CFG": "the broker's version and configuration",
     "CLK": "the times of the frames",
-    "-": "nothing that travels on the wire",
+    "-": "what no frame shows",
 }
-"""What one must see to decide a rule, and how one says so."""
+"""What one must see to decide a rule: the codes, and the same in words."""
 
 BRIEF = 40
 """Characters of a family's subtitle, which has one line of a page."""
 
-_ID = re.compile(r"[A-Z]{2,4}-\d{3}")
+RULE_ID = r"[A-Z]{2,8}-\d{3}"
+"""What an id looks like: the code of its family, and a number. The schemas have the same pattern."""
+_ID = re.compile(RULE_ID)
 
 
 class BadCatalogue(BadData):
@@ -71,11 +75,11 @@ class Rule:
     needs: tuple[str, ...] = ()
     """Features of the broker (`features`) without which nobody can ask for it."""
     short_timeout: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Choices of the profile, each with the readings under which it takes a node whose own consumer timeout is short,
-    in its configuration, to ask for it."""
+    """Choices of the profile, each with the readings under which the rule can be tested only on a node whose own
+    consumer timeout is short in its configuration."""
 
     def otherwise(self, choices: Mapping[str, str]) -> str | None:
-        """The first choice that was made in another way; None: the rule applies."""
+        """The first choice by which the rule does not apply; None: the rule applies."""
         made = (name for name, readings in self.where if name in choices and choices[name] not in readings)
         return next(made, None)
 
@@ -85,12 +89,12 @@ class Rule:
         return None if name is None else f"by the profile {name} is {choices[name]}"
 
     def takes_a_short_timeout(self, choices: Mapping[str, str]) -> bool:
-        """Does it take a node with a short consumer timeout of its own?"""
+        """Can it be tested only on a node whose own consumer timeout is short?"""
         return any(choices.get(name) in readings for name, readings in self.short_timeout)
 
     @property
     def judged(self) -> bool:
-        """Do monitors look at it, and does a scene exercise it?"""
+        """Do monitors watch it, and does a scene exercise it?"""
         return self.status in ("judged", "characterised")
 
     @property
@@ -121,20 +125,22 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A group of rules about one thing; `code` begins their ids. `brief`: what it is about, in a few words; `area`:
-    what it belongs to, with other families."""
+    """A group of rules about one thing; their ids begin with `code`. `brief` says what it is about in a few words,
+    `area` groups families that are shown together, `place` gives the order of the families."""
 
     code: str
     title: str
     about: str
     brief: str = ""
     area: str = "Others"
+    place: int = 0
 
 
 def family_of(path: Path) -> tuple[Family, list[Rule]]:
     """One file of the catalogue."""
     fields = Fields(parse(path, BadCatalogue), path.name, BadCatalogue)
-    family = Family(*map(fields.text, ("code", "title", "about", "brief", "area")))
+    code, title, about, brief, area = map(fields.text, ("code", "title", "about", "brief", "area"))
+    family = Family(code, title, about, brief, area, int(fields.number("place", 0, 1)))
     if len(family.brief) > BRIEF:
         raise fields.fail(f"'brief' has {len(family.brief)} characters; {BRIEF} stand in a line")
     if family.code.lower() != path.stem:

@@ -1,4 +1,4 @@
-"""`explain RULE [RESULTS]`: a rule in words, and an exchange that breaks it, drawn."""
+"""The verb `explain RULE [RESULTS]`: prints a rule in words, and draws an exchange that breaks it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def arguments(added: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="RESULTS",
-        help="draw how it was broken in this run: "
-        "results.json, or its directory (default: how a broker that is wrong on purpose breaks it)",
+        help="draw the exchange that broke the rule in this run: "
+        "results.json, or its directory (default: play one on a broker that is wrong on purpose)",
     )
-    added.add_argument("--no-exchange", action="store_true", help="draw no exchange, which takes a moment to be played")
+    added.add_argument("--no-exchange", action="store_true", help="do not play and draw an exchange")
     printed(added, "text, or one JSON object")
 
 
@@ -47,6 +47,6 @@ def _draw(rule: str, results: Path | None) -> None:
 
     found = example.seen(results_in(results), rule) if results else example.played(rule)
     if found is not None:
-        print(f"\n{example.told(found, width(), color=colored(sys.stdout))}", end="")
+        print(f"\n{example.format_example(found, width(), color=colored(sys.stdout))}", end="")
     elif results:
         complain(f"{results} holds no exchange that breaks {rule}.")

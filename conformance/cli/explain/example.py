@@ -14,13 +14,15 @@ from typing import Any
 
 from conformance.campaigns.hunt import Unhuntable, embedded, held_to
 from conformance.cli.explain.drawing import draw
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays_for
+from conformance.drive.run.runner import observe
 from conformance.drive.watchdog import Overdue, alarm
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement
 from conformance.outcome.results import Results
 from conformance.outcome.terminal import painter
 from conformance.session import checks
-from conformance.session.plays import Bench, Play, plays_for
 from reference_broker.mutants import MUTANTS
 from reference_broker.mutants.kinds import Mutant
 from reports.html.exchange import picture
@@ -39,7 +41,7 @@ class Example:
     case: dict[str, Any]
 
 
-def told(example: Example, width: int, *, color: bool = False) -> str:
+def format_example(example: Example, width: int, *, color: bool = False) -> str:
     """The example as text of this width."""
     paint = painter(color)
     head = textwrap.wrap(f"How {example.who} breaks it", width)
@@ -89,7 +91,7 @@ def _play(rule: str, mutant: Mutant) -> None:
                     if finding.rule == rule:
                         raise _Found(_example(mutant, finding, history, bench))
 
-            play.observe(bench, watch)
+            observe(play, bench, watch)
 
 
 def _scenes(rule: str, bench: Bench) -> Iterator[Play]:

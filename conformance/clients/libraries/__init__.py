@@ -1,4 +1,4 @@
-"""Client libraries as drivers: the same commands, given to a library instead of to the wire.
+"""Client libraries as drivers: a library carries out the commands that otherwise go to the wire.
 
 A library runs in a process of its own, behind an *adapter* (`adapter.py`): it is told what to do in lines of JSON and
 tells in lines of JSON what its callbacks, return values and exceptions show an application. What it does to the broker

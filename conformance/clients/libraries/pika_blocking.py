@@ -106,7 +106,7 @@ class Blocking(PikaAdapter):
         self._confirming.discard((on, number))
         self._closed.discard((on, number))
         self.show(on, number, "channel.open-ok")
-        channel.add_on_cancel_callback(self._told(on, number))
+        channel.add_on_cancel_callback(self._callback(on, number))
         channel.add_on_return_callback(self._returned(on, number))
 
     def _returned(self, on: str, number: int) -> Callable[..., None]:

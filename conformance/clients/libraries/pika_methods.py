@@ -54,7 +54,7 @@ class PikaAdapter(Adapter):
         self._connections: dict[str, Any] = {}
         self._channels: dict[tuple[str, int], Any] = {}
 
-    def _told(self, on: str, number: int) -> Callable[..., None]:
+    def _callback(self, on: str, number: int) -> Callable[..., None]:
         """A callback that is given a method frame."""
         return lambda frame: self.show(on, number, name_of(frame.method), fields_of(frame.method))
 

@@ -99,11 +99,11 @@ class Select(PikaAdapter):
             on_open_callback=lambda channel: self.show(on, number, "channel.open-ok"),
         )
         self._channels[on, number] = channel
-        self._confirms[on, number] = self._told(on, number)
+        self._confirms[on, number] = self._callback(on, number)
         channel.add_on_close_callback(lambda channel, reason: self._closed(on, number, reason))
-        channel.add_on_cancel_callback(self._told(on, number))
+        channel.add_on_cancel_callback(self._callback(on, number))
         channel.add_on_return_callback(self._message(on, number))
-        channel.add_callback(self._told(on, number), [pika.spec.Basic.GetEmpty], one_shot=False)
+        channel.add_callback(self._callback(on, number), [pika.spec.Basic.GetEmpty], one_shot=False)
 
     def _closed(self, on: str, number: int, reason: Exception) -> None:
         if isinstance(reason, exceptions.ChannelClosedByClient):
@@ -112,7 +112,7 @@ class Select(PikaAdapter):
             show_error(self, on, number, reason)
 
     def _on_channel(self, on: str, number: int, channel: Any, method: str, fields: Fields) -> None:
-        told = None if fields.get("no_wait") else self._told(on, number)
+        told = None if fields.get("no_wait") else self._callback(on, number)
         if method in SILENT:
             settle(channel, method, fields)
         elif method == "channel.close":

@@ -52,7 +52,7 @@ class Shown:
 
 
 class Library:
-    """One adapter's process. `turn` keeps everything else going, for at most so many seconds; see `Wiretap.wait`."""
+    """One adapter's process. `turn` keeps everything else going, for at most this many seconds; see `Wiretap.wait`."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = list(command)

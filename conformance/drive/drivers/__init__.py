@@ -1,1 +1,1 @@
-"""The sockets of conformance. Drivers send what they are told, tell what they see, and judge nothing."""
+"""The sockets of the suite. A driver sends what it is given, reports what it receives, and judges nothing."""

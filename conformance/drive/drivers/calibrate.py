@@ -1,8 +1,8 @@
 """How long to wait for a broker, measured instead of guessed.
 
-The round trip is that of opening and closing a channel, the least that every broker answers. A deadline is many
-times its 99th percentile, never below a floor, and stretched by the profile's slack. A deadline bounds silence, not
-work: whoever waits begins anew whenever something comes.
+The round trip is that of opening and closing a channel, the least that every broker answers. A deadline is many times
+its 99th percentile, never below a minimum, and stretched by the profile's slack. A deadline limits silence, not work:
+each frame that comes starts it again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATIENCE = 10.0
 ALTOGETHER = 8.0
 """Seconds after which enough rounds have been seen."""
 MOST = 15.0
-"""However slow its round trips are, a broker that is silent for so many seconds is silent."""
+"""The longest deadline in seconds, however slow the round trips are."""
 
 
 def round_trip(connection: RawConnection) -> float:

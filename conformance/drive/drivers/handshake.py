@@ -1,7 +1,7 @@
-"""Opening a connection, and telling precisely why it did not open.
+"""Opens a connection, and says precisely why it did not open.
 
-Each step sends something and expects one method. What comes instead, or that nothing comes, is turned into the layer
-that failed and a sentence a person can act upon.
+Each step sends something and expects one method. If something else comes, or nothing, this becomes the layer that
+failed and a sentence that tells the user what to do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import codec
 from codec import methods as m
 from codec import values
 from conformance.drive.drivers.errors import Unreachable
-from conformance.drive.drivers.link import Link, Tuned
+from conformance.drive.drivers.link import RawConnection, Tuned
 from conformance.drive.drivers.sniff import what_listens
 from conformance.drive.drivers.target import Target
 from conformance.drive.drivers.wire import Wire
@@ -33,13 +33,13 @@ CAPABILITIES: Mapping[str, bool] = {
 _M = TypeVar("_M", bound=codec.Method)
 
 
-def shake_hands(link: Link, properties: Mapping[str, object], heartbeat: int) -> None:
+def shake_hands(link: RawConnection, properties: Mapping[str, object], heartbeat: int) -> None:
     """Protocol header, login, tuning, vhost. `properties` is what the client says of itself."""
     _login(link, properties)
     _enter(link, heartbeat)
 
 
-def introduce(link: Link) -> Mapping[str, object]:
+def introduce(link: RawConnection) -> Mapping[str, object]:
     """What the broker says of itself, without a login; the connection is at its end then."""
     link.send(codec.ProtocolHeader().encode())
     start = _expect(link, m.ConnectionStart, "header")
@@ -111,7 +111,7 @@ def _refused_by_tls(target: Target, alert: str) -> str:
     )
 
 
-def _login(link: Link, properties: Mapping[str, object]) -> None:
+def _login(link: RawConnection, properties: Mapping[str, object]) -> None:
     target = link.target
     link.send(codec.ProtocolHeader().encode())
     start = _expect(link, m.ConnectionStart, "header")
@@ -130,7 +130,7 @@ def _login(link: Link, properties: Mapping[str, object]) -> None:
     link.send(m.ConnectionStartOk(0, about, target.mechanism, response, "en_US"))
 
 
-def _enter(link: Link, heartbeat: int) -> None:
+def _enter(link: RawConnection, heartbeat: int) -> None:
     tune = _expect(link, m.ConnectionTune, "login")
     tuned = Tuned(tune.channel_max or 65535, tune.frame_max or 131072, heartbeat)
     link.tune(tuned)
@@ -141,7 +141,7 @@ def _enter(link: Link, heartbeat: int) -> None:
     _expect(link, m.ConnectionOpenOk, "vhost")
 
 
-def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
+def _expect(link: RawConnection, wanted: type[_M], layer: str) -> _M:
     """The one method that may come now; anything else is the failure of this layer."""
     target, until = link.target, time.monotonic() + link.target.timeout
     while link.alive and time.monotonic() < until:
@@ -156,8 +156,8 @@ def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
                 raise Unreachable(
                     "header",
                     (
-                        f"{target.address} sends back what it is sent, so it is no broker. Check the port; a broker's "
-                        "own port is usually 5672."
+                        f"{target.address} sends back what it is sent, so it is not a broker. Check the port; a "
+                        "broker's own port is usually 5672."
                     ),
                 )
             if event.kind == events.PROTOCOL:
@@ -174,8 +174,8 @@ def _expect(link: Link, wanted: type[_M], layer: str) -> _M:
                 raise Unreachable(
                     layer,
                     (
-                        f"{target.address} sends {event.method} where {wanted.NAME} must come. It is no AMQP 0-9-1 "
-                        "broker that a client could use."
+                        f"{target.address} sends {event.method} where {wanted.NAME} must come. No AMQP 0-9-1 "
+                        "client could use this broker."
                     ),
                 )
     if link.alive:
@@ -212,7 +212,7 @@ def _refused(target: Target, event: events.Event, layer: str) -> Unreachable:
                 "URL; the default vhost / is written %2F."
             ),
         )
-    return Unreachable(layer, f"{said} before the login. Look into the broker's log for the reason.")
+    return Unreachable(layer, f"{said} before the login. See the broker's log for the reason.")
 
 
 def _hung_up(target: Target, layer: str) -> Unreachable:
@@ -220,8 +220,8 @@ def _hung_up(target: Target, layer: str) -> Unreachable:
         return Unreachable(
             "login",
             (
-                f"{target.address} closes the connection after the login as {target.user!r} without a word, which is "
-                "how many brokers refuse a login. Check user and password in the URL."
+                f"{target.address} closes the connection after the login as {target.user!r} without giving a reason. "
+                "Many brokers refuse a login in this way. Check user and password in the URL."
             ),
         )
     if layer == "vhost":
@@ -236,8 +236,8 @@ def _hung_up(target: Target, layer: str) -> Unreachable:
         return Unreachable(
             "tls",
             (
-                f"{target.address} closes the connection right after the TLS handshake without a word. A broker that "
-                "wants a client certificate does that; name one with ?certfile=FILE&keyfile=FILE. If it wants none, "
+                f"{target.address} closes the connection right after the TLS handshake. A broker that wants a client "
+                "certificate does that; name one with ?certfile=FILE&keyfile=FILE. If it wants none, "
                 "this is hardly an AMQP broker: check the port."
             ),
         )
@@ -251,7 +251,7 @@ def _silent(target: Target, wanted: str, layer: str) -> Unreachable:
     return Unreachable(
         layer,
         (
-            f"{target.address} does not send {wanted} within {target.timeout:g} s. Look whether the broker is "
+            f"{target.address} does not send {wanted} within {target.timeout:g} s. Check whether the broker is "
             "overloaded or still starting."
         ),
     )
@@ -278,6 +278,6 @@ def _stranger(target: Target, raw: bytes) -> str:
     if raw[:1] == b"\x15" and raw[1:2] == b"\x03":
         return f"{target.address} speaks TLS. Use amqps:// instead of amqp://."
     return (
-        f"{target.address} answers the AMQP header with {raw[:24]!r}, which is no AMQP frame. Check the port; a "
+        f"{target.address} answers the AMQP header with {raw[:24]!r}, which is not an AMQP frame. Check the port; a "
         "broker's own port is usually 5672."
     )

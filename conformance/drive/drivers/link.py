@@ -34,7 +34,7 @@ class Tuned(NamedTuple):
     heartbeat: int = 0
 
 
-class Link:
+class RawConnection:
     """One connection: frames in and out, each tapped."""
 
     def __init__(self, wire: Wire, recorder: Recorder, name: str, target: Target) -> None:

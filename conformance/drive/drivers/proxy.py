@@ -1,9 +1,9 @@
-"""A proxy that forwards octets and tells what passed: between any client and any broker, also with TLS to the broker.
+"""A proxy that forwards octets and reports what passed: between any client and any broker, also with TLS to the broker.
 
-Octets are forwarded the moment they come, and only then told. All of it happens in one thread, so what is told is one
-order that holds for all connections: what a client sends is told before the broker can have answered it. A side that
-takes nothing for a while slows the other side down, as it would without a proxy. How a side ends is passed on: an
-orderly end as such, a reset as a reset. Only a `change` makes something else of the octets, on purpose.
+Octets are forwarded as soon as they come, and only then reported. One thread does everything, so the reports have one
+order over all connections: what a client sends is reported before the broker can have answered it. A side that does
+not read slows the other side down, as it would without a proxy. The end of a side is passed on: an orderly end as
+such, a reset as a reset. Only a `change` alters octets, on purpose.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Proxy:
                 self.target.timeout,
             )
         except (OSError, ssl.SSLError, TimeoutError) as problem:
-            self.complain(f"{self.target.address} is not reached for a client: {str(problem) or 'no answer in time'}.")
+            self.complain(
+                f"{self.target.address} cannot be reached for a client: {str(problem) or 'no answer in time'}."
+            )
             client.abort()
             return
         pair.begin(client, broker)

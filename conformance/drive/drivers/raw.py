@@ -1,4 +1,4 @@
-"""The raw-frame driver's front door: a connection that is open and logged in, or an exception that says why not."""
+"""Opens a raw-frame connection: one that is open and logged in, or an exception that says why not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.handshake import CAPABILITIES, reach, shake_hands
-from conformance.drive.drivers.link import Content, Item, Link, Tuned
+from conformance.drive.drivers.link import Content, Item, RawConnection, Tuned
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.history.recorder import Recorder
 
@@ -20,33 +20,29 @@ __all__ = [
     "Target",
     "Tuned",
     "Unreachable",
+    "open_connection",
 ]
 
 
-class RawConnection(Link):
-    """A connection that has been through the handshake."""
+def open_connection(
+    target: Target,
+    recorder: Recorder,
+    name: str,
+    *,
+    capabilities: Mapping[str, object] | None = None,
+    heartbeat: int = 0,
+    properties: Mapping[str, object] | None = None,
+) -> RawConnection:
+    """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
 
-    @classmethod
-    def open(
-        cls,
-        target: Target,
-        recorder: Recorder,
-        name: str,
-        *,
-        capabilities: Mapping[str, object] | None = None,
-        heartbeat: int = 0,
-        properties: Mapping[str, object] | None = None,
-    ) -> RawConnection:
-        """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
-
-        `properties` are further client properties, beside the table of capabilities.
-        """
-        connection = cls(reach(target), recorder, name, target)
-        try:
-            announced = CAPABILITIES if capabilities is None else capabilities
-            said = {} if capabilities is None and target.terse else {"capabilities": dict(announced)}
-            shake_hands(connection, {**(properties or {}), **said}, heartbeat)
-        except BaseException:
-            connection.abort()
-            raise
-        return connection
+    `properties` are further client properties, beside the table of capabilities.
+    """
+    connection = RawConnection(reach(target), recorder, name, target)
+    try:
+        announced = CAPABILITIES if capabilities is None else capabilities
+        said = {} if capabilities is None and target.terse else {"capabilities": dict(announced)}
+        shake_hands(connection, {**(properties or {}), **said}, heartbeat)
+    except BaseException:
+        connection.abort()
+        raise
+    return connection

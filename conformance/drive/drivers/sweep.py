@@ -9,16 +9,16 @@ from dataclasses import replace
 from itertools import chain
 
 from codec import methods as m
-from conformance.drive.drivers.raw import ConnectionLost, RawConnection, Target, Unreachable
+from conformance.drive.drivers.raw import ConnectionLost, RawConnection, Target, Unreachable, open_connection
 from conformance.history.recorder import Recorder
 
 PATIENCE = 3
-"""All deletions together may take so many deadlines."""
+"""All deletions together may take this many deadlines."""
 
 
 def unrecorded(target: Target) -> RawConnection:
     """A connection whose events go nowhere."""
-    return RawConnection.open(target, Recorder("", ""), "unrecorded")
+    return open_connection(target, Recorder("", ""), "unrecorded")
 
 
 def hasty(target: Target, seconds: float) -> Target:

@@ -1,8 +1,8 @@
-"""Octets of one connection, as they passed, to events: what a proxy knows, told as a driver tells it.
+"""Turns the octets of one connection, as they passed, into events: a proxy's view in a driver's words.
 
-Each direction is a stream of its own: perhaps protocol headers at its beginning, then frames, under the frame_max that
-tune-ok agrees upon. Octets that are no frame end the stream as one malformed event; what comes after them is not
-looked at. Nothing here answers, delays or changes anything.
+Each direction is a separate stream: perhaps protocol headers at its beginning, then frames, under the frame_max of
+tune-ok. Octets that are not a frame end the stream as one malformed event; what comes after them is ignored. Nothing
+here answers, delays or changes anything.
 """
 
 from __future__ import annotations

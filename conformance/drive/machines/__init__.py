@@ -1,1 +1,1 @@
-"""State machines: random histories over an alphabet of commands, for the monitors to judge."""
+"""State machines that draw random histories from an alphabet of commands; the monitors judge them."""

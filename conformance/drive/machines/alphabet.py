@@ -17,7 +17,7 @@ from conformance.drive.machines.topology import amid
 from conformance.drive.machines.world import CONSUMERS, World
 
 TAGS = (2**8, 2**16, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1)
-"""Numbers that somebody may take for smaller ones."""
+"""Numbers that a broker may take for smaller ones."""
 
 How = Literal["ack", "nack", "reject"]
 Kind = Literal["double", "auto", "future", "foreign", "stale", "zero"]

@@ -1,8 +1,7 @@
-"""What channels and queues were used for before a history begins, so that whatever it does meets whatever was done.
+"""What channels and queues were used for before a history begins, so that any action can meet any past.
 
-Nothing of it leaves anything behind that matters: what was set is set back or never reached, what was started has
-ended. It is done on one channel of several and with one queue of several, so that those that have a past are beside
-those that have none.
+The past leaves nothing behind that matters: settings are set back or never reached, and what was started has ended.
+Only one of several channels and one of several queues has a past, so both kinds stand side by side.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A campaign: many examples of a machine, and what is kept of them.
 
 The first finding on a rule ends its example, fails it with that rule's own exception, and is kept, whether or not it
-happens again. While Hypothesis shrinks, histories are kept from the recording and given less patience; the shortest
-that breaks the same rule is recorded at the end. Then the search goes on with this rule muted, so that one broken rule
-does not hide another. A finding that a known deviation covers ends nothing: looking for its shortest form in every run
-would cost more than all examples. Trouble that is no finding stops everything.
+happens again. While Hypothesis shrinks, histories are not recorded and get less patience; the shortest one that breaks
+the same rule is recorded at the end. Then the search goes on and ignores this rule, so that one broken rule does not
+hide another. A finding that a known deviation covers does not end an example: shrinking it in every run would cost
+more than all examples. A failure of the suite itself stops everything.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from conformance.catalogue.profiles import Profile
-from conformance.drive.around import Around
 from conformance.drive.budget import EACH, TimeBudget
 from conformance.drive.drivers.errors import Unreachable
-from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
 from conformance.drive.machines.cutting import cut_batches
 from conformance.drive.machines.failures import RuleBroken, fail
 from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.world import Command, World
+from conformance.drive.run.audience import Audience
+from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Endless, NotOffered, SceneOver, Stage
 from conformance.history.events import DEADLINE, Event
 from conformance.history.recorder import Recorder
@@ -36,7 +35,7 @@ SHRINK_SECONDS = 6.0
 """After so long shrinking ends, and what is shortest by then is it."""
 REPLAYS = 5
 STRAYS = 2
-"""So many histories of a machine may come to no end, or not be let in, before the machine is given up."""
+"""A machine is given up after this many histories that did not end, or were not let in."""
 
 
 class Enough(BaseException):
@@ -45,22 +44,6 @@ class Enough(BaseException):
 
 Ends = Callable[[Finding], bool]
 """Does this finding end the example in which it comes up?"""
-
-
-class Between(Protocol):
-    """Looks after the broker between two histories."""
-
-    def fit(self) -> bool:
-        """Is there a broker, and time, for one more?"""
-
-    def after(self, stage: Stage) -> None:
-        """This one is over."""
-
-
-class OnJudgement(Protocol):
-    """Told of every recorded history, of a failing one only when it is known how often it fails."""
-
-    def __call__(self, judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None: ...
 
 
 @dataclass
@@ -114,7 +97,7 @@ class Example:
             if lockstep:
                 self.stage.quiesce()
             else:
-                self.stage.pump()
+                self.stage.waiter.pump()
         except SceneOver:
             self.over = True
         self.check(ends)
@@ -161,25 +144,17 @@ class Campaign:
 
     def __init__(
         self,
-        target: Target,
-        profile: Profile,
-        recorder: Recorder,
+        bench: Bench,
         queue_type: str,
         scheduler: Scheduler,
-        on_judgement: OnJudgement | None,
-        deadline: float,
-        machine: str,
-        world: type[World] = World,
-        known: Ends = lambda finding: False,
-        budget: TimeBudget | None = None,
-        guard: Guard | None = None,
-        between: Between | None = None,
+        name: str,
+        world: type[World],
+        audience: Audience,
     ) -> None:
-        self.target, self.profile, self.recorder = target, profile, recorder
-        self.queue_type, self.lockstep, self.deadline = queue_type, scheduler == "lockstep", deadline
-        self.world = world
-        self.around = Around()
-        self.name = f"{machine}-{queue_type}-{scheduler}"
+        self._guard, self._audience, self._strayed = bench.guard or Guard(), audience, 0
+        self.bench, self.recorder = replace(bench, guard=self._guard), bench.recording()
+        self.queue_type, self.lockstep = queue_type, scheduler == "lockstep"
+        self.world, self.name = world, name
         self.outcome = MachineOutcome()
         self.muted: frozenset[str] = frozenset()
         self.first: Example | None = None
@@ -187,10 +162,9 @@ class Campaign:
         self.trouble: Exception | None = None
         self.over = False
         """No further history may begin."""
-        self._guard, self._between, self._strayed = guard or Guard(), between, 0
-        self._on_judgement, self._known, self.budget = on_judgement, known, budget or TimeBudget()
-        self._silent = recorder.silent()
-        self._impatience = max(0.3, deadline / 10)
+        self.budget = bench.budget or TimeBudget()
+        self._silent = self.recorder.silent()
+        self._impatience = max(0.3, bench.deadline / 10)
         self._until = 0.0
 
     def start(self, shape: Shape) -> Example:
@@ -199,7 +173,7 @@ class Campaign:
             raise Enough
         if self.first is not None:
             return Example(self._stage(self._silent, self._impatience), shape, self.world)
-        return Example(self._stage(self.recorder, self.deadline), shape, self.world)
+        return Example(self._stage(self.recorder, self.bench.deadline), shape, self.world)
 
     def step(self, example: Example, commands: Sequence[Command]) -> None:
         if example.over:
@@ -217,7 +191,7 @@ class Campaign:
     def ends(self, finding: Finding) -> bool:
         """Is it certain, new, about a rule that is still looked for, and is there time to look into it?"""
         looked_for = finding.certain and finding.rule not in self.muted and not self.budget.empty
-        return looked_for and not self._known(finding)
+        return looked_for and not self._audience.settled(finding)
 
     def settle_round(self) -> None:
         """A round of generating and shrinking is over: keep its witness, mute its rule."""
@@ -246,28 +220,18 @@ class Campaign:
         self.budget.done()
 
     def _again(self, example: Example, rule: str) -> tuple[int, int]:
-        """How often it breaks the rule again, of how many times; the last third of its time is for its story."""
+        """How often it breaks the rule again, of how many times; the last third of its time is for its reproducer."""
         again = of = 0
         while of < REPLAYS and (not of or self.budget.share > EACH / 3):
             of += 1
-            again += self._replay(example, self.deadline).breaks(rule)
+            again += self._replay(example, self.bench.deadline).breaks(rule)
         return again, of
 
     def _stage(self, recorder: Recorder, deadline: float) -> Stage:
-        stage = Stage(
-            self.target,
-            self.profile,
-            recorder,
-            self.name,
-            queue_type=self.queue_type,
-            deadline=deadline,
-            guard=self._guard,
-        )
-        self.around.enter(stage)
-        return stage
+        return self.bench.stage(Stage, self.name, queue_type=self.queue_type, recorder=recorder, deadline=deadline)
 
     def _fit(self) -> bool:
-        self.over = self.over or self._guard.over or (self._between is not None and not self._between.fit())
+        self.over = self.over or self._guard.over or not self._audience.fit()
         return not self.over
 
     def _spent(self) -> bool:
@@ -290,8 +254,7 @@ class Campaign:
 
     def _book(self, example: Example) -> None:
         example.stage.cut()
-        if self._between is not None:
-            self._between.after(example.stage)
+        self._audience.after(example.stage)
         if example.finding is None:
             if self.first is None:
                 self._count(example)
@@ -314,8 +277,7 @@ class Campaign:
         self.outcome.histories += 1
         self.outcome.steps += sum(map(len, example.commands))
         self.outcome.judgements.append(judgement)
-        if self._on_judgement is not None:
-            self._on_judgement(judgement, example.stage.events, reproduced=reproduced)
+        self._audience.contribute(judgement, example.stage.events, reproduced=reproduced)
 
     def _cut(self, example: Example, rule: str) -> Example:
         """The shortest history that parts of its commands make, within half of the time for shrinking."""
@@ -350,6 +312,5 @@ class Campaign:
                 replay.finish(self.ends)
         finally:
             replay.stage.cut()
-            if self._between is not None:
-                self._between.after(replay.stage)
+            self._audience.after(replay.stage)
         return replay

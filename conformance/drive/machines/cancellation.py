@@ -24,7 +24,7 @@ from conformance.drive.stage import Stage
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 
 DEAF = 2
-"""So many of the channels belong to the client that is not notified; the others to the one that is."""
+"""This many of the channels belong to the client that is not notified; the others to the one that is."""
 NEVER = "never"
 """A tag that no consumer ever has."""
 

@@ -1,9 +1,9 @@
 """Where the choices of a machine come from: its seed, and nothing else.
 
-Hypothesis by itself also draws constants that it reads out of whatever source files are loaded, so that a seed would
-mean other histories after any edit anywhere; and after some examples it varies old ones more than it makes new ones,
-which suits the search for one bad value and not the search through histories. As a backend of its own, generation is
-plain chance; shrinking stays with Hypothesis.
+By itself, Hypothesis also draws constants that it reads from the loaded source files. Then a seed would mean other
+histories after any edit anywhere. After some examples it also varies old ones more than it makes new ones, which suits
+the search for one bad value, but not the search through histories. So generation is a backend of its own, by plain
+chance; Hypothesis still shrinks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a search leans to: where the shapes of its histories are fixed, and which commands are drawn more often.
+"""What a search leans to: fixed shapes of its histories, and commands that are drawn more often.
 
-A lean is data with a text of its own, so that what was found under it can be looked for again. It never asks for what a
-machine keeps clear of: what does not go with a queue type or a scheduler is left as the machine draws it.
+A lean is data, and has a text, so that a search can be repeated. It never asks for what a machine avoids: what does
+not fit a queue type or a scheduler stays as the machine draws it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Lean:
         return replace(self, fixed=tuple(one for one in self.fixed if one[0] not in names))
 
     def __str__(self) -> str:
-        words = [f"{name}={_told(name, value)}" for name, value in self.fixed]
+        words = [f"{name}={_write_value(name, value)}" for name, value in self.fixed]
         return "+".join([*words, *([f"{MORE}={AND.join(self.more)}"] if self.more else [])])
 
     @classmethod
@@ -70,7 +70,7 @@ class Lean:
         return cls(tuple(fixed.items()), more)
 
 
-def _told(name: str, value: Any) -> str:
+def _write_value(name: str, value: Any) -> str:
     return AND.join(sorted(one.replace(" ", GAP) for one in value)) if name == USED else str(int(value))
 
 

@@ -1,11 +1,12 @@
 """The prefetch machine: limits of consumers and of channels, and everything that fills and frees their slots.
 
-A limit and the consumer it is for are one command, since only together they mean something; consumers with different
-limits run side by side on one channel. A channel's limit is set, changed and removed while deliveries are out.
+A limit and the consumer that it is for are one command, because they mean something only together. Consumers with
+different limits run side by side on one channel. A channel's limit is set, changed and removed while deliveries are
+out.
 
-What is known to go wrong is left to the directed checks, for a machine that meets it all the time sees nothing else:
-where a limit for consumers clears the channel's, the two are not set in that order, and no limit of a channel is set
-while gets are out. A channel's limit is no matter for quorum queues, which refuse it.
+Known faults are left to the directed checks, because a machine that always meets them sees nothing else. If a limit
+for consumers clears the channel's limit, the two are not set in that order. No channel limit is set while gets are
+out. Quorum queues refuse a channel's limit, so it is not used with them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from conformance.drive.machines.world import World
 from conformance.drive.stage import Stage
 
 CONSUMERS = 3
-"""So many consumers run on one channel at most."""
+"""This many consumers run on one channel at most."""
 
 
 class LimitedWorld(World):

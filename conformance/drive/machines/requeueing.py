@@ -1,14 +1,13 @@
-"""The requeueing machine: what several connections take from a queue and return to it, and the order that all see.
+"""The requeueing machine: what several connections take from a queue and return to it, and in which order they see it.
 
-Each channel has a connection of its own, so nothing but cause and effect orders what they do; all are in confirm mode,
-so a publish proves what was returned before it. Most of it is getting and returning, since with a consumer messages
-are taken unseen; there is one consumer at a time. On quorum queues the second queue has a small delivery limit.
+Each channel has a connection of its own, so only cause and effect order what they do. All channels are in confirm
+mode, so a publish proves what was returned before it. The machine mostly gets and returns, because a consumer takes
+messages unseen; there is one consumer at a time. With quorum queues, the second queue has a small delivery limit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from hypothesis import strategies as st
 
@@ -109,4 +108,3 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
 
 
 REQUEUEING = search.Machine("requeueing", commands, world=Rivals, apart=(True,))
-run_requeueing = partial(search.run, REQUEUEING)

@@ -1,8 +1,8 @@
-"""Scenes once more, under other circumstances: what a scene provokes is rare, and a fault in it may show only where
-something was done before, where names are long or bodies large, or on a connection that is not the oldest.
+"""Scenes played again under other circumstances. What a scene provokes is rare, and a fault may show only after earlier
+use, with long names or large bodies, or on a connection that is not the oldest.
 
-The scene is the same; its stage gives each channel that it opens, and each queue that it declares, the past of the
-history's shape. A scene asserts nothing, so nothing in it minds.
+The scene is the same. Its stage gives each channel that it opens, and each queue that it declares, the past of the
+history's shape. A scene asserts nothing, so it needs no change.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Veteran(Stage):
 
     def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         self._now = circumstances
-        self.length, self.octets = circumstances.length, circumstances.octets
+        self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
         self._again = False
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []

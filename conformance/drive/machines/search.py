@@ -21,31 +21,20 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, i
 
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import Around
-from conformance.drive.budget import TimeBudget
-from conformance.drive.drivers.raw import Target
-from conformance.drive.guard import Guard
-from conformance.drive.machines.campaign import (
-    Between,
-    Campaign,
-    Ends,
-    Enough,
-    Example,
-    MachineOutcome,
-    OnJudgement,
-    Scheduler,
-)
+from conformance.drive.machines.campaign import Campaign, Enough, Example, MachineOutcome, Scheduler
 from conformance.drive.machines.chance import BACKEND
 from conformance.drive.machines.failures import RuleBroken
 from conformance.drive.machines.lean import LARGE, PLAIN, Lean
 from conformance.drive.machines.shape import WIDE, Shape, shapes
 from conformance.drive.machines.swarm import Alphabet, factors, mixed
 from conformance.drive.machines.world import Command, World
-from conformance.history.recorder import Recorder
+from conformance.drive.run.audience import CURIOUS, Audience
+from conformance.drive.run.bench import Bench
 
 BATCH = 6
-"""At most so many commands leave in one write of the pipelined scheduler."""
+"""At most this many commands leave in one write of the pipelined scheduler."""
 MOST_BROKEN = 8
-"""At most so many rules are looked for that are broken."""
+"""At most this many rules are looked for that are broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,47 +111,23 @@ class Play(RuleBasedStateMachine):
 
 def run(
     machine: Machine,
-    target: Target,
-    profile: Profile,
-    recorder_factory: Callable[[], Recorder],
+    bench: Bench,
     queue_type: str,
     scheduler: Scheduler,
     examples: int,
     steps: int,
     seed: int = 0,
-    on_judgement: OnJudgement | None = None,
-    deadline: float = 5.0,
-    around: Around | None = None,
-    known: Ends = lambda finding: False,
-    budget: TimeBudget | None = None,
-    guard: Guard | None = None,
-    between: Between | None = None,
+    audience: Audience = CURIOUS,
     lean: Lean = PLAIN,
-    name: str = "",
 ) -> MachineOutcome:
-    """Runs so many examples of so many commands each; a broken rule is shrunk, muted, and the search goes on.
+    """Runs this many examples of this many commands each; a broken rule is shrunk, muted, and the search goes on.
 
-    A finding that is `known` is judged like any other, and not looked into; nor is any when the budget is empty. The
-    histories may `lean` to something, and have a `name` of their own.
+    A finding that is settled for the audience is judged like any other, and not looked into; nor is any when the budget
+    is empty. The histories may `lean` to something.
     """
-    campaign = Campaign(
-        target,
-        profile,
-        recorder_factory(),
-        queue_type,
-        scheduler,
-        on_judgement,
-        deadline,
-        machine.name,
-        machine.world,
-        known,
-        budget,
-        guard,
-        between,
-    )
-    campaign.name = name or campaign.name
-    campaign.around = around or campaign.around
-    if not machine.suits(profile, campaign.around):
+    name = f"{machine.name}-{queue_type}-{scheduler}"
+    campaign = Campaign(bench, queue_type, scheduler, name, machine.world, audience)
+    if not machine.suits(bench.profile, bench.around):
         return campaign.outcome
     try:
         for round_ in range(2 * examples):
@@ -178,7 +143,7 @@ def run(
 
 def _played(machine: Machine, campaign: Campaign, lean: Lean) -> type[Play]:
     """The machine as Hypothesis wants it: one command a step, or several in one write."""
-    alphabet = machine.commands(campaign.profile, campaign.queue_type)
+    alphabet = machine.commands(campaign.bench.profile, campaign.queue_type)
     scheduler: Scheduler = "lockstep" if campaign.lockstep else "pipelined"
     lean = machine.allowed(lean, campaign.queue_type, scheduler)
     shapes = machine.shapes(campaign.queue_type, scheduler).map(lean.applied)

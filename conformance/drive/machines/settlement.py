@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from conformance.drive.machines import search
 from conformance.drive.machines.alphabet import COMMANDS
 from conformance.drive.machines.campaign import SCHEDULERS, Broken, MachineOutcome, Scheduler
 from conformance.drive.machines.shape import APART
 
-__all__ = ["SCHEDULERS", "SETTLEMENT", "Broken", "MachineOutcome", "Scheduler", "run_settlement"]
+__all__ = ["SCHEDULERS", "SETTLEMENT", "Broken", "MachineOutcome", "Scheduler"]
 
 SETTLEMENT = search.Machine("settlement", lambda profile, queue_type: COMMANDS, apart=APART)
-run_settlement = partial(search.run, SETTLEMENT)

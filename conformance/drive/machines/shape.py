@@ -1,7 +1,8 @@
-"""What a history is played with, drawn for it as a whole: where, how much, how large, and what was done before.
+"""What a history is played with, drawn once for the whole history: where, how much, how large, and after what.
 
-This is swarm testing: what is never together in one history is together in another, and since each choice is drawn by
-itself, any two of them meet sooner or later. Most of each are the plain one, so that most histories stay small.
+This is swarm testing: features that one history does not combine, another one does. Each choice is drawn
+independently, so any two of them meet sooner or later. Most values of each choice are the plain one, so most histories
+stay small.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ USED = (*(frozenset[str](),) * 36, *(frozenset(pair) for pair in combinations(FE
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """So many queues, so many times as many messages, gets and slots as the commands say, and each channel on a
+    """This many queues, this many times as many messages, gets and slots as the commands say, and each channel on a
     connection of its own, or all on one."""
 
     queues: int = 1
@@ -39,16 +40,16 @@ class Shape:
     behind: bool = False
     """The connection of the channels is not the oldest one."""
     often: int = 1
-    """Each command is performed so many times in a row."""
+    """Each command is performed this many times in a row."""
     window: int = 1
-    """Limits are at least so many times as large."""
+    """Limits are at least this many times as large."""
     frames: int = 0
     octets: int = 0
-    """Bodies fill so many frames, and have so many octets beside; with 0 and 0 they are as short as can be."""
+    """Bodies fill this many frames, and have this many octets beside; with 0 and 0 they are as short as can be."""
     length: int = 0
-    """Names and tags have at least so many characters."""
+    """Names and tags have at least this many characters."""
     stock: int = 0
-    """So many messages are in the first queue before anything is done."""
+    """This many messages are in the first queue before anything is done."""
     quiet: bool = False
     """What has a form without an answer is used in that form."""
     used: frozenset[str] = frozenset()

@@ -1,8 +1,8 @@
-"""Alphabets: what commands there are, how often each is drawn, and how that differs from history to history.
+"""Alphabets: which commands there are, how often each is drawn, and how that differs from history to history.
 
-A history leaves some kinds of commands out and draws others more often: what is rare among everything is frequent
-among little, and what always undoes the effect of something else is sometimes not there to do so. The first choice of
-an alphabet is what all others need, and never left out.
+A history leaves some kinds of commands out and draws others more often. So a rare command becomes frequent, and a
+command that undoes the effect of others is sometimes absent. The first command of an alphabet is needed by all others,
+and is never left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FACTORS = (0, 1, 1, 4)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """So many branches of one choice: a command, by its name."""
+    """This many branches of one choice: a command, by its name."""
 
     weight: int
     made: st.SearchStrategy[Command]

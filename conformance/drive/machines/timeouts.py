@@ -1,13 +1,13 @@
 """The timeouts machine: deliveries that stay out for too long, and everything that may happen to them then.
 
-Consumers with and without a timeout of their own, under policies and settings that come and go, on a queue with a
-timeout and one without. Time passes in steps of its own, so that deliveries begin at different times and end one after
-the other, and what is late is settled, returned, cancelled, agreed to, or left to its channel. There are two machines:
-of a client that can be notified, and of one that cannot. Both at once would tell less, for what several connections
-are told in one moment we read in any order.
+Consumers with and without a timeout of their own, under changing policies and settings, on a queue with a timeout and
+one without. Time passes in steps, so deliveries begin at different times and time out one after the other. What is
+late is settled, returned, cancelled, agreed to, or left to its channel. There are two machines: one with a client that
+can be notified, and one with a client that cannot. One machine with both would show less, because the client reads in
+any order what several connections are sent at one moment.
 
-Only where the broker's clock is ours: elsewhere each of these histories would take minutes. What real brokers do is
-the business of the directed checks, which let many clocks run side by side.
+The machines run only if the broker's clock is ours; elsewhere each history would take minutes. On real brokers the
+directed checks do this work, with many clocks side by side.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from conformance.oracle.model.timeouts import ARGUMENT, MS
 OF_THE_QUEUE = 1500
 """Milliseconds: the timeout of the second queue."""
 TIMEOUTS = (400, 1000, 2500, None, None)
-"""Not 0: then nothing would come between a delivery and its return."""
+"""Not 0, because then nothing could happen between a delivery and its return."""
 NOTICE = "consumer_cancel_notify"
 TIMED = "timed out"
 

@@ -1,7 +1,7 @@
-"""Topology amid work: exchanges, bindings and queues that come and go on a channel that is busy with something else.
+"""Topology amid work: exchanges, bindings and queues that come and go on a channel that does something else.
 
-Each command is whole in itself and done in one write, so what it declares is gone again and leads nobody astray. The
-channel may hold deliveries, owe settlements and wait for confirms; none of that is any of topology's business.
+Each command is complete and done in one write, so what it declares is gone again at its end. The channel may hold
+deliveries, owe settlements and wait for confirms; topology has no effect on any of these.
 """
 
 from __future__ import annotations

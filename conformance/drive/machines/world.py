@@ -1,12 +1,11 @@
 """What the commands of a machine act upon: a stage with a few channels and queues, and what may be sent just now.
 
-Commands name channels, queues, deliveries and consumers by numbers that are taken modulo what there is. So nothing
-that was observed steers which commands are generated, and every command means something in every state, if only
-nothing.
+Commands name channels, queues, deliveries and consumers by numbers, taken modulo how many there are. So no observation
+steers which commands are generated, and every command means something in every state, even if it is nothing.
 
-Some things are lawful for a client and still no test of a broker, because their outcome depends on frames that are
-under way. They are left out here: tags not yet seen, tag 0 for all and recover while deliveries may be coming; cancel
-before consume-ok; a requeue more of a message that is near the default delivery limit of quorum queues.
+Some things are lawful for a client and still test nothing, because their outcome depends on frames that are under way.
+They are left out: tags that were not seen yet; tag 0 for all and recover while deliveries may be coming; cancel before
+consume-ok; another requeue of a message that is near the default delivery limit of quorum queues.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from conformance.history.events import TO_CLIENT, Event
 CHANNELS = 3
 CONSUMERS = 2
 FRAMING = 8
-"""So many octets of a frame are not its payload."""
+"""This many octets of a frame are not its payload."""
 RETURNS = 12
 """A message delivered so often is not returned on purpose any more; quorum queues drop it after 20 returns."""
 
 
 MOST = 600
-"""So many messages of a wide history are published, and asked for, in wide steps or by the dozen."""
+"""This many messages of a wide history are published, and asked for, in wide steps or by the dozen."""
 FEW = 24
 SLOTS = 0xFFFF
-"""More than that a limit cannot say."""
+"""The largest count that a limit can have."""
 
 
 class World:
@@ -49,7 +48,7 @@ class World:
         self._props: dict[str, str] = {}
         stage.recorder.subscribe(self._count)
         frame = stage.connection.tuned.frame_max - FRAMING
-        stage.octets, stage.length = max(0, shape.frames * frame + shape.octets), shape.length
+        stage.payloads.octets, stage.payloads.length = max(0, shape.frames * frame + shape.octets), shape.length
         self.channels = self._opened()
         self._queues = [self._declared(), *(stage.queue() for _ in range(1, shape.queues))]
         before.lived(stage, self.channels[0], self._queues[0], shape.used)
@@ -59,18 +58,18 @@ class World:
         stage.quiesce()
 
     def many(self, count: int) -> int:
-        """So many messages, or that many times what is wide, until there were enough."""
+        """This many messages, or that many times what is wide, until there were enough."""
         wide = count * self.shape.wide if self._made < MOST else count
         self._made += wide
         return min(wide, MOST)
 
     @property
     def often(self) -> int:
-        """So many times in a row each command is performed, until there were enough messages."""
+        """This many times in a row each command is performed, until there were enough messages."""
         return self.shape.often if self._made < MOST else 1
 
     def scaled(self, number: int) -> int:
-        """The place of a delivery: so many times as far as this history is wide."""
+        """The place of a delivery: this many times as far as this history is wide."""
         return number * self.shape.wide
 
     def slots(self, number: int) -> int:
@@ -79,7 +78,7 @@ class World:
 
     @property
     def at_once(self) -> int:
-        """So many deliveries are settled one by one in one write: quorum queues return more of them in any order."""
+        """This many deliveries are settled one by one in one write: quorum queues return more of them in any order."""
         return FEW if self.stage.queue_type == "quorum" else MOST
 
     def queue(self, index: int) -> str:

@@ -1,4 +1,4 @@
-"""The directed checks: one short scene for each judged rule, one module for each family.
+"""The directed checks: a short scene for each judged rule, a module for each family.
 
 A scene only provokes. It says what the client does, and nothing about what the broker should do: every frame goes
 into the history, and the monitors judge the history, here as anywhere else. What a scene must not do is assert, sleep

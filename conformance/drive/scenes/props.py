@@ -10,7 +10,7 @@ from conformance.drive.stage import NotOffered, SceneOver, Stage
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
 FILLING = 60
-"""So many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
+"""This many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
 
 
 def stocked(stage: Stage, count: int) -> str:

@@ -19,7 +19,7 @@ from conformance.drive.stage import Stage
 HEARTBEAT = 2
 """Seconds; brokers are lenient with shorter intervals."""
 ASKED = 200
-"""So often it is asked whether all is back."""
+"""This often it is asked whether all is back."""
 
 
 def laden(stage: Stage, channel: Channel) -> str:
@@ -37,7 +37,7 @@ def laden(stage: Stage, channel: Channel) -> str:
 
 
 def comes_back(stage: Stage, queue: str, count: int) -> None:
-    """Somebody else takes so many messages, one after the other, as they come back."""
+    """Somebody else takes this many messages, one after the other, as they come back."""
     other = stage.channel(connection=stage.connections.get("other") or stage.connect("other"))
     stage.fetch(other, queue, count)
     other.close()
@@ -119,7 +119,7 @@ def test_a_client_falls_silent(stage: Stage) -> None:
     for _ in range(12):
         elapse(stage, HEARTBEAT / 4)
         stage.barrier(other)
-    stage.ends(silent, 5 * HEARTBEAT)
+    stage.waiter.ends(silent, 5 * HEARTBEAT)
     comes_back(stage, queue, 2)
 
 

@@ -17,7 +17,7 @@ from conformance.drive.stage import Stage
 
 NOTICE = "consumer_cancel_notify"
 RACES = 12
-"""So many crossings of a cancel and a deletion; brokers that get it wrong do so in some of them only."""
+"""This many crossings of a cancel and a deletion; brokers that get it wrong do so in some of them only."""
 
 
 def bereave(stage: Stage, queue: str) -> None:

@@ -91,7 +91,7 @@ def test_nothing_is_resolved_in_advance(stage: Stage) -> None:
 def in_parts(stage: Stage, channel: Channel, queue: str) -> None:
     """A publish whose body is sent when the broker has answered something else in between."""
     other = stage.channel()
-    message, body = stage.next_message(), b"late"
+    message, body = stage.payloads.next_message(), b"late"
     header = codec.header(channel.number, len(body), message_id=message, delivery_mode=2)
     channel.send(m.BasicPublish(channel.number, routing_key=queue), header.encode())
     stage.barrier(other)

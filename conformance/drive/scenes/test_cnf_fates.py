@@ -18,7 +18,7 @@ from conformance.drive.scenes.props import confirming, filled, large, reopen
 from conformance.drive.stage import Stage
 
 STREAM = 200
-"""So many publishes are under way when the broker is killed."""
+"""This many publishes are under way when the broker is killed."""
 OLD = 3.0
 """Seconds after which a queue is no longer young (see `killed_young.py` among the findings)."""
 RECOVERS = 20.0
@@ -214,7 +214,7 @@ def test_what_was_confirmed_survives_a_crash(stage: Stage, old: bool) -> None:
         channel.confirm()
         stage.quiesce()
         channel.publish(queue, STREAM, persistent=True)
-        stage.settles(partial(_confirmed, channel, STREAM - few))
+        stage.waiter.settles(partial(_confirmed, channel, STREAM - few))
         stage.around.crash(stage)
         reader = stage.channel(connection=stage.living())
         reader.get(queue)
@@ -224,5 +224,5 @@ def test_what_was_confirmed_survives_a_crash(stage: Stage, old: bool) -> None:
 
 
 def _confirmed(channel: Channel, left: int) -> bool:
-    """Does the client wait for so many confirms at most, or for none any more?"""
+    """Does the client wait for this many confirms at most, or for none any more?"""
     return channel.view is None or channel.state != "open" or len(channel.view.unconfirmed) <= left

@@ -198,7 +198,7 @@ def test_hard_errors(stage: Stage, mistake: str) -> None:
 
 
 MANY = 40
-"""Twice so many channels are opened and closed on one connection."""
+"""Twice this many channels are opened and closed on one connection."""
 UNOPENED: dict[str, Callable[[int], Method]] = {
     "ack": lambda number: m.BasicAck(number, delivery_tag=1),
     "get": lambda number: m.BasicGet(number, queue="none"),

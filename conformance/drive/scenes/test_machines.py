@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pytest
 
+from conformance.catalogue import rules
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
@@ -71,7 +72,7 @@ def test_timeouts(campaign: Campaign, machine: Machine) -> None:
     campaign.run(machine, "lockstep")
 
 
-@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ", "CAN", "AUTO", "CNF", "TX", "QOS", "TMO"), depth="ci", last=True)
+@rule(families=tuple(rules.FAMILIES), depth="ci", last=True)
 def test_revisits(campaign: Campaign) -> None:
     """Every scene once more, where channels and queues have a past, and names and bodies another length."""
     campaign.revisit()

@@ -22,10 +22,10 @@ from conformance.drive.stage import Stage
 from conformance.oracle.model.timeouts import ARGUMENT
 
 CERTAINLY = 1100
-"""So much later the second of two deliveries that came together has timed out like the first."""
+"""This much later the second of two deliveries that came together has timed out like the first."""
 QUORUM: tuple[QueueType, ...] = ("quorum",)
 ALLOWED_RETURNS = 20
-"""So many failed deliveries a quorum queue forgives by default."""
+"""This many failed deliveries a quorum queue forgives by default."""
 
 
 @rule("TMO-001", queue_types=("classic",))

@@ -1,82 +1,37 @@
-"""The story's steps by py-amqp.
-
-What py-amqp keeps to itself (close-ok, the answers of its blocking calls) is told as the frames that it stands for. A
-blocking call waits for its answer, so a story that does not wait there has no script for py-amqp.
-"""
+"""The reproducer's steps by py-amqp."""
 
 import contextlib
-import time
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import amqp
 from amqp import exceptions
 
-METHODS = {
-    "exchange.declare": ("exchange_declare", {"exchange": "exchange", "type": "type", "durable": "durable"}),
-    "exchange.delete": ("exchange_delete", {"exchange": "exchange"}),
-    "queue.declare": (
-        "queue_declare",
-        {name: name for name in ("queue", "passive", "durable", "exclusive", "auto_delete", "arguments")},
-    ),
-    "queue.bind": ("queue_bind", {name: name for name in ("queue", "exchange", "routing_key", "arguments")}),
-    "queue.purge": ("queue_purge", {"queue": "queue"}),
-    "queue.delete": ("queue_delete", {"queue": "queue"}),
-    "basic.qos": (
-        "basic_qos",
-        {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "a_global"},
-    ),
-    "basic.recover": ("basic_recover", {"requeue": "requeue"}),
-    "basic.ack": ("basic_ack", {"delivery_tag": "delivery_tag", "multiple": "multiple"}),
-    "basic.reject": ("basic_reject", {"delivery_tag": "delivery_tag", "requeue": "requeue"}),
-    "basic.cancel": ("basic_cancel", {"consumer_tag": "consumer_tag"}),
-    "channel.flow": ("flow", {"active": "active"}),
-    "tx.select": ("tx_select", {}),
-    "tx.commit": ("tx_commit", {}),
-    "tx.rollback": ("tx_rollback", {}),
-}
-SILENT = ("basic.ack", "basic.reject")
-DEFAULTS = {
-    "queue": "",
-    "requeue": False,
-    "delivery_tag": 0,
-    "active": False,
-    "exchange": "",
-    "auto_delete": False,
-    "prefetch_size": 0,
-    "prefetch_count": 0,
-    "a_global": False,
-    "global_": False,
-}
+from conformance.evidence.scripts.blocking import METHODS, LibraryWire
 
 
-class Wire:
-    """All connections of one performance."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.connections: dict[str, Any] = {}
-        self.channels: dict[tuple[str, int], Any] = {}
-        self.came: list[dict[str, Any]] = []
-        self.declared: list[tuple[str, str]] = []
-        self.gone: set[str] = set()
-        self.numbers: dict[tuple[str, int], int] = {}
+class Wire(LibraryWire):
+    confirm_select = "confirm_select"
+    methods = METHODS | {
+        "basic.qos": (
+            "basic_qos",
+            {"prefetch_size": "prefetch_size", "prefetch_count": "prefetch_count", "global_": "a_global"},
+        ),
+        "basic.cancel": ("basic_cancel", {"consumer_tag": "consumer_tag"}),
+    }
+    defaults = LibraryWire.defaults | {
+        "auto_delete": False,
+        "prefetch_size": 0,
+        "prefetch_count": 0,
+        "a_global": False,
+        "global_": False,
+    }
 
     def connect(self, name: str, capabilities: dict[str, Any]) -> None:
         self.connections[name] = self._opened()
 
-    def send(self, name: str, rows: list[dict[str, Any]]) -> None:
-        for row in rows:
-            self._guarded(name, row["channel"], lambda row=row: self._say(name, row["channel"], row))
-
-    def receive(self, seconds: float) -> list[dict[str, Any]]:
-        until = time.monotonic() + seconds
-        while not self.came and time.monotonic() < until:
-            for name, connection in list(self.connections.items()):
-                if name not in self.gone:
-                    self._guarded(name, 0, lambda connection=connection: connection.drain_events(0.02))
-        came, self.came = self.came, []
-        return came
+    def _look(self, connection: Any) -> None:
+        connection.drain_events(0.02)
 
     def clean(self) -> None:
         """Removes what was declared."""
@@ -101,9 +56,6 @@ class Wire:
         )
         connection.connect()
         return connection
-
-    def _note(self, name: str, number: int, method: str, **fields: Any) -> None:
-        self.came.append({"on": name, "channel": number, "method": method, **fields})
 
     def _guarded(self, name: str, number: int, action: Any) -> None:
         """An end by the broker is a frame, too."""
@@ -134,37 +86,11 @@ class Wire:
                 return channel
         return number
 
-    def _say(self, name: str, number: int, row: dict[str, Any]) -> None:
-        method = row["method"]
-        if method == "channel.open":
-            self._open(name, number)
-        elif method in ("channel.close", "connection.close"):
-            (self.channels.pop((name, number)) if number else self.connections[name]).close()
-            self._note(name, number, f"{method}-ok")
-        elif (name, number) not in self.channels:
-            pass  # closed by the broker: py-amqp does not send on it
-        elif method == "basic.publish":
-            message = amqp.Message(row.get("body", ""), **row.get("properties", {}))
-            channel = self.channels[name, number]
-            publish = channel.basic_publish_confirm if (name, number) in self.numbers else channel.basic_publish
-            publish(message, row.get("exchange", ""), row.get("routing_key", ""), mandatory=row.get("mandatory", False))
-            self._confirmed(name, number)
-        elif method == "confirm.select":
-            self.channels[name, number].confirm_select()
-            self.numbers[name, number] = 0
-            self._note(name, number, "confirm.select-ok")
-        elif method == "basic.get":
-            self._get(name, number, row)
-        elif method == "basic.consume":
-            self._consume(name, number, row)
-        elif method != "channel.close-ok":
-            self._call(name, number, row)
-
-    def _confirmed(self, name: str, number: int) -> None:
-        """In confirm mode each publish has waited for its confirm."""
-        if (name, number) in self.numbers:
-            self.numbers[name, number] += 1
-            self._note(name, number, "basic.ack", delivery_tag=self.numbers[name, number], multiple=False)
+    def _publish(self, name: str, number: int, row: dict[str, Any]) -> None:
+        message = amqp.Message(row.get("body", ""), **row.get("properties", {}))
+        channel = self.channels[name, number]
+        publish = channel.basic_publish_confirm if (name, number) in self.numbers else channel.basic_publish
+        publish(message, row.get("exchange", ""), row.get("routing_key", ""), mandatory=row.get("mandatory", False))
 
     def _open(self, name: str, number: int) -> None:
         channel = self.channels[name, number] = self.connections[name].channel(number)
@@ -180,38 +106,17 @@ class Wire:
                 message=_name(message),
             )
         )
-        self._note(name, number, "channel.open-ok")
-
-    def _call(self, name: str, number: int, row: dict[str, Any]) -> None:
-        method, names = METHODS[row["method"]]
-        said = {
-            theirs: row.get(ours, DEFAULTS.get(ours))
-            for ours, theirs in names.items()
-            if ours in row or ours in DEFAULTS
-        }
-        answer = getattr(self.channels[name, number], method)(**said)
-        kind = row["method"].partition(".")[0]
-        if row["method"].endswith(".declare") and not row.get("passive"):
-            self.declared.append((kind, answer.queue if kind == "queue" else row["exchange"]))
-        if row["method"] not in SILENT:
-            known = {
-                "queue": getattr(answer, "queue", None),
-                "message_count": getattr(answer, "message_count", None),
-                "consumer_tag": row.get("consumer_tag"),
-                "active": row.get("active", False),
-            }
-            self._note(name, number, f"{row['method']}-ok", **known)
 
     def _get(self, name: str, number: int, row: dict[str, Any]) -> None:
         message = self.channels[name, number].basic_get(row["queue"], row.get("no_ack", False))
         if message is None:
             self._note(name, number, "basic.get-empty")
         else:
-            self._note(name, number, "basic.get-ok", message=_name(message), **_told(message))
+            self._note(name, number, "basic.get-ok", message=_name(message), **_fields_of(message))
 
     def _consume(self, name: str, number: int, row: dict[str, Any]) -> None:
         def delivered(message: Any) -> None:
-            self._note(name, number, "basic.deliver", message=_name(message), **_told(message))
+            self._note(name, number, "basic.deliver", message=_name(message), **_fields_of(message))
 
         answer = self.channels[name, number].basic_consume(
             row["queue"],
@@ -229,7 +134,7 @@ def _name(message: Any) -> str:
     return str(message.properties.get("message_id") or body)
 
 
-def _told(message: Any) -> dict[str, Any]:
+def _fields_of(message: Any) -> dict[str, Any]:
     names = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     told = {name: message.delivery_info[name] for name in names if name in message.delivery_info}
     return {**told, "headers": message.properties.get("application_headers")}

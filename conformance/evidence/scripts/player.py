@@ -1,4 +1,4 @@
-"""Plays the story of a case again, and compares what comes with what came then.
+"""Plays the reproducer of a case again, and compares what comes with what came then.
 
 A wire has four verbs. `connect(name, capabilities)` opens a connection, `send(connection, rows)` sends what the client
 sends, in one write where it can, `receive(seconds)` gives the frames that have come, each a dict with `on`, `channel`,
@@ -6,10 +6,10 @@ sends, in one write where it can, `receive(seconds)` gives the frames that have 
 `hang_up(connection)` ends one.
 What a wire cannot do it says with Inconclusive.
 
-The story is a list of rows. The client's rows are played in order; before each, what the broker had said by then is
-waited for. The last row is where the rule was contradicted. What the wrong broker did is seen again if all that it
-said in the story is said again, the last of it to the letter, or where it kept silent, if it is silent again. That the
-broker is right cannot be told without the whole suite; that it did something else at this place can.
+The reproducer is a list of rows. The client's rows are played in order; before each, what the broker had said by then
+is waited for. The last row is where the rule was contradicted. What the wrong broker did is seen again if all that it
+said in the reproducer is said again, the last of it to the letter, or where it kept silent, if it is silent again. That
+the broker is right cannot be told without the whole suite; that it did something else at this place can.
 """
 
 import time
@@ -41,7 +41,7 @@ class Inconclusive(Exception):
 
 
 class Otherwise(Exception):
-    """The broker did something else than in the story, where it matters."""
+    """The broker did something else than in the reproducer, where it matters."""
 
 
 def place(row: dict[str, Any]) -> tuple[str, int]:
@@ -54,7 +54,7 @@ def counts(frame: dict[str, Any]) -> dict[str, Any]:
     return {name: headers[name] for name in COUNTERS if name in headers}
 
 
-def told(row: dict[str, Any]) -> str:
+def in_words(row: dict[str, Any]) -> str:
     """A frame in a few words."""
     names = ("delivery_tag", "message", "reply_code", "reply_text", "consumer_tag", "queue")
     words = [str(row[name]) for name in names if row.get(name) not in (None, "")]
@@ -64,11 +64,11 @@ def told(row: dict[str, Any]) -> str:
 
 
 class Player:
-    """One performance. `names` are the story's {names}, and what they are called this time; `missed` is the step at
-    which the broker did something else before the end."""
+    """One performance. `names` are the reproducer's {names}, and what they are called this time; `missed` is the step
+    at which the broker did something else before the end."""
 
-    def __init__(self, story: list[dict[str, Any]], wire: Any, prefix: str, wait: float = 3.0) -> None:
-        self.story, self.wire, self.prefix, self.wait = story, wire, prefix, wait
+    def __init__(self, reproducer: list[dict[str, Any]], wire: Any, prefix: str, wait: float = 3.0) -> None:
+        self.steps, self.wire, self.prefix, self.wait = reproducer, wire, prefix, wait
         self.names: dict[str, str] = {}
         self.fresh: list[dict[str, Any]] = []
         self.came: dict[int, dict[str, Any]] = {}
@@ -90,13 +90,13 @@ class Player:
             self.said = f"The broker does something else now: {otherwise}."
             return ELSE
         except Inconclusive as unclear:
-            self.said = f"The exchange cannot be repeated: {unclear}."
+            self.said = f"The exchange cannot be replayed: {unclear}."
             return UNCLEAR
         self.said = f"Seen again: {self._sight()}."
         return BROKEN
 
     def fill(self, value: Any) -> Any:
-        """A value of the story with its {names} and @steps as they are this time."""
+        """A value of the reproducer with its {names} and @steps as they are this time."""
         if isinstance(value, dict):
             return {name: self.fill(inner) for name, inner in value.items()}
         if isinstance(value, list):
@@ -112,7 +112,7 @@ class Player:
     def _groups(self) -> list[list[dict[str, Any]]]:
         """What the client sends together, and what comes between."""
         groups: list[list[dict[str, Any]]] = []
-        for row in self.story:
+        for row in self.steps:
             if groups and row["who"] == groups[-1][0]["who"] and row["who"] != "-":
                 groups[-1].append(row)
             else:
@@ -150,7 +150,7 @@ class Player:
             self._read(until - time.monotonic())
 
     def _silence(self, row: dict[str, Any]) -> None:
-        """In the story nothing of what is awaited came."""
+        """In the reproducer nothing of what is awaited came."""
         until = time.monotonic() + max(self.wait, row.get("seconds", 0))
         while time.monotonic() < until:
             self._relief()
@@ -158,7 +158,7 @@ class Player:
         self._relief()
 
     def _drain(self, row: dict[str, Any]) -> None:
-        """In the story these messages never came out of the queue again."""
+        """In the reproducer these messages never came out of the queue again."""
         until = time.monotonic() + self.wait
         channel = 800
         self.wire.send(row["on"], [{"who": ">", "on": row["on"], "channel": channel, "method": "channel.open"}])
@@ -194,20 +194,22 @@ class Player:
             self.confirmed.add((*place(frame), number))
 
     def _expect(self, group: list[dict[str, Any]]) -> None:
-        last = group[-1] is self.story[-1]
+        last = group[-1] is self.steps[-1]
         for row in group[:-1] if last else group:
             self._wait_for(row, last)
         if last:
             self._wait_for_sight(group)
 
     def _wait_for(self, row: dict[str, Any], last: bool) -> None:
-        """A frame that came in the story comes again; if not, the reason decides what can be said."""
+        """A frame that came in the reproducer comes again; if not, the reason decides what can be said."""
         until = time.monotonic() + max(self.wait, row.get("seconds", 0))
         while not self._found(row):
             self._relief()
             stranger = self._stranger(row)
             if stranger or time.monotonic() > until:
-                instead = f"{told(stranger)} instead of {told(row)}" if stranger else f"{told(row)} does not come"
+                instead = (
+                    f"{in_words(stranger)} instead of {in_words(row)}" if stranger else f"{in_words(row)} does not come"
+                )
                 self.missed = row["n"]
                 refused = stranger is not None and stranger.get("reply_code") == NOT_IMPLEMENTED
                 raise (Otherwise if last or refused or row.get("decisive") else Inconclusive)(instead)
@@ -259,21 +261,23 @@ class Player:
                 if self._alike(row, kin[0], fields):
                     self._take(row, kin[0])
                     return
-                raise Otherwise(f"{told(kin[0])} instead of {told(row)}")
+                raise Otherwise(f"{in_words(kin[0])} instead of {in_words(row)}")
             stranger = self._stranger(row)
             if stranger or time.monotonic() > until:
-                raise Otherwise(f"{told(stranger)} instead of {told(row)}" if stranger else f"no {told(row)} comes")
+                raise Otherwise(
+                    f"{in_words(stranger)} instead of {in_words(row)}" if stranger else f"no {in_words(row)} comes"
+                )
             self._read(until - time.monotonic())
 
     def _nothing_else_first(self, row: dict[str, Any], sight: dict[str, Any]) -> None:
-        """In the story some answers had not come yet, and where the order is the matter, all else had."""
+        """In the reproducer some answers had not come yet, and where the order is the matter, all else had."""
         for frame in self.came.values() if row.get("after") else ():
             if place(frame) == place(row) and frame["heard"] > sight["heard"]:
-                raise Otherwise(f"{told(sight)} comes before {told(frame)}")
+                raise Otherwise(f"{in_words(sight)} comes before {in_words(frame)}")
         for frame in (one for one in self.fresh if one["heard"] < sight["heard"]):
             for one in row.get("first", ()):
                 if place(frame) == place(row) and all(self._same(one[name], frame.get(name)) for name in one):
-                    raise Otherwise(f"{told(frame)} comes before {told(sight)}")
+                    raise Otherwise(f"{in_words(frame)} comes before {in_words(sight)}")
 
     def _akin(self, row: dict[str, Any], frame: dict[str, Any]) -> bool:
         if row["method"] in TAKEN:
@@ -283,10 +287,10 @@ class Player:
         return bool(row["method"] == frame["method"])
 
     def _stranger(self, row: dict[str, Any]) -> dict[str, Any] | None:
-        """An end that the story does not have, or another answer to the same get."""
+        """An end that the reproducer does not have, or another answer to the same get."""
         for frame in self.fresh:
             if frame["method"] in ENDS and frame["on"] == row["on"] and frame["channel"] in (0, row["channel"]):
-                known = any(self._alike(one, frame, ("reply_code",)) for one in self.story if one["who"] == "<")
+                known = any(self._alike(one, frame, ("reply_code",)) for one in self.steps if one["who"] == "<")
                 if not known or frame["method"] == "end":
                     return frame
             elif (
@@ -298,22 +302,22 @@ class Player:
         return None
 
     def _relief(self) -> None:
-        """Has something come that was missing in the story?"""
-        row = self.story[-1]
+        """Has something come that was missing in the reproducer?"""
+        row = self.steps[-1]
         if row["who"] != "-":
             return
         for frame in self.fresh:
             for one in row.get("awaited", ()):
                 if place(one) == place(frame) and frame["method"] in one["methods"]:
-                    raise Otherwise(f"{told(frame)} comes")
+                    raise Otherwise(f"{in_words(frame)} comes")
             if frame.get("message") in row.get("missing", ()) and frame["method"] in TAKEN:
-                raise Otherwise(f"{told(frame)} comes out of the queue")
+                raise Otherwise(f"{in_words(frame)} comes out of the queue")
         for one in row.get("unconfirmed", ()):
             if (*place(one), one["number"]) in self.confirmed:
                 raise Otherwise(f"publish {one['number']} on {one['on']}.{one['channel']} is confirmed")
 
     def _sight(self) -> str:
-        row = self.story[-1]
+        row = self.steps[-1]
         if row["who"] == "<":
-            return told(self.came[row["n"]])
+            return in_words(self.came[row["n"]])
         return str(row.get("about", "silence"))

@@ -1,7 +1,7 @@
 """AMQP 0-9-1 over a plain socket, with nothing but the standard library.
 
-Only as much of the protocol as it takes to say what the story says and to read what comes. Nothing is answered by
-itself: the story has all that the client says.
+Only as much of the protocol as it takes to say what the reproducer says and to read what comes. Nothing is answered by
+itself: the reproducer has all that the client says.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The model: pure knowledge that a history of wire events adds up to, and the facts it is told in.
+"""The model: what a history of wire events proves, and the facts that it derives for the monitors.
 
 Events are read into facts (`facts`), monitors judge facts, the model learns from them. It is organised by what things
 are (`records`, `queues`, `channels`, `connections`) and by what happens to them (`sending`, `settling`, `receiving`,

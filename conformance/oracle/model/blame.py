@@ -1,27 +1,27 @@
-"""Blame once: what is no longer known after the broker was certainly seen to break a rule.
+"""Blame once: what the model no longer believes after the broker certainly broke a rule.
 
-A broker that has taken one wrong decision stands somewhere else than the model believes, and what it does next is right
-from there. So the knowledge that stood on the decision is widened to what the broker may really have done: of a
-channel, a consumer, a queue, a message, and of nothing beyond. The marks are those that races and gaps use as well
-(`shaky`, `ambiguous`, `limit_moved`, `forgiven`), so whoever judges has one kind of doubt to look at.
+After a wrong decision the broker is in another state than the model believes, and what it does next is right in that
+state. So the knowledge that depends on the decision is widened to what the broker may really have done: about one
+channel, consumer, queue or message, and nothing more. The marks are the ones that races and gaps use
+(`indeterminate`, `ambiguous`, `limit_moved`, `forgiven`), so monitors know only one kind of uncertainty.
 
-    a wrong tag          the channel goes on counting from it; one that was there before names nothing for certain,
-                         and what is outstanding may be settled by any settlement of the channel
+    a wrong tag          the channel goes on counting from it; a tag that was used before names no delivery for
+                         certain, and any settlement of the channel may settle what is outstanding
     a limit passed       no limit of the channel's consumers, or of the channel, is known until it is set anew
-    a wrong message      it may be anywhere from now on, as may all that its settlement covered; who is believed to hold
-                         it may settle it or not
+    a wrong message      it may be anywhere from now on, and so may all that its settlement covered; whoever is
+                         believed to hold it may settle it or not
     a lost message       it may be anywhere
-    a wrong close        the channel is over, and `endings.shake` has set back what was under way; the mistake of
-                         another channel that it names will not be answered again
-    a mistake let pass   what the channel held may have been settled by it
-    a life that goes on  nothing is claimed any more about what this channel does, nor any other life of its number
+    a wrong close        the channel is over, and `endings.shake` has set back what was under way; if the close names a
+                         mistake on another channel, that mistake will not be answered again
+    a mistake let pass   it may have settled what the channel held
+    a life that goes on  nothing is claimed any more about this channel, nor about any other life of its number
     no confirm           the publish may have had no effect
-    a delivery to nobody who was thought to have ended is there, takes messages of its queue, and has slots
-    a wrong number       nothing is claimed about the confirms of the channel any more; where one came again, about
-                         those of the publishes so far
+    a delivery to a consumer that should have ended    the consumer exists, takes messages, and has slots
+    a wrong number       nothing is claimed about the channel's confirms any more; if a confirm came twice, nothing is
+                         claimed about the publishes so far
 
-What is independent is judged on: the delivery of a message that should be gone can be settled as any other, other
-channels have their limits, and a queue its other messages.
+Everything that does not depend on the decision is still judged: other channels keep their limits, a queue keeps its
+other messages, and a delivery that should not have come can be settled like any other.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from conformance.oracle.model.facts import (
 from conformance.oracle.model.records import GONE, OUT, VOID, WAITING, Copy, Delivery
 
 WINDOWS = "QOS-"
-"""Rules of this family are about windows, whoever's message it is."""
+"""Rules of this family are about windows; it does not matter which message it is."""
 FRESH = "ERR-007"
 """A channel that is opened again has nothing of its former lives."""
 RESOLVED_ONCE = "CNF-004"
@@ -69,8 +69,8 @@ def _numbered(fact: Numbered, rules: Collection[str]) -> None:
         return
     channel.strays.add(tag)
     for delivery in channel.unacked.values():
-        delivery.shaky = True
-        delivery.copy.queue.unsettle(delivery.copy, shaky=True)
+        delivery.indeterminate = True
+        delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
     held = channel.unacked.get(tag)
     if held is not None:
         _lose_sight(held.copy)
@@ -87,7 +87,7 @@ def _misplaced(copy: Copy) -> None:
     """It was delivered although somebody has it, or nobody should."""
     held = copy.holder
     if copy.place == OUT and held is not None:
-        held.shaky = True
+        held.indeterminate = True
         if endings.orphaned(held):
             _forget_cancelled(held)
     elif copy.place == GONE and held is not None and held.settlement is not None:
@@ -104,14 +104,14 @@ def _forget_cancelled(held: Delivery) -> None:
     """What was delivered to a cancelled consumer may have gone back with its cancel, all of it."""
     for other in held.channel.unacked.values():
         if other.consumer is held.consumer:
-            other.shaky = True
-            other.copy.queue.unsettle(other.copy, shaky=True)
+            other.indeterminate = True
+            other.copy.queue.unsettle(other.copy, indeterminate=True)
 
 
 def _lose_sight(copy: Copy) -> None:
     """It may be anywhere, also after it was seen again."""
     copy.ambiguous = True
-    copy.queue.unsettle(copy, shaky=True)
+    copy.queue.unsettle(copy, indeterminate=True)
 
 
 def _missing(fact: Missing, rules: Collection[str]) -> None:
@@ -122,7 +122,7 @@ def _missing(fact: Missing, rules: Collection[str]) -> None:
 def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
     channel: Channel = fact.settlement.channel if isinstance(fact, Accepted) else fact.channel
     for copy in channel.released:
-        copy.queue.unsettle(copy, shaky=True)
+        copy.queue.unsettle(copy, indeterminate=True)
 
 
 def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
@@ -160,12 +160,12 @@ def _unanswered(fact: Unanswered, rules: Collection[str]) -> None:
 
 
 def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
-    """Where another channel's mistake was the cause, that has been answered, be it in the wrong place."""
+    """If a mistake on another channel was the cause, it has been answered, although in the wrong place."""
     if fact.suspect is not None:
         return
     for other in fact.channel.connection.channels.values():
-        doom = other.doom
-        if other is not fact.channel and doom is not None and ids_of(fact.event) == (60, doom.settlement.method_id):
+        error = other.settlement_error
+        if other is not fact.channel and error is not None and ids_of(fact.event) == (60, error.settlement.method_id):
             endings.overlook(other)
 
 

@@ -1,12 +1,12 @@
 """Consumers that end while their channel lives: because the client cancels them, or because their queue is gone.
 
-The client's cancel is answered by cancel-ok, unless it says nowait; the broker's notification is a basic.cancel of its
-own. The two may cross, and the tag may be in use again before the second comes. So every end is remembered by tag, and
-what comes for a tag is given to whom it can belong.
+The broker answers the client's cancel with cancel-ok, unless nowait was set. The broker's notification is a
+basic.cancel of its own. The two may cross, and the tag may be in use again before the second one comes. So the model
+remembers every end by its tag, and gives each frame to the consumer that it can belong to.
 
-A cancel without answer is proven in two steps: an answer to something sent later shows that the channel has handled
-it, but deliveries that were waiting behind what was sent may follow; so the consumer counts as ended only when
-something sent after that answer has been answered too.
+A cancel without answer is proven in two steps. An answer to something sent later shows that the channel has handled the
+cancel. But deliveries that were already waiting may still follow. So the consumer counts as ended only when something
+that was sent after that answer has also been answered.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from conformance.oracle.model import endings, memory
 from conformance.oracle.model.channels import CANCELLING, LIVE, TIMED, Channel, Consumer
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import Bereft, Fact, Notified, Rested
-from conformance.oracle.model.records import Change, Request
+from conformance.oracle.model.records import Request
+from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
     from conformance.oracle.model.queues import Queue
 
 CANCELLED, NOTIFIED, SILENT = "cancel-ok", "notification", "cancel without answer"
 AGREED = "the client's cancel-ok"
-"""Its answer to the notification of a time-out, which asks for none."""
+"""Its answer to the notification of a timeout, which asks for none."""
 NOTICE = "consumer_cancel_notify"
 
 
@@ -223,8 +224,8 @@ def _timed_out(channel: Channel, consumer: Consumer) -> None:
     consumer.source.lose(consumer.receiver)
     for delivery in channel.unacked.values():
         if delivery.consumer is consumer:
-            delivery.shaky = True
-            consumer.source.unsettle(delivery.copy, shaky=True)
+            delivery.indeterminate = True
+            consumer.source.unsettle(delivery.copy, indeterminate=True)
 
 
 def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:

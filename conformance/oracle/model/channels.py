@@ -5,12 +5,12 @@ number. States, from the client's side:
 
     opening --open-ok--> open --our close--> closing --close-ok--> closed
                           |                     ^
-                          +--a mistake--> doomed +--our close (the closes cross)
+                          +--a mistake--> failing +--our close (the closes cross)
                                             |
                                             +--the broker's close--> closed (until our close-ok: `discarding`)
 
-`doomed` begins when a mistake is *sent*: all that is sent after it must have no effect. A channel is `vague` while a
-race that the text allows decides whether it has failed; then nothing is claimed about what it does.
+`failing` begins when a mistake is *sent*: all that is sent after it must have no effect. A channel is `indeterminate`
+while a race that the text allows decides whether it has failed; then nothing is claimed about what it does.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 
 from conformance.oracle.model import memory
 from conformance.oracle.model.records import (
+    ClientError,
     Copy,
     Delivery,
-    Doom,
-    Mistake,
     PotentialReceiver,
     Publication,
     Request,
     Settlement,
+    SettlementError,
 )
 from conformance.oracle.model.windows import Shared, Window
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from conformance.oracle.model.queues import Queue
     from conformance.oracle.model.timeouts import Levels
 
-OPENING, OPEN, DOOMED, CLOSING, CLOSED = "opening", "open", "doomed", "closing", "closed"
+OPENING, OPEN, FAILING, CLOSING, CLOSED = "opening", "open", "failing", "closing", "closed"
 STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", "given up", "timed out"
 
 PUBLISH = 60, 40
 BUFFERING = 32
-"""So many commands a channel sends to a quorum queue before it waits for the first to be applied."""
+"""This many commands a channel sends to a quorum queue before it waits for the first to be applied."""
 NEVER = 1 << 64
 """A number above all that a channel can reach."""
 
@@ -90,6 +90,8 @@ class Consumer:
     """It has settled some of them."""
     revoked: int = 0
     """When its client sent new credentials after it had lost the right to read the queue."""
+    quiet: bool = False
+    """It was started with nowait."""
     bereft: bool = False
     """Its queue is gone, its client is not told, and the channel has answered since."""
 
@@ -120,7 +122,7 @@ class Channel:
     opened: int
     state: str = OPENING
     adopted: bool = False
-    """The history begins in its midst: its past is not known."""
+    """It was open before the history began: its past is not known."""
     previous: Channel | None = None
     former_tag: int = 0
     """The highest tag that any former life of the number has had."""
@@ -209,7 +211,7 @@ class Channel:
     """The latest publishes by message, for what may be returned."""
     forgetful: bool = False
     """There were more."""
-    mistake: Mistake | None = None
+    method_error: ClientError | None = None
     transactional: bool = False
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
     unpublished: list[Publication] = field(default_factory=list)
@@ -224,8 +226,8 @@ class Channel:
     paused: bool = False
     timed: bool = False
     """A consumer of it has timed out."""
-    doom: Doom | None = None
-    vague: bool = False
+    settlement_error: SettlementError | None = None
+    indeterminate: bool = False
     race: Settlement | None = None
     """A multiple with tag 0 that may cover deliveries we have not read, until an answer shows it was handled."""
     swept: list[Queue] = field(default_factory=list)
@@ -253,9 +255,9 @@ class Channel:
     close_sent: int = 0
     """When our close was sent that is not answered yet."""
     closed_with: int = 0
-    """When the client sent what closes it, be it for the whole connection."""
+    """When the client sent its close, of the channel or of the whole connection."""
     close_answered: int = 0
-    """When close-ok for our close came, be it for the whole connection."""
+    """When close-ok for our close came, of the channel or of the whole connection."""
     close_seen: int = 0
     """When the broker's own close came."""
     voided: list[Copy] = field(default_factory=list)

@@ -1,12 +1,13 @@
-"""Under what circumstances something happened: races and combinations in which brokers are known to fail.
+"""The circumstances in which something happened: races and combinations in which brokers are known to fail.
 
-A known deviation excuses what happens *there*, and nowhere else, so it is not enough that a finding reads like it. Each
-circumstance has a name and a place: a channel's life, a queue, a connection, or all of the history. It is noted when
-the event that completes it comes, before the model learns from that, and by what the wire shows alone. A finding stands
-in all circumstances that were noted at the places of the fact which it is about, each told as its name and the
-narrowest of these places.
+A known deviation excuses a finding only in its own circumstance; that the words are the same is not enough. Each
+circumstance has a name and a place: one life of a channel, a queue, a connection, or the whole history. It is noted
+when the event that completes it comes, before the model learns from that event, and only from what the wire shows. A
+finding has all circumstances that were noted at the places of its fact. Each is given with its name and the narrowest
+of these places.
 
-Also counted is how often each arose: how often a race goes wrong says something only beside how often it could have.
+The model also counts how often each circumstance arose. Only together with this number does it mean something how often
+a race goes wrong.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from conformance.history.events import END, KILLED, TO_BROKER, Event
-from conformance.oracle.model import topology
+from conformance.history.events import END, KILLED, MALFORMED, TO_BROKER, Event
+from conformance.oracle.model import octets, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.records import Copy, Delivery
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.queues import Queue
 
 PLACES = 4096
-"""So many places are remembered."""
+"""This many places are remembered."""
 EVERYWHERE = ""
 YOUNG = 2_000_000_000
 """Nanoseconds: so young is a queue that was declared right before. Measured: half a second is, a second is not."""
@@ -205,6 +206,12 @@ def _cancel_agreed(model: Model, connection: Connection, event: Event) -> Found:
         yield f"connection {connection.name}", "client-cancel-ok"
 
 
+def _got(model: Model, connection: Connection, event: Event) -> Found:
+    queue = model.queues.get(event.queue or "")
+    if queue is not None and queue.deletion is not None and not queue.deletion.known:
+        yield f"connection {connection.name}", "get-meets-deletion"
+
+
 def _deleted(model: Model, connection: Connection, event: Event) -> Found:
     if event.direction != TO_BROKER:
         return
@@ -212,6 +219,10 @@ def _deleted(model: Model, connection: Connection, event: Event) -> Found:
     yield EVERYWHERE, "queue-deleted"
     for one in model.connections.values():
         for channel in one.channels.values():
+            if any(
+                get.source and get.source.name == event.queue for get in channel.requests.get(("basic.get", ""), ())
+            ):
+                yield f"connection {one.name}", "get-meets-deletion"
             for consumer in channel.consumers.values():
                 if consumer.queue != event.queue:
                     continue
@@ -235,6 +246,8 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
 
 def _consumed(model: Model, connection: Connection, event: Event) -> Found:
     channel, tag = connection.channels.get(event.channel), event.consumer_tag
+    if event.has("exclusive"):
+        yield EVERYWHERE, "exclusive-consumer"
     if channel is None or not tag:
         return
     if any(one.consumer_tag == tag for one in channel.unacked.values()):
@@ -277,7 +290,7 @@ def _settled(model: Model, connection: Connection, event: Event) -> Found:
     if channel is None or channel.state == CLOSED:
         yield from _unopened(model, connection, event)
         return
-    if event.multiple and not event.delivery_tag and all(one.shaky for one in channel.unacked.values()):
+    if event.multiple and not event.delivery_tag and all(one.indeterminate for one in channel.unacked.values()):
         yield from _on(channel, "nothing-to-settle")
         if channel.transactional:
             yield from _on(channel, "nothing-to-settle-in-transaction")
@@ -307,7 +320,7 @@ def _published(model: Model, connection: Connection, event: Event) -> Found:
         return
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
-    way = topology.route(model, channel, event.exchange or "", event.routing_key or "")
+    way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
     for queue in way if isinstance(way, list) else ():
         if queue.room is not None and sum(queue.pressed.values()) >= queue.room:
             yield f"queue {queue.name}", "mandatory-to-the-full"
@@ -317,6 +330,21 @@ def _unopened(model: Model, connection: Connection, event: Event) -> Found:
     channel = connection.channels.get(event.channel)
     if event.direction == TO_BROKER and (channel is None or channel.state == CLOSED):
         yield f"connection {connection.name}", "unopened-work"
+
+
+_FLAWS: Mapping[octets.Flaw, str] = {
+    octets.TOO_LONG: "longer-body",
+    octets.MISPLACED: "misplaced-content",
+    octets.INTERRUPTED: "interrupted-content",
+    octets.OF_ANOTHER_CLASS: "other-class",
+    octets.ON_CHANNEL_0: "content-on-channel-0",
+}
+
+
+def _malformed(model: Model, connection: Connection, event: Event) -> Found:
+    flaw = octets.flaw_of(event) if event.direction == TO_BROKER else None
+    if flaw is not None and flaw in _FLAWS:
+        yield f"connection {connection.name}", _FLAWS[flaw]
 
 
 def _deadlines(model: Model, channel: Channel) -> Found:
@@ -341,6 +369,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "channel.close": _channel_closed,
     "connection.close": _connection_closed,
     END: _connection_closed,
+    MALFORMED: _malformed,
     "basic.cancel": _cancelled,
     "basic.cancel-ok": _cancel_agreed,
     "queue.delete": _deleted,
@@ -354,6 +383,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "basic.recover": _recovered,
     "basic.recover-async": _recovered,
     "basic.publish": _published,
+    "basic.get": _got,
     "queue.purge": _unopened,
     "queue.bind": _unopened,
     "queue.unbind": _unopened,

@@ -1,8 +1,8 @@
-"""The broker closes a channel or a connection: whose mistake was it?
+"""The broker closes a channel or a connection: which mistake of the client caused it?
 
-A close that a mistake of the client brings about is expected, unless it names a method of which we know that it may
-have failed as well. Any other close ends the channel for a reason that we can at best guess from the class, method
-and tag it names: if they name a settlement that had to be accepted, that settlement is the suspect.
+A close after a mistake of the client is expected, unless it names a different method that may have failed as well. For
+any other close the model can only guess the reason from the class, method and tag that it names. If they name a
+settlement that the broker had to accept, that settlement is the suspect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model import endings, timeouts
-from conformance.oracle.model.channels import CLOSED, CLOSING, DOOMED, Channel
+from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, Channel
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import (
     AfterClose,
@@ -51,25 +51,29 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     if channel is None or channel.state == CLOSED:
         yield AfterClose(event, channel, None, ours=channel is not None and not channel.close_seen)
         return
-    ids, hard = ids_of(event), connection.doom
+    ids, hard = ids_of(event), connection.error
     if hard is not None and ids == (hard.class_id, hard.method_id) and (hard.rule != "ERR-010"):
         yield ChannelInsteadOfConnection(event, channel, hard)
-        connection.doom = None
+        connection.error = None
         endings.shake(channel)
-    elif channel.mistake is not None and not (ids in SETTLES and channel.unproven):
-        yield Faulted(event, channel, channel.mistake)
-    elif channel.doom is not None and (ids in SETTLES or ids not in channel.sent) and not earlier(channel, event):
-        yield Refused(event, channel, channel.doom)
-        if _may_mean_another(channel, channel.doom.settlement):
+    elif channel.method_error is not None and not (ids in SETTLES and channel.unproven):
+        yield Faulted(event, channel, channel.method_error)
+    elif (
+        channel.settlement_error is not None
+        and (ids in SETTLES or ids not in channel.sent)
+        and not earlier(channel, event)
+    ):
+        yield Refused(event, channel, channel.settlement_error)
+        if _may_mean_another(channel, channel.settlement_error.settlement):
             endings.shake(channel)
-        connection.refusals, connection.refused = event.seq, channel.doom
+        connection.refusals, connection.refused = event.seq, channel.settlement_error
     elif expired := timeouts.behind(model, channel, event):
         yield from timeouts.closed(model, channel, event, expired)
         endings.shake(channel)
     else:
         yield ClosedUnasked(event, channel, suspect(channel, event))
         endings.shake(channel)
-    if channel.state != DOOMED:
+    if channel.state != FAILING:
         endings.release(channel, event.seq)
     endings.end_receivers(channel, event.seq)
     channel.end = channel.end or "error"
@@ -80,8 +84,8 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
 def earlier(channel: Channel, event: Event) -> bool:
     """Does this close name a settlement that had to be accepted, and not the later one that had to be refused: its
     method, and its tag where the text has one?"""
-    assert channel.doom is not None
-    wrong, ids = channel.doom.settlement, ids_of(event)
+    assert channel.settlement_error is not None
+    wrong, ids = channel.settlement_error.settlement, ids_of(event)
     named = NAMED_TAG.search(str(event.args.get("reply_text", "")))
     if ids not in SETTLES:
         return False
@@ -90,10 +94,10 @@ def earlier(channel: Channel, event: Event) -> bool:
     return any(one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven)
 
 
-def _may_mean_another(channel: Channel, mistake: Settlement) -> bool:
+def _may_mean_another(channel: Channel, error: Settlement) -> bool:
     """Was the same method sent with the same tag before? Then what came in between may have been discarded, too."""
-    said = mistake.method, mistake.tag
-    return any((one.method, one.tag) == said and one.seq < mistake.seq for one in channel.unproven)
+    said = error.method, error.tag
+    return any((one.method, one.tag) == said and one.seq < error.seq for one in channel.unproven)
 
 
 def suspect(channel: Channel, event: Event) -> Settlement | None:
@@ -121,10 +125,10 @@ def _bereft(channel: Channel) -> bool:
 
 def close_connection(model: Model, connection: Connection, event: Event, cause: str = "connection error") -> Facts:
     """The broker's connection.close, or an end that nobody had asked for."""
-    doomed = [one for one in connection.channels.values() if one.doom is not None and not one.close_seen]
+    failing = [one for one in connection.channels.values() if one.settlement_error is not None and not one.close_seen]
     named = next(filter(None, (suspect(one, event) for one in connection.open_channels())), None)
-    yield ConnectionFailed(event, connection, connection.doom, doomed, named)
-    connection.doom = None
+    yield ConnectionFailed(event, connection, connection.error, failing, named)
+    connection.error = None
     lose_connection(connection, event.seq, cause)
 
 
@@ -134,7 +138,7 @@ def lose_connection(connection: Connection, seq: int, cause: str = "") -> None:
     for channel in connection.channels.values():
         if channel.state != CLOSED:
             channel.end = channel.end or cause
-            if channel.state not in (DOOMED, CLOSING) and not connection.closing:
+            if channel.state not in (FAILING, CLOSING) and not connection.closing:
                 endings.release(channel, seq)
             endings.shake(channel)
             channel.state = CLOSED

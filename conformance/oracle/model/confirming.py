@@ -1,7 +1,7 @@
-"""What the broker says of publishes: confirmed, refused, or returned.
+"""What the broker says about publishes: confirmed, refused, or returned.
 
-The number of a confirm speaks of what is unresolved when it comes: a multiple that lies above a number refused earlier
-does not speak of that.
+A confirm speaks of the publishes that are unresolved when it comes. A multiple confirm does not speak of a lower number
+that was refused earlier.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Facts = Iterator[Fact]
 NEAR = 64
-"""So many unresolved publishes are looked at."""
+"""This many unresolved publishes are looked at."""
 
 
 def confirm(model: Model, channel: Channel, event: Event) -> Facts:
@@ -81,7 +81,7 @@ def _refuse(channel: Channel, publication: Publication, resolved: Collection[Pub
     publication.turned_away = full(channel, publication, resolved)
     for copy in publication.copies:
         copy.queue.turned_away[channel.incarnation] += 1
-        copy.queue.unsettle(copy, shaky=True)
+        copy.queue.unsettle(copy, indeterminate=True)
 
 
 def full(channel: Channel, publication: Publication, resolved: Collection[Publication]) -> bool:
@@ -122,7 +122,7 @@ def give_back(model: Model, channel: Channel, event: Event) -> Facts:
     if publication is not None:
         publication.returned = publication.returned or event.seq
         for copy in publication.copies:
-            copy.queue.unsettle(copy, shaky=True)
+            copy.queue.unsettle(copy, indeterminate=True)
 
 
 def _returned(channel: Channel, event: Event) -> Publication | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.oracle.model.channels import CLOSED, OPEN, Channel
-from conformance.oracle.model.records import Doom, HardDoom
+from conformance.oracle.model.records import ClientError, SettlementError
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -13,6 +13,9 @@ class Connection:
     """What one client sees of one TCP connection."""
 
     name: str
+    vhost: str = "/"
+    user: str = ""
+    """Who is logged in, where the login tells."""
     channels: dict[int, Channel] = field(default_factory=dict)
     failed: dict[int, Channel] = field(default_factory=dict)
     """Closed by the broker: late frames of these may come until their number is open again."""
@@ -21,10 +24,10 @@ class Connection:
     broken: str = ""
     """Why it is not whole, as `gaps` has it."""
     overheard: bool = False
-    """It was captured: something that the client said may be missing, and nobody knows that yet."""
+    """It was captured: a frame of the client may be missing, and that may show only later."""
     torn: bool = False
-    """What the broker says is missing from here on; until it is seen again, what the client says is not read."""
-    doom: HardDoom | None = None
+    """The broker's frames are missing from here on. Until they are seen again, the client's frames are ignored."""
+    error: ClientError | None = None
     closing: int = 0
     ended: int = 0
     blocked: bool = False
@@ -32,7 +35,7 @@ class Connection:
     """When the client last used a channel that was closed already."""
     refusals: int = 0
     """When the broker last closed a channel of it over a mistake of the client."""
-    refused: Doom | None = None
+    refused: SettlementError | None = None
     """That mistake."""
     offers: bool | None = None
     """Does the broker say that it notifies clients of cancelled consumers? None: we have not seen."""
@@ -58,7 +61,7 @@ class Connection:
         return self.channels.get(number)
 
     def met(self, number: int, seq: int) -> Channel | None:
-        """The channel that a frame belongs to; adopted where the history begins in its midst."""
+        """The channel that a frame belongs to; adopted if it was open before the history began."""
         channel = self.channels.get(number)
         if channel is None and not self.whole:
             channel = Channel(self, number, seq, state=OPEN, adopted=True)
@@ -67,7 +70,7 @@ class Connection:
 
     def usable(self) -> bool:
         """Can it still be expected to do as asked?"""
-        return not (self.doom or self.closing or self.ended)
+        return not (self.error or self.closing or self.ended)
 
     def open_channels(self) -> list[Channel]:
         return [channel for channel in self.channels.values() if channel.state != CLOSED]

@@ -1,11 +1,12 @@
-"""How many messages are ready: what the broker says, and what must follow from that.
+"""How many messages are ready: what the broker says, and what must follow from it.
 
-A count is never held against what the model believes alone: a broker that has lost a message tells the truth when it
-counts one less. It is held against what the same broker does next. While a queue is *at rest* (nobody takes from it but
-who asks, all that was sent to it has arrived, nothing is on its way back) what one answer says must be so at the next:
-one less after a get, nothing left at get-empty, as many as are then purged or deleted.
+A count is never compared with the model alone: a broker that has lost a message is right to count one less. It is
+compared with what the same broker says and does next. While a queue is *at rest*, one answer determines the next: one
+less after a get, nothing left at get-empty, and as many as are then purged or deleted. A queue is at rest if only the
+asking channel takes from it, everything that was sent to it has arrived, and nothing is being returned.
 
-`stirred` counts all that may change the queue beside the answers themselves; what was said holds while it stands still.
+`stirred` counts everything, except these answers, that may change the queue. An answer holds while `stirred` does not
+change.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.records import Request
 
 MOST = 64
-"""A get looks at so many waiting messages at most to tell whether a queue is at rest; other questions are rare."""
+"""A get looks at this many waiting messages at most to tell whether a queue is at rest; other questions are rare."""
 NEVER = -1
 
 

@@ -1,10 +1,10 @@
 """The broker is killed and started again: what must be there afterwards, and what may.
 
-A persistent message in a durable queue was promised to be there from its confirm on, so it survives. About everything
-else nothing is known any more: what was not confirmed may be there or not, what was settled may be back, an id that
-the history has forgotten may turn up, and what comes back comes in any order. Connections end with the broker; what
-they were owed nobody owes them any more. Nor is a broker that has just been started held to answer in time: but a
-queue that gives nothing out has not kept what was promised.
+From its confirm on, a persistent message in a durable queue is promised to survive. Nothing is known about anything
+else: an unconfirmed message may be there or not, a settled one may be back, an id that the history has forgotten may
+appear, and messages may come back in any order. The connections end with the broker, and nothing is owed to them any
+more. A broker that was just started need not answer in time. But a queue that never gives out its messages has broken
+the promise.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle import topology
 from conformance.oracle.model import closing
 from conformance.oracle.model.facts import Unanswered, Unrecovered
 
@@ -35,7 +36,7 @@ def killed(model: Model, event: Event) -> None:
     for connection in model.connections.values():
         if not connection.ended:
             closing.lose_connection(connection, event.seq, CAUSE)
-    model.exchanges.clear()
+    topology.forget_all(model.topology)
     for queue in model.queues.values():
         if queue.durable:
             _recover(queue, promised[queue.name], event.seq)
@@ -47,7 +48,7 @@ def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
     queue.opaque, kept = True, set(promised)
     for copy in queue.copies.values():
         if copy not in kept:
-            queue.unsettle(copy, shaky=True)
+            queue.unsettle(copy, indeterminate=True)
     for copy in promised:
         if copy.id not in queue.missed:
             copy.survives = at

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import Change, PotentialReceiver, Request
+from conformance.oracle.model.records import PotentialReceiver, Request
+from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel
@@ -26,15 +27,15 @@ LIMITS = frozenset(
 )
 
 
-def declare(model: Model, name: str, event: Event, channel: Channel) -> Change | None:
+def declare(model: Model, name: str, event: Event, channel: Channel, change: Change) -> None:
     """A declaration was sent; declaring a queue that is there, or may be, changes nothing."""
     if model.open:
-        return None
+        return
     present = model.queues.get(name)
     if present is not None and present.declared and not present.deleted:
-        return None
+        return
     if present is not None and present.deletion is not None and not present.deletion.certain_for(channel):
-        return None  # nobody knows which of the two comes first, so nothing is claimed about either queue
+        return  # nobody knows which of the two comes first, so nothing is claimed about either queue
     arguments = event.args.get("arguments") or {}
     kind = str(arguments.get("x-queue-type") or "classic")
     exchange = arguments.get("x-dead-letter-exchange")
@@ -49,14 +50,13 @@ def declare(model: Model, name: str, event: Event, channel: Channel) -> Change |
             model.uncounted = True
         elif queue.lossy:
             target.overflow()
-    queue.declaration = Change(channel, event.seq)
+    queue.declaration = change
     queue.durable, queue.declared_ns = event.has("durable"), event.time_ns
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
     if present is not None and any(present.kind != "classic" or _lingers(receiver) for receiver in present.receivers):
         queue.haunt(event.seq)
     model.queues[name] = queue
-    return queue.declaration
 
 
 def answered(model: Model, event: Event, request: Request) -> None:
@@ -122,7 +122,7 @@ def _limit(profile: Profile, kind: str, declared: object) -> int | None:
 
 
 def _timeout(arguments: Mapping[str, Any]) -> int | None:
-    """After so many milliseconds its deliveries time out."""
+    """After this many milliseconds its deliveries time out."""
     value = arguments.get("x-consumer-timeout")
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

@@ -1,7 +1,8 @@
 """Deliveries: which message of which queue came to whom, and what that proves.
 
-On a channel that we have closed or made fail, a delivery only shows that the queue had handed the message out before
-it heard of that: it is coming back, or gone if no_ack, and counts as never seen.
+A delivery on a channel that we have closed or made fail proves only one thing: the queue gave the message out before it
+learned of the end of the channel. With acknowledgements the message comes back; with no_ack it is gone. It counts as
+never seen.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ Facts = Iterator[Fact]
 REPLIES = "amq.rabbitmq.reply-to"
 
 SKIPPED = 64
-"""So many tags at most are remembered of those that were left out at once."""
+"""This many tags at most are remembered of those that were left out at once."""
 OWNERS = 8
-"""So many channels that have taken something are told apart; judges want to know whether they are several."""
+"""This many channels that have taken something are told apart; judges want to know whether they are several."""
 
 
 def request_of(reply: str) -> str:
@@ -122,8 +123,8 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
 def _unrequested_get(model: Model, channel: Channel, event: Event, request: Request | None) -> Facts:
     """An answer to a get that was never sent, or that had to be ignored."""
     if request is not None:
-        if channel.doom is not None:
-            channel.doom.answered.append(request)
+        if channel.settlement_error is not None:
+            channel.settlement_error.answered.append(request)
     elif not channel.adopted:
         yield Unrequested(event, channel)
     if event.method == "basic.get-ok":
@@ -149,8 +150,8 @@ def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
 def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
     tag = event.delivery_tag or 0
     channel.confirms_since, channel.last_was_get = 0, get
-    doom = channel.doom
-    if doom is not None and tag == doom.settlement.tag and not channel.close_seen:
+    error = channel.settlement_error
+    if error is not None and tag == error.settlement.tag and not channel.close_seen:
         races.lift(channel)
     if tag > channel.last_tag:
         if tag > channel.last_tag + 1:
@@ -199,14 +200,14 @@ def _delivered(
         copy,
         consumer,
     )
-    returning = channel.vague or (channel.race is not None and channel.race.requeue)
+    returning = channel.indeterminate or (channel.race is not None and channel.race.requeue)
     if returning and copy.place != WAITING:
-        queue.line.lose()
+        queue.orders.lose()
         _overtaken(channel, delivery)
         return
     explained = queue.explains(copy, receiver, channel, since)
-    if len(queue.line.owners) < OWNERS:
-        queue.line.owners.add(channel.opened)
+    if len(queue.orders.owners) < OWNERS:
+        queue.orders.owners.add(channel.opened)
     if first_of(copy, delivery):
         yield First(event, channel, delivery, copy, queue, receiver, since, explained)
     else:
@@ -222,9 +223,9 @@ def _delivered(
         queue.settled.append(delivery)
         return
     channel.unacked[tag] = delivery
-    if channel.race is not None or channel.vague or tag in channel.strays:
-        delivery.shaky = True
-        queue.unsettle(copy, shaky=True)
+    if channel.race is not None or channel.indeterminate or tag in channel.strays:
+        delivery.indeterminate = True
+        queue.unsettle(copy, indeterminate=True)
 
 
 def first_of(copy: Copy, delivery: Delivery) -> bool:
@@ -233,14 +234,21 @@ def first_of(copy: Copy, delivery: Delivery) -> bool:
         copy.holder is None
         and copy.place == WAITING
         and copy.entry == PUBLISHED
-        and not (copy.seen or copy.shaky or copy.spent or copy.returns or copy.stale_settlement or delivery.redelivered)
+        and not (
+            copy.seen
+            or copy.indeterminate
+            or copy.spent
+            or copy.returns
+            or copy.stale_settlement
+            or delivery.redelivered
+        )
     )
 
 
 def _overtaken(channel: Channel, delivery: Delivery) -> None:
     """It was under way when all was returned, or the channel failed, and its message has been seen elsewhere since."""
     memory.delivered(channel, delivery)
-    delivery.shaky = True
+    delivery.indeterminate = True
     if not delivery.no_ack:
         channel.unacked[delivery.tag] = delivery
 
@@ -261,16 +269,16 @@ def unseen(model: Model, channel: Channel, event: Event) -> None:
 
 def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool) -> None:
     copy = queue.copies.get(event.message or "")
-    queue.line.lose()
+    queue.orders.lose()
     if copy is None or copy.place != WAITING:
         return
     copy.hidden = True
     if no_ack:
         queue.leave(copy, GONE)
-        copy.shaky = True
-    elif channel.vague or channel.race is not None:
-        queue.unsettle(copy, shaky=True)
-    elif not copy.shaky:
+        copy.indeterminate = True
+    elif channel.indeterminate or channel.race is not None:
+        queue.unsettle(copy, indeterminate=True)
+    elif not copy.indeterminate:
         settlement = copy.settlement
         queue.back(copy, RELEASED, event.seq)
         copy.settlement, copy.aground = settlement, channel
@@ -283,7 +291,7 @@ def _shake(model: Model, channel: Channel, event: Event) -> None:
     for queue in list(model.queues.values()) if event.exchange else [direct] if direct is not None else []:
         copy = queue.copies.get(event.message or "")
         if copy is not None and copy.place != VOID:
-            queue.unsettle(copy, shaky=True)
+            queue.unsettle(copy, indeterminate=True)
             copy.hidden = True
 
 

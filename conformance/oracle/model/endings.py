@@ -1,7 +1,8 @@
-"""What becomes of messages and receivers when a channel ends, by whatever hand.
+"""What becomes of messages and receivers when a channel ends, for whatever reason.
 
-Its unsettled deliveries go back at a moment nobody sees. Its receivers may go on taking for a while: what they take
-comes back unseen, and with no_ack never. Close-ok may prove that both are over; the profile says when.
+The channel's unsettled deliveries go back at a moment that nobody sees. Its receivers may go on taking messages for a
+while. What they take then comes back unseen, or never if no_ack is set. A close-ok may prove that both are over; the
+profile says when.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.oracle.model import races
-from conformance.oracle.model.channels import CANCELLING, DOOMED, NEVER, OPEN, Channel
+from conformance.oracle.model.channels import CANCELLING, FAILING, NEVER, OPEN, Channel
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import (
     EITHER,
@@ -25,7 +26,7 @@ from conformance.oracle.model.records import (
 
 RECOVERS = (60, 100), (60, 110)
 LOSERS = 8
-"""So many are told apart; judges want to know whether there is one, or several."""
+"""This many are told apart; judges want to know whether there is one, or several."""
 
 
 def release(channel: Channel, at: int) -> None:
@@ -47,8 +48,8 @@ def release(channel: Channel, at: int) -> None:
         copy = delivery.copy
         if copy.holder is not delivery or copy.place != OUT:
             continue
-        if delivery.shaky or copy.shaky:
-            copy.queue.unsettle(copy, shaky=True)
+        if delivery.indeterminate or copy.indeterminate:
+            copy.queue.unsettle(copy, indeterminate=True)
         else:
             copy.queue.back(copy, RELEASED, at)
             channel.released.append(copy)
@@ -109,7 +110,7 @@ def _doubt_unconfirmed(channel: Channel) -> None:
     for publication in channel.unconfirmed.values():
         for copy in publication.copies:
             if copy.entry == PUBLISHED and copy.place == WAITING:
-                copy.queue.unsettle(copy, shaky=False)
+                copy.queue.unsettle(copy, indeterminate=False)
     for entries in channel.unsynced.values():
         for _, copy in entries:
             if (
@@ -118,7 +119,7 @@ def _doubt_unconfirmed(channel: Channel) -> None:
                 and copy.place == WAITING
                 and not copy.confirmed
             ):
-                copy.queue.unsettle(copy, shaky=False)
+                copy.queue.unsettle(copy, indeterminate=False)
 
 
 def shake(channel: Channel) -> None:
@@ -127,7 +128,7 @@ def shake(channel: Channel) -> None:
         for delivery in settlement.covered:
             copy = delivery.copy
             if copy.holder is delivery and (copy.place == GONE or copy.settlement is settlement):
-                copy.queue.unsettle(copy, shaky=True)
+                copy.queue.unsettle(copy, indeterminate=True)
     channel.unproven.clear()
     for queue in channel.lapsed:
         queue.mix_up()
@@ -136,19 +137,19 @@ def shake(channel: Channel) -> None:
     for entries in channel.unsynced.values():
         for _, copy in entries:
             if copy.place == WAITING and copy.publisher is channel:
-                copy.queue.unsettle(copy, shaky=False)
+                copy.queue.unsettle(copy, indeterminate=False)
             if copy.place == WAITING and copy.entry == RECOVERED and copy.entered in refused:
                 copy.entry = RELEASED
 
 
 def blur(channel: Channel) -> None:
     """From now on anything may have happened to what the channel holds and does."""
-    channel.vague = True
+    channel.indeterminate = True
     for queue, receiver in receivers(channel):
         queue.lose(receiver)
     for delivery in channel.unacked.values():
-        delivery.shaky = True
-        delivery.copy.queue.unsettle(delivery.copy, shaky=True)
+        delivery.indeterminate = True
+        delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
 
 
 def haunt(channel: Channel) -> None:
@@ -160,19 +161,19 @@ def haunt(channel: Channel) -> None:
 
 def overlook(channel: Channel) -> None:
     """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
-    channel.doom, channel.mistake, channel.vague = None, None, True
-    if channel.state == DOOMED:
+    channel.settlement_error, channel.method_error, channel.indeterminate = None, None, True
+    if channel.state == FAILING:
         channel.state = OPEN
     channel.forgiven = NEVER
     for copy in channel.released:
-        copy.queue.unsettle(copy, shaky=True)
+        copy.queue.unsettle(copy, indeterminate=True)
 
 
 def clear(channel: Channel, at: int) -> None:
     """An answer shows that the channel lives. What it held remains uncertain, what it does is not."""
     if channel.haunted:
         return
-    channel.vague = False
+    channel.indeterminate = False
     for consumer in channel.consumers.values():
         if consumer.state != CANCELLING:
             consumer.source.regain(consumer.receiver, at)

@@ -15,16 +15,16 @@ from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.owed import Obligation
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import (
+    ClientError,
     Copy,
     Delivery,
-    Doom,
-    HardDoom,
-    Mistake,
     PotentialReceiver,
     Publication,
     Request,
     Settlement,
+    SettlementError,
 )
+from conformance.oracle.topology import Topology
 
 if TYPE_CHECKING:
     from conformance.oracle.model.cancelling import Ended
@@ -32,21 +32,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Numbered:
-    """A basic.deliver or get-ok carries its tag, on a channel that the client has not seen closed."""
+class Fact:
+    """What the event at hand means."""
 
     event: Event
+
+
+@dataclass(slots=True)
+class Passed(Fact):
+    """A method of either side passes, and the model has not read it yet. For families that keep a memory of their own;
+    see `monitors.table.follows`."""
+
+    connection: Connection
+    topology: Topology
+
+
+@dataclass(slots=True)
+class OnChannel(Fact):
+    """What it means for one channel."""
+
     channel: Channel
+
+
+@dataclass(slots=True)
+class Numbered(OnChannel):
+    """A basic.deliver or get-ok carries its tag, on a channel that the client has not seen closed."""
+
     tag: int
     get: bool
 
 
 @dataclass(slots=True)
-class Delivered:
+class Delivered(OnChannel):
     """A delivery that the client counts as its own."""
 
-    event: Event
-    channel: Channel
     delivery: Delivery
     copy: Copy
     queue: Queue
@@ -59,35 +78,29 @@ class Delivered:
 @dataclass(slots=True)
 class First(Delivered):
     """Plainly the first delivery of its message: nothing has happened to that since it was published, and nothing is
-    doubtful about where it is."""
+    unowed about where it is."""
 
 
 @dataclass(slots=True)
-class Stray:
+class Stray(OnChannel):
     """A delivery to a consumer that this channel does not have."""
 
-    event: Event
-    channel: Channel
     consumer_tag: str
 
 
 @dataclass(slots=True)
-class FoundEmpty:
+class FoundEmpty(OnChannel):
     """A get-empty."""
 
-    event: Event
-    channel: Channel
     queue: Queue
     receiver: PotentialReceiver | None
     since: int
 
 
 @dataclass(slots=True)
-class Confirmed:
+class Confirmed(OnChannel):
     """The broker's basic.ack or basic.nack."""
 
-    event: Event
-    channel: Channel
     number: int
     multiple: bool
     resolved: list[Publication]
@@ -95,29 +108,23 @@ class Confirmed:
 
 
 @dataclass(slots=True)
-class Returned:
+class Returned(OnChannel):
     """A basic.return, and the publish that it returns, if that can be told."""
 
-    event: Event
-    channel: Channel
     publication: Publication | None
 
 
 @dataclass(slots=True)
-class Answered:
+class Answered(OnChannel):
     """A reply, and the request it belongs to."""
 
-    event: Event
-    channel: Channel
     request: Request
 
 
 @dataclass(slots=True)
-class Counted:
+class Counted(OnChannel):
     """The answer tells how many messages are ready, or were removed, in a queue at rest of which it was told before."""
 
-    event: Event
-    channel: Channel
     queue: Queue
     count: int
     expected: int
@@ -128,71 +135,57 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Unrequested:
+class Unrequested(OnChannel):
     """A method of the broker that nobody has asked for."""
-
-    event: Event
-    channel: Channel
 
 
 @dataclass(slots=True)
-class Opened:
+class Opened(OnChannel):
     """Open-ok; `previous` is the former life of the number."""
 
-    event: Event
-    channel: Channel
     previous: Channel | None
 
 
 @dataclass(slots=True)
-class Accepted:
+class Accepted(Fact):
     """An answer shows that the broker took this settlement without complaint."""
 
-    event: Event
     settlement: Settlement
 
 
 @dataclass(slots=True)
-class Refused:
+class Refused(OnChannel):
     """The broker's channel.close after a mistake of the client."""
 
-    event: Event
-    channel: Channel
-    doom: Doom
+    error: SettlementError
 
 
 @dataclass(slots=True)
-class Faulted:
+class Faulted(OnChannel):
     """The broker's channel.close after a mistake of the client other than a bad settlement."""
 
-    event: Event
-    channel: Channel
-    mistake: Mistake
+    error: ClientError
 
 
 @dataclass(slots=True)
-class ClosedUnasked:
+class ClosedUnasked(OnChannel):
     """The broker's channel.close where no settlement was to be refused; the suspect is the one it names, if any."""
 
-    event: Event
-    channel: Channel
     suspect: Settlement | None
 
 
 @dataclass(slots=True)
-class Unrecovered:
+class Unrecovered(Fact):
     """A queue gives nothing out after the broker was killed, and must hold these."""
 
-    event: Event
     queue: Queue
     copies: list[Copy]
 
 
 @dataclass(slots=True)
-class AfterClose:
+class AfterClose(Fact):
     """A frame for a channel that is closed, other than a delivery of the closed channel."""
 
-    event: Event
     channel: Channel | None
     request: Request | None
     ours: bool
@@ -200,118 +193,100 @@ class AfterClose:
 
 
 @dataclass(slots=True)
-class ChannelClosed:
+class ChannelClosed(OnChannel):
     """Close-ok to the client's close; `crossed`: the broker closed at the same time."""
 
-    event: Event
-    channel: Channel
     crossed: bool
 
 
 @dataclass(slots=True)
-class ConnectionFailed:
+class ConnectionFailed(Fact):
     """The broker's connection.close, or the end of a connection that nobody had closed."""
 
-    event: Event
     connection: Connection
-    doom: HardDoom | None
-    doomed: list[Channel] = field(default_factory=list)
+    error: ClientError | None
+    failing: list[Channel] = field(default_factory=list)
     suspect: Settlement | None = None
 
 
 @dataclass(slots=True)
-class ChannelInsteadOfConnection:
+class ChannelInsteadOfConnection(OnChannel):
     """The broker closed a channel where the mistake should cost the connection."""
 
-    event: Event
-    channel: Channel
-    doom: HardDoom
+    error: ClientError
 
 
 @dataclass(slots=True)
-class Unanswered:
+class Unanswered(Fact):
     """The deadline passed, and this was still owed."""
 
-    event: Event
     obligation: Obligation
     channel: Channel | None
-    doom: Doom | None = None
-    hard: HardDoom | None = None
+    error: SettlementError | None = None
+    connection_error: ClientError | None = None
     request: Request | None = None
     consumer: Consumer | None = None
 
 
 @dataclass(slots=True)
-class Missing:
+class Missing(Fact):
     """The drain's deadline passed, and these messages never came."""
 
-    event: Event
     queue: Queue
     copies: list[Copy]
 
 
 @dataclass(slots=True)
-class Overlooked:
+class Overlooked(OnChannel):
     """The broker shows that it let a mistake pass: it answered it, or closed the channel at the client's word."""
 
-    event: Event
-    channel: Channel
-    mistake: Mistake
+    error: ClientError
 
 
 @dataclass(slots=True)
-class Notified:
+class Notified(OnChannel):
     """The broker's own basic.cancel, and the consumer that it ends, or the end that it follows."""
 
-    event: Event
-    channel: Channel
     tag: str
     consumer: Consumer | None
     ended: Ended | None
 
 
 @dataclass(slots=True)
-class Rested:
+class Rested(OnChannel):
     """The channel has answered something that was sent after this consumer had ended."""
 
-    event: Event
-    channel: Channel
     ended: Ended
 
 
 @dataclass(slots=True)
-class Bereft:
+class Bereft(OnChannel):
     """A consumer lost its queue, its client wants no notification, and its channel has answered since."""
 
-    event: Event
-    channel: Channel
     consumer: Consumer
 
 
 @dataclass(slots=True)
-class Unlawful:
+class Unlawful(Fact):
     """Octets from the broker that are no frame, or a frame that must not come there; `found` says what it is, and
     `allowed` what may come."""
 
-    event: Event
     connection: Connection
     allowed: str
     found: str
 
 
 @dataclass(slots=True)
-class Parted:
+class Parted(Fact):
     """Close-ok to the client's connection.close: all that the broker had to say on it was read."""
 
-    event: Event
     connection: Connection
 
 
 @dataclass(slots=True)
-class Silenced:
-    """The broker dropped a connection with heartbeats, without a word."""
+class Silenced(Fact):
+    """The broker dropped a connection with heartbeats, without connection.close."""
 
-    event: Event
     connection: Connection
 
     @property
@@ -321,22 +296,19 @@ class Silenced:
 
 
 @dataclass(slots=True)
-class StillThere:
+class StillThere(Fact):
     """The driver waited in vain for the broker to end this connection."""
 
-    event: Event
     connection: Connection
 
 
 @dataclass(slots=True)
-class TimedOut:
+class TimedOut(OnChannel):
     """The broker says that deliveries have timed out: of one consumer, by basic.cancel, or by closing the channel.
 
     `deliveries`: those that may have, and of which the client had not been told before; the first certainly has.
     """
 
-    event: Event
-    channel: Channel
     consumer: Consumer | None
     deliveries: list[Delivery]
     renewed: Levels | None = None
@@ -344,44 +316,7 @@ class TimedOut:
 
 
 @dataclass(slots=True)
-class Overdue:
+class Overdue(OnChannel):
     """The driver has waited long enough: this delivery should have timed out, and the broker is silent."""
 
-    event: Event
-    channel: Channel
     delivery: Delivery
-
-
-Fact = (
-    Numbered
-    | Delivered
-    | Stray
-    | FoundEmpty
-    | Confirmed
-    | Returned
-    | Answered
-    | Unrequested
-    | Opened
-    | Accepted
-    | Refused
-    | Faulted
-    | Overlooked
-    | ClosedUnasked
-    | AfterClose
-    | ChannelClosed
-    | ConnectionFailed
-    | ChannelInsteadOfConnection
-    | Unanswered
-    | Missing
-    | Notified
-    | Rested
-    | Bereft
-    | Silenced
-    | StillThere
-    | TimedOut
-    | Overdue
-    | Unlawful
-    | Parted
-    | Counted
-    | Unrecovered
-)

@@ -1,9 +1,9 @@
-"""Forgetting: what keeps the memory of an endless history within bounds.
+"""Forgetting: how the memory of an endless history stays bounded.
 
-A channel may acknowledge for months without an answer that would prove anything, and a queue sees message after
-message. So the oldest of what is over is forgotten; what is open never is. That also keeps small what a fold that is
-put aside has to write (`monitors/state.py`). Nothing is claimed of what is forgotten: a message that nobody knows may
-turn up anywhere, and a settlement of a tag that nobody knows may be accepted or refused.
+A channel may acknowledge for months without an answer that proves anything, and new messages keep coming to a queue. So
+the oldest of what is over is forgotten; what is open is never forgotten. This also keeps a saved fold small
+(`monitors/state.py`). Nothing is claimed about what was forgotten: an unknown message may appear anywhere, and the
+settlement of an unknown tag may be accepted or refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from conformance.oracle import topology
 from conformance.oracle.model.records import GONE, WAITING, Copy, Delivery, Publication, Settlement
 
 if TYPE_CHECKING:
@@ -21,18 +22,18 @@ if TYPE_CHECKING:
     from conformance.oracle.model.queues import Queue
 
 REMEMBERED = 128
-"""So much is remembered of each kind: unproven settlements and settled deliveries of a channel, messages of a queue
+"""This much is remembered of each kind: unproven settlements and settled deliveries of a channel, messages of a queue
 that are gone, consumers of a channel that have ended."""
 CONNECTIONS = 256
-"""So many connections that have ended."""
+"""This many connections that have ended."""
 LOST = 32
-"""So many receivers of a queue of which nobody knows whether they have ended. More of them make no difference."""
+"""This many receivers of a queue of which nobody knows whether they have ended. More of them make no difference."""
 DELETED = 64
-"""So many queues that were deleted."""
+"""This many queues that were deleted."""
 UNCERTAIN = 1024
-"""So many messages of a queue that may be in it, or may not."""
+"""This many messages of a queue that may be in it, or may not."""
 STAMPS = 1024
-"""The times of so many sends, where consumer timeouts are the subject."""
+"""The times of this many sends, where consumer timeouts are the subject."""
 
 
 def delivered(channel: Channel, delivery: Delivery) -> None:
@@ -62,7 +63,7 @@ def settled(channel: Channel) -> None:
             _lapse(oldest, copy.queue)
             _forget(copy)
         elif copy.settlement is oldest:
-            copy.queue.unsettle(copy, shaky=True)
+            copy.queue.unsettle(copy, indeterminate=True)
 
 
 def sent(channel: Channel, copy: Copy, seq: int) -> None:
@@ -140,8 +141,7 @@ def queue_deleted(model: Model, queue: Queue) -> None:
         oldest = model.queues.get(model.deleted.popleft())
         if oldest is not None and oldest.deletion is not None and oldest.deletion.known and not oldest.receivers:
             del model.queues[oldest.name]
-            for exchange in model.exchanges.values():
-                exchange.bindings = [one for one in exchange.bindings if one.queue is not oldest]
+            topology.forget_queue(model.topology, oldest.name)
 
 
 def uncertain(queue: Queue, copy: Copy) -> None:

@@ -20,6 +20,7 @@ from conformance.oracle.model import (
     endings,
     gaps,
     memory,
+    octets,
     receiving,
     sending,
     timeouts,
@@ -29,7 +30,7 @@ from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.topology import Exchange
+from conformance.oracle.topology import Topology
 
 UNEXPECTED = ("fin", "reset")
 """How a connection ends when it was not us."""
@@ -43,7 +44,6 @@ class Model:
         "captured",
         "connections",
         "deleted",
-        "exchanges",
         "killed",
         "opaque",
         "open",
@@ -52,6 +52,7 @@ class Model:
         "queue_type",
         "queues",
         "settings",
+        "topology",
         "uncounted",
     )
 
@@ -59,7 +60,7 @@ class Model:
         self.profile = profile
         self.connections: dict[str, Connection] = {}
         self.queues: dict[str, Queue] = {}
-        self.exchanges: dict[str, Exchange] = {}
+        self.topology = Topology()
         self.queue_type = ""
         self.opaque = False
         self.uncounted = False
@@ -105,11 +106,14 @@ class Model:
         elif kind == events.HEARTBEAT:
             if event.direction == TO_BROKER:
                 self._connection(event.connection).heard_at = event.time_ns
+                octets.sent(self._connection(event.connection), event)
             else:
                 self._connection(event.connection).torn = False
                 if event.channel:
                     yield self._unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
-        elif kind == events.MALFORMED and event.direction != TO_BROKER:
+        elif kind == events.MALFORMED and event.direction == TO_BROKER:
+            octets.sent(self._connection(event.connection), event)
+        elif kind == events.MALFORMED:
             yield self._unlawful(event, str(event.args.get("expected")), str(event.args.get("found")))
         elif kind == events.SCENE:
             self.queue_type = str(event.args.get("queue_type") or "")
@@ -206,7 +210,7 @@ class Model:
             return
         cause = str(event.args.get("cause"))
         if cause in UNEXPECTED and not connection.closing:
-            if connection.heartbeat and connection.doom is None:
+            if connection.heartbeat and connection.error is None:
                 yield Silenced(event, connection)
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
@@ -220,7 +224,7 @@ class Model:
                 copies = list(queue.absent())
                 yield Missing(event, queue, copies)
                 for copy in copies:
-                    queue.unsettle(copy, shaky=False)
+                    queue.unsettle(copy, indeterminate=False)
             return
         if event.args.get("for") == "end":
             yield StillThere(event, self._connection(str(event.args.get("connection"))))
@@ -231,9 +235,9 @@ class Model:
         for obligation, channel, consumer in list(owed_by(self.connections.values())):
             fact = Unanswered(event, obligation, channel, consumer=consumer)
             if channel is not None:
-                fact.doom = channel.doom
+                fact.error = channel.settlement_error
                 fact.request = next((one for one in channel.pending() if one.seq == obligation.since_seq), None)
-            fact.hard = self.connections[obligation.connection].doom
+            fact.connection_error = self.connections[obligation.connection].error
             yield from crash.unrecovered(fact) if self.killed else (fact,)
             self._give_up(fact)
 
@@ -242,7 +246,7 @@ class Model:
         connection = self.connections[fact.obligation.connection]
         kind, channel = fact.obligation.kind, fact.channel
         if kind == HARD_CLOSE:
-            connection.doom = None
+            connection.error = None
         elif channel is None:
             closing.lose_connection(connection, fact.event.seq)
         elif kind == CLOSE:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from conformance.oracle.model import windows
-from conformance.oracle.model.channels import CLOSED, CLOSING, DOOMED, LIVE, NEVER, OPEN, Channel, Consumer
+from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, LIVE, NEVER, OPEN, Channel, Consumer
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.records import RELEASED, Copy
 
@@ -34,8 +34,8 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
     for connection in connections:
         if connection.ended:
             continue
-        if connection.doom and not connection.doom.optional:
-            yield Obligation(HARD_CLOSE, connection.name, 0, HARD_CLOSE, connection.doom.seq), None, None
+        if connection.error and not connection.error.optional:
+            yield Obligation(HARD_CLOSE, connection.name, 0, HARD_CLOSE, connection.error.seq), None, None
         elif connection.closing:
             yield Obligation(REPLY, connection.name, 0, "connection.close-ok", connection.closing), None, None
         else:
@@ -46,23 +46,23 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
 
 def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
     name, number = connection.name, channel.number
-    if channel.doom and not channel.close_seen:
-        yield Obligation(CLOSE, name, number, CLOSE, channel.doom.seq), None
-    if channel.mistake and not channel.close_seen:
-        yield Obligation(CLOSE, name, number, CLOSE, channel.mistake.seq), None
+    if channel.settlement_error and not channel.close_seen:
+        yield Obligation(CLOSE, name, number, CLOSE, channel.settlement_error.seq), None
+    if channel.method_error and not channel.close_seen:
+        yield Obligation(CLOSE, name, number, CLOSE, channel.method_error.seq), None
     if channel.state == CLOSING or channel.close_sent:
         if channel.state != CLOSED or channel.discarding or channel.close_seen:
             yield from _reply_to_close(channel, name)
         return
-    if channel.state in (DOOMED, CLOSED):
+    if channel.state in (FAILING, CLOSED):
         return
     for request in channel.pending():
         yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
-    if channel.unconfirmed and channel.forgiven < NEVER and not channel.vague and not connection.blocked:
+    if channel.unconfirmed and channel.forgiven < NEVER and not channel.indeterminate and not connection.blocked:
         first = next(iter(channel.unconfirmed.values()))
         yield Obligation(CONFIRM, name, number, f"the confirm of publish {first.number}", first.seq), None
     yield from _notices(channel, connection)
-    if channel.state == OPEN and not channel.vague and not channel.paused:
+    if channel.state == OPEN and not channel.indeterminate and not channel.paused:
         for consumer in channel.consumers.values():
             if consumer.state == LIVE and _starving(channel, consumer):
                 yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
@@ -70,7 +70,7 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
 
 def _notices(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
     """Consumers whose queue is certainly gone, of a client that is to be told."""
-    if not (connection.notices and connection.offers) or channel.state != OPEN or channel.vague:
+    if not (connection.notices and connection.offers) or channel.state != OPEN or channel.indeterminate:
         return
     for consumer in channel.consumers.values():
         deletion = consumer.source.deletion

@@ -1,8 +1,8 @@
-"""What an answer proves about all that was sent before its request.
+"""What an answer proves about everything that was sent before its request.
 
-The channel handles what it is sent in order. So an answer shows that every earlier settlement was taken without
-complaint, and, where the profile says that one channel's work reaches a queue in order, that every earlier publish and
-return is in its queue. A proof counts from the receipt of the answer, never from the sending of its request.
+A channel handles what it is sent in order. So an answer shows that every earlier settlement was accepted. Where the
+profile says that one channel's work reaches a queue in order, it also shows that every earlier publish and return is in
+its queue. A proof counts from the receipt of the answer, never from the sending of its request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
         or channel.joining
         or channel.silent
         or channel.unrested
-        or connection.doom is not None
+        or connection.error is not None
         or connection.notices is False
     ):
         return _proven(channel, sent, event)
@@ -56,9 +56,9 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     windows.change_answered(channel, sent, event.seq)
     yield from cancelling.rest(channel, sent, event)
     _answered(channel, sent)
-    doom = channel.connection.doom
-    if doom is not None and doom.optional and doom.seq <= sent and doom.channel in (0, channel.number):
-        channel.connection.doom = None
+    error = channel.connection.error
+    if error is not None and error.optional and error.seq <= sent and error.channel in (0, channel.number):
+        channel.connection.error = None
         for other in channel.connection.channels.values():
             _clear(other, event.seq)
 
@@ -70,7 +70,7 @@ def _answered(channel: Channel, sent: int) -> None:
 
 def _clear(channel: Channel, at: int) -> None:
     """Is there still anything that may have failed the channel? Misuse of a closed one is never cleared up."""
-    if channel.alive() and not channel.connection.doom and all(one.refusal != EITHER for one in channel.unproven):
+    if channel.alive() and not channel.connection.error and all(one.refusal != EITHER for one in channel.unproven):
         endings.clear(channel, at)
 
 

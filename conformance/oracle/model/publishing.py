@@ -10,10 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import requests, topology
+from conformance.oracle import topology
+from conformance.oracle.model import requests, routing
 from conformance.oracle.model.channels import Channel, Select
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import Copy, HardDoom, Publication
+from conformance.oracle.model.records import ClientError, Copy, Publication
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -21,24 +22,26 @@ if TYPE_CHECKING:
 NOT_FOUND, PRECONDITION_FAILED = 404, 406
 EXPIRATION = re.compile(r'"expiration": "(.*?)"[,}]')
 RECENT = 128
-"""So many messages are remembered for what may be returned, at least, and all that may be owed a return."""
+"""This many messages are remembered for what may be returned, at least, and all that may be owed a return."""
 ALIKE = 64
-"""So many with the same content."""
+"""This many with the same content."""
 
 
 def publish(model: Model, channel: Channel, event: Event) -> None:
     """basic.publish"""
     channel.confirms_since += 1
     if "immediate" in event.flags:
-        requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 40, "an immediate publish", True))
-    way = topology.route(model, channel, event.exchange or "", event.routing_key or "")
+        requests.fail_connection(
+            channel.connection, ClientError(event.seq, "ERR-009", 540, 60, 40, "an immediate publish", True)
+        )
+    way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
     if '"headers"' in event.arguments and ('"CC"' in event.arguments or '"BCC"' in event.arguments):
         way = topology.UNKNOWN
         for queue in model.queues.values():
             queue.overflow()
     wrong = _wrong(event, way)
     if wrong:
-        requests.soft(channel, event, "CNF-019", *wrong, number=channel.published + 1 if channel.confirm else 0)
+        requests.fail_channel(channel, event, "CNF-019", *wrong, number=channel.published + 1 if channel.confirm else 0)
         return
     publication = _publication(channel, event)
     if channel.confirm:
@@ -78,7 +81,7 @@ def enter(channel: Channel, publication: Publication, seq: int) -> None:
         channel.await_proof(copy, seq)
 
 
-def _wrong(event: Event, way: topology.Route) -> tuple[int, str] | None:
+def _wrong(event: Event, way: routing.Route) -> tuple[int, str] | None:
     """Why the broker must close the channel over this publish."""
     if way == topology.MISSING:
         return NOT_FOUND, "a publish to an exchange that does not exist"
@@ -106,6 +109,7 @@ def _publication(channel: Channel, event: Event) -> Publication:
         event.body_hash or "",
         event.arguments,
         frames,
+        frames > 1 and uneven(event.raw),
         pipelined=channel.confirm and bool(channel.selects) and not channel.selects[0].answered,
         immediate="immediate" in event.flags,
     )
@@ -122,7 +126,17 @@ def body_frames(raw: bytes, size: int) -> int:
     return found
 
 
-def _queues(model: Model, event: Event, way: topology.Route) -> list[Queue]:
+def uneven(raw: bytes) -> bool:
+    """Are the bodies among these whole frames of other sizes than one after the other the same, and a rest?"""
+    sizes, at = [], 0
+    while at < len(raw):
+        size = int.from_bytes(raw[at + 3 : at + 7], "big")
+        sizes += [size] if raw[at] == 3 else []
+        at += 8 + size
+    return len({*sizes[:-1]}) > 1 or sizes[-1] > sizes[0]
+
+
+def _queues(model: Model, event: Event, way: routing.Route) -> list[Queue]:
     """The queues that may get it, of those we know."""
     if isinstance(way, list):
         return way
@@ -136,10 +150,10 @@ def _queues(model: Model, event: Event, way: topology.Route) -> list[Queue]:
 def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication) -> Copy:
     copy = Copy(publication.message, queue, event.seq, channel, entered=event.seq, publication=publication)
     copy.fleeting = queue.lossy or not queue.declared or '"expiration"' in event.arguments
-    copy.doubtful = copy.fleeting or channel.vague or "immediate" in event.flags
-    copy.shaky = channel.vague
+    copy.unowed = copy.fleeting or channel.indeterminate or "immediate" in event.flags
+    copy.indeterminate = channel.indeterminate
     if '"expiration"' in event.arguments:
-        copy.doubtful = True
+        copy.unowed = True
     if '"priority"' in event.arguments:
         queue.unordered = True
     return copy
@@ -174,7 +188,9 @@ def _owed_a_return(publication: Publication) -> bool:
 def confirm_select(model: Model, channel: Channel, event: Event) -> None:
     """confirm.select: numbers begin, unless they have begun already."""
     if channel.transactional:
-        requests.soft(channel, event, "CNF-016", PRECONDITION_FAILED, "confirm.select on a transactional channel")
+        requests.fail_channel(
+            channel, event, "CNF-016", PRECONDITION_FAILED, "confirm.select on a transactional channel"
+        )
         return
     if not channel.confirm:
         channel.published = channel.numbered

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from conformance.catalogue.profiles import QueueSemantics
 from conformance.oracle.model import memory
-from conformance.oracle.model.lines import Line
+from conformance.oracle.model.candidate_orders import CandidateOrders
 from conformance.oracle.model.records import (
     DEAD,
     GONE,
@@ -36,22 +36,22 @@ from conformance.oracle.model.records import (
     RELEASED,
     RETURNED,
     WAITING,
-    Change,
     Copy,
     Delivery,
     PotentialReceiver,
     Settlement,
 )
+from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel
 
 MARGIN = 3
-"""So near to a delivery limit a message is not owed if its returns may have been miscounted."""
+"""This near to a delivery limit a message is not owed if its returns may have been miscounted."""
 STRANGERS = 4096
-"""So many messages are remembered of a queue that others may use; nothing is claimed of them."""
+"""This many messages are remembered of a queue that others may use; nothing is claimed of them."""
 RECENT = 128
-"""So many of the latest settled deliveries are remembered until a get-empty after the end of their channel shows that
+"""This many of the latest settled deliveries are remembered until a get-empty after the end of their channel shows that
 they stayed away."""
 
 
@@ -139,7 +139,7 @@ class Queue:
     """Rises with all that may change it, but answers to gets."""
     reentered: bool = False
     """Something has been returned to it."""
-    line: Line = field(init=False)
+    orders: CandidateOrders = field(init=False)
     _blind_until: int = 0
     _shared_until: int = 0
     _lost_until: int = 0
@@ -148,7 +148,7 @@ class Queue:
     _swallowing: int = 0
 
     def __post_init__(self) -> None:
-        self.line = Line(self.order, self.semantics.same_channel_order)
+        self.orders = CandidateOrders(self.order, self.semantics.same_channel_order)
 
     # -- receivers
 
@@ -157,7 +157,7 @@ class Queue:
         self.stirred += 1
         self.receivers[receiver] = None
         if self._shared() and any(not copy.proof for copy in self.returned.values()):
-            self.line.lose()  # where these go is not known any more
+            self.orders.lose()  # where these go is not known any more
         return receiver
 
     def haunt(self, at: int) -> None:
@@ -171,7 +171,7 @@ class Queue:
         receiver.lost = True
         self.stirred += 1
         self._lost += 1
-        self.line.lose()
+        self.orders.lose()
         if receiver.no_ack:
             self._swallowing += 1
             self.doubt()
@@ -200,9 +200,9 @@ class Queue:
             self._shared_until = at
         del self.receivers[receiver]
         if blind or receiver.lost:
-            self.line.lose()
+            self.orders.lose()
         else:
-            self.line.end(receiver)
+            self.orders.end(receiver)
         if receiver.lost:
             self._lost -= 1
             self._swallowing -= receiver.no_ack
@@ -259,24 +259,24 @@ class Queue:
 
     def explains(self, copy: Copy, receiver: PotentialReceiver | None, channel: Channel, since: int) -> bool | None:
         """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
-        line = self.line
+        orders = self.orders
         if (
             receiver is None
             or receiver not in self.receivers
             or copy.place != WAITING
-            or copy.shaky
-            or copy.doubtful
+            or copy.indeterminate
+            or copy.unowed
             or copy.hidden
             or self.sweepers
             or self.opaque
             or self.unordered
             or self.lossy
         ):
-            line.lose()
-        if line.lost or receiver is None:
+            orders.lose()
+        if orders.lost or receiver is None:
             return None
         others = [other for other in self.receivers if other is not receiver]
-        return line.take(copy.id, receiver, lambda one: self.there(one, channel, since), others)
+        return orders.take(copy.id, receiver, lambda one: self.there(one, channel, since), others)
 
     # -- messages
 
@@ -289,16 +289,16 @@ class Queue:
         if namesake is not None and namesake is not copy:
             self._drop(namesake)
         if self.overrun or (namesake is not None and namesake is not copy):
-            copy.ambiguous = copy.doubtful = copy.shaky = True
+            copy.ambiguous = copy.unowed = copy.indeterminate = True
         self.copies[copy.id] = copy
         if self._swallowing or self.purging:
-            copy.doubtful = True
-        if self.line.lost and self._bare() and not self.opaque:
-            self.line.begin()
-        if copy.doubtful or copy.shaky or copy.entry != PUBLISHED:
-            self.line.lose()
-        self.line.enter(copy, returned=False)
-        if copy.doubtful or copy.shaky:
+            copy.unowed = True
+        if self.orders.lost and self._bare() and not self.opaque:
+            self.orders.begin()
+        if copy.unowed or copy.indeterminate or copy.entry != PUBLISHED:
+            self.orders.lose()
+        self.orders.enter(copy, returned=False)
+        if copy.unowed or copy.indeterminate:
             memory.uncertain(self, copy)
         else:
             self.fresh[copy.id] = copy
@@ -316,7 +316,7 @@ class Queue:
             return
         self.ample, self.lossy, disturbed = None, True, self.disturbed
         for copy in self.copies.values():
-            copy.fleeting = copy.doubtful = True
+            copy.fleeting = copy.unowed = True
         self.doubt()
         self.disturbed = disturbed if self.room is not None else True  # what it has no room for it turns away
         if self.dead_letters is not None:
@@ -338,7 +338,7 @@ class Queue:
             copy.ambiguous = True
         else:
             copy.place = PROVISIONAL
-            self.line.lose()
+            self.orders.lose()
             self.copies[copy.id] = copy
             self.announced += 1
 
@@ -354,13 +354,13 @@ class Queue:
             self._end_returns(copy, at)
             return
         if self._swallowing or self.purging or self.may_be_spent(copy):
-            copy.doubtful = True
-        if copy.doubtful or copy.shaky or copy.hidden or (entry == RELEASED and self.order == "tail"):
-            self.line.lose()  # what a channel's end gives back goes to the front even there
+            copy.unowed = True
+        if copy.unowed or copy.indeterminate or copy.hidden or (entry == RELEASED and self.order == "tail"):
+            self.orders.lose()  # what a channel's end gives back goes to the front even there
         elif self.order == "original" and self.contested(copy):
-            self.line.lose()
-        self.line.enter(copy, returned=True)
-        (self.aside if copy.doubtful or copy.shaky else self.returned)[copy.id] = copy
+            self.orders.lose()
+        self.orders.enter(copy, returned=True)
+        (self.aside if copy.unowed or copy.indeterminate else self.returned)[copy.id] = copy
 
     def counted(self, copy: Copy) -> int:
         """How many of its returns certainly count towards the delivery limit."""
@@ -375,7 +375,7 @@ class Queue:
     def _end_returns(self, copy: Copy, at: int) -> None:
         """It was returned once more than the limit allows: gone, or handed on."""
         copy.place, copy.spent = GONE, True
-        self.line.drop(copy.id)
+        self.orders.drop(copy.id)
         memory.gone(self, copy)
         if copy.holder is not None:
             self.settled.append(copy.holder)
@@ -387,7 +387,7 @@ class Queue:
         if target is not None and not target.deleted:
             target.admit()
             dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
-            dead.fleeting = dead.doubtful = target.lossy or self.kind != "classic" or self.deleted > 0
+            dead.fleeting = dead.unowed = target.lossy or self.kind != "classic" or self.deleted > 0
             target.put(dead)
 
     def disinherit(self) -> None:
@@ -396,18 +396,18 @@ class Queue:
         for copy in list(heir.copies.values()) if heir is not None else ():
             if heir is not None and copy.entry == DEAD and copy.hidden:
                 copy.fleeting = True
-                heir.unsettle(copy, shaky=False)
+                heir.unsettle(copy, indeterminate=False)
 
     def leave(self, copy: Copy, place: str) -> None:
         """A message is delivered, or settled."""
         self._drop(copy)
         copy.place = place
         if place == GONE:
-            self.line.drop(copy.id)
+            self.orders.drop(copy.id)
             memory.gone(self, copy)
         self.held += place == OUT
-        copy.shaky = copy.ambiguous
-        copy.doubtful = copy.ambiguous or copy.fleeting
+        copy.indeterminate = copy.ambiguous
+        copy.unowed = copy.ambiguous or copy.fleeting
 
     def stayed_away(self, since: int) -> None:
         """It was found empty. What could have come back by then is not waited for any longer."""
@@ -422,15 +422,15 @@ class Queue:
         self.room = self.ample = self.dead_letters = None
         self.doubt()
         for copy in self.copies.values():
-            copy.doubtful = copy.shaky = True
+            copy.unowed = copy.indeterminate = True
 
     def doubt(self) -> None:
         """Whatever waits may be lost."""
         self.disturbed = True
         self.stirred += 1
-        self.line.lose()
+        self.orders.lose()
         for copy in self.waiting():
-            copy.doubtful = True
+            copy.unowed = True
             memory.uncertain(self, copy)
         self.fresh.clear()
         self.returned.clear()
@@ -438,8 +438,8 @@ class Queue:
 
     def miss(self, copy: Copy) -> None:
         """A consumer should have got this message, and did not."""
-        self.unsettle(copy, shaky=False)
-        if not copy.shaky:
+        self.unsettle(copy, indeterminate=False)
+        if not copy.indeterminate:
             self.missed[copy.id] = copy
 
     def absent(self) -> Iterator[Copy]:
@@ -447,16 +447,16 @@ class Queue:
         yield from self.waiting()
         yield from self.missed.values()
 
-    def unsettle(self, copy: Copy, *, shaky: bool) -> None:
-        """Nobody owes this message any more; a shaky one may also turn up where it should not, after any returns."""
-        copy.doubtful = True
+    def unsettle(self, copy: Copy, *, indeterminate: bool) -> None:
+        """Nobody owes this message any more; an indeterminate one may turn up anywhere, returned or not."""
+        copy.unowed = True
         self.stirred += 1
-        copy.shaky, copy.miscounted = copy.shaky or shaky, copy.miscounted or shaky
-        self.line.lose()
+        copy.indeterminate, copy.miscounted = copy.indeterminate or indeterminate, copy.miscounted or indeterminate
+        self.orders.lose()
         self.missed.pop(copy.id, None)
         if copy.place == WAITING:
             self._drop(copy)
-        if copy.place == WAITING or shaky:
+        if copy.place == WAITING or indeterminate:
             memory.uncertain(self, copy)
 
     def mix_up(self) -> None:
@@ -464,7 +464,7 @@ class Queue:
         self.overrun = True
         self.doubt()
         for copy in self.copies.values():
-            copy.ambiguous = copy.doubtful = copy.shaky = True
+            copy.ambiguous = copy.unowed = copy.indeterminate = True
 
     def waiting(self) -> Iterator[Copy]:
         """Messages that are certainly owed: fresh ones by publication, then returned ones by return."""

@@ -57,16 +57,16 @@ def end(channel: Channel, at: int) -> None:
 
 def lift(channel: Channel) -> None:
     """The tag of a mistake was under way when it was sent: so it may have been none, and nothing after it is void."""
-    channel.doom, channel.state, channel.vague = None, OPEN, True
+    channel.settlement_error, channel.state, channel.indeterminate = None, OPEN, True
     if channel.uncounted:
         channel.published += channel.uncounted
         channel.forgiven = NEVER
     for copy in channel.released:
-        copy.queue.unsettle(copy, shaky=True)
+        copy.queue.unsettle(copy, indeterminate=True)
     for copy in channel.voided:
         if copy.place == VOID:
             copy.place = WAITING
-            copy.queue.unsettle(copy, shaky=True)
+            copy.queue.unsettle(copy, indeterminate=True)
     for key, requests in channel.late.items():
         for request in requests:
             request.ignored = False

@@ -1,7 +1,7 @@
-"""What the broker's methods mean: facts, and what the model learns from each right after it is judged.
+"""What the broker's methods mean: facts, and what the model learns from each of them after it was judged.
 
-Replies are matched by method and consumer tag, never by position: consume-ok overtakes and is overtaken. A reply to a
-request also shows that everything sent on the channel before it was taken without complaint.
+Replies are matched by method and consumer tag, never by position: consume-ok may overtake others, and be overtaken. A
+reply also shows that the broker accepted everything that was sent on the channel before the request.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle import topology
 from conformance.oracle.model import cancelling, confirming, counts, declaring, delivering, endings, timeouts
 from conformance.oracle.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
 from conformance.oracle.model.connections import Connection
@@ -60,7 +61,7 @@ def _unopened(connection: Connection, event: Event) -> Facts:
     """A method on a channel that the client has never opened, as far as can be told. Who uses such a channel himself
     may be answered there: that the broker lets his mistake pass is a fault of its own."""
     yield AfterClose(event, None, None, ours=False)
-    if not (connection.overheard or connection.misused or connection.doom):
+    if not (connection.overheard or connection.misused or connection.error):
         yield Unlawful(event, connection, f"nothing on channel {event.channel}: it was never opened", event.method)
 
 
@@ -112,6 +113,8 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
     if request.change is not None:
         request.change.known = event.seq
         declaring.answered(model, event, request)
+        if event.queue and not model.open:
+            topology.name_queue(model.topology, channel, event.queue, request.change)
     if method == "basic.consume":
         _consuming(channel, event, request)
     elif method == "basic.cancel":
@@ -134,12 +137,12 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
 
 def _answered_wrongly(channel: Channel, request: Request, event: Event) -> Facts:
     """An answer to what was sent with or after a mistake."""
-    mistake = channel.mistake
-    if mistake is not None and mistake.seq == request.seq:
-        yield Overlooked(event, channel, mistake)
+    error = channel.method_error
+    if error is not None and error.seq == request.seq:
+        yield Overlooked(event, channel, error)
         endings.overlook(channel)
         return
-    for wrong in (channel.doom, mistake):
+    for wrong in (channel.settlement_error, error):
         if wrong is not None:
             wrong.answered.append(request)
 
@@ -167,10 +170,10 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
     crossed = channel.close_seen > 0
     yield ChannelClosed(event, channel, crossed)
     if not crossed:
-        if channel.doom is not None:
-            yield Accepted(event, channel.doom.settlement)
-        if channel.mistake is not None:
-            yield Overlooked(event, channel, channel.mistake)
+        if channel.settlement_error is not None:
+            yield Accepted(event, channel.settlement_error.settlement)
+        if channel.method_error is not None:
+            yield Overlooked(event, channel, channel.method_error)
         yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
         endings.end_receivers(channel, event.seq)

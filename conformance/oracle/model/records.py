@@ -9,15 +9,17 @@ another (dead-lettering, several bindings) is another copy there. Every copy is 
     VOID      published on a channel that had failed: must never be seen at all
     PROVISIONAL  published in a transaction that is not committed: must not be seen either
 
-`doubtful` copies may be lost, or never have arrived: nobody owes them. `shaky` copies may be anywhere, because a race
-that the text allows decided about them: nothing at all is claimed until they are seen again. All indices are the
-`seq` of events.
+`unowed` copies may be lost, or never have arrived: nobody owes them. `indeterminate` copies may be anywhere, because
+a race that the text allows decided about them: nothing at all is claimed until they are seen again. All indices are
+the `seq` of events.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel, Consumer
@@ -68,8 +70,8 @@ class Copy:
     """It may have been delivered without the client counting it as seen."""
     fleeting: bool = False
     """It or its queue may expire, or be dropped: it is never owed."""
-    doubtful: bool = False
-    shaky: bool = False
+    unowed: bool = False
+    indeterminate: bool = False
     ambiguous: bool = False
     """Another message of the same id was published to this queue."""
     stale_settlement: Settlement | None = None
@@ -125,17 +127,19 @@ class Publication:
     """The arguments of its event, with its properties."""
     frames: int
     """How many body frames it fills."""
+    uneven: bool = False
+    """It was split otherwise than into frames of one size and a rest."""
     copies: list[Copy] = field(default_factory=list)
     routed: bool | None = None
     """Does it reach any queue? None: the history does not prove it either way."""
     full: Queue | None = None
     """A queue on its way that has to turn it away, unless it has turned away what came before."""
     pressed: int = 0
-    """So many publishes of its channel went to that queue before it; 0: those that were confirmed by then fill it."""
+    """This many publishes of its channel went to that queue before it; 0: those that were confirmed by then fill it."""
     pipelined: bool = False
     """It was sent before the answer to confirm.select came, or there is none."""
     immediate: bool = False
-    """It asks for a consumer that takes it at once: without one it comes back, be it routed or not."""
+    """It asks for a consumer that takes it at once: without one it is returned, whether it was routed or not."""
     returned: int = 0
     resolved: int = 0
     verdict: str = ""
@@ -151,19 +155,6 @@ class Publication:
     def __str__(self) -> str:
         """In words, as reports show it."""
         return f"publish {self.number} ({self.message})" if self.number else f"the publish of {self.message}"
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Change:
-    """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
-
-    by: Channel
-    sent: int
-    known: int = 0
-
-    def certain_for(self, channel: Channel) -> bool:
-        """Has the broker certainly done it when it handles what this channel sends now?"""
-        return self.known > 0 or self.by is channel
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -187,7 +178,7 @@ class Delivery:
     """Its consumer had been cancelled when it was settled."""
     crowd: int = 0
     """How many deliveries and receivers its queue had when its channel ended with it."""
-    shaky: bool = False
+    indeterminate: bool = False
     restored: int = 0
     """When a rollback made it outstanding again."""
     timer: Timer | None = None
@@ -261,9 +252,9 @@ class Census:
 
     queue: Queue
     due: int
-    """So many messages must be ready in it."""
+    """This many messages must be ready in it."""
     said: int
-    """So many the answer before has said; -1: nothing that still holds."""
+    """This many the answer before has said; -1: nothing that still holds."""
     said_by: int
     stirred: int = 0
 
@@ -291,6 +282,8 @@ class Request:
     """What a tx.commit publishes."""
     census: Census | None = None
     """What its answer tells the count of."""
+    claims: tuple[str, ...] = ()
+    """Rules by which it must be carried out."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -306,38 +299,8 @@ class PotentialReceiver:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Doom:
-    """A mistake of the client that makes the broker close the channel: which one, and what must come of it."""
-
-    seq: int
-    settlement: Settlement
-    answered: list[Request] = field(default_factory=list)
-    """Requests sent after the mistake that were answered all the same."""
-
-    @property
-    def rule(self) -> str:
-        return self.settlement.refusal
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Mistake:
-    """A mistake other than a bad settlement that makes the broker close the channel, and how it must say so."""
-
-    seq: int
-    rule: str
-    code: int
-    class_id: int
-    method_id: int
-    what: str
-    number: int = 0
-    """The number that a failing publish would have had in confirm mode."""
-    answered: list[Request] = field(default_factory=list)
-    """Requests sent with or after it that were answered all the same."""
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class HardDoom:
-    """A mistake of the client that makes the broker close the connection."""
+class ClientError:
+    """What the client did wrong, and how the broker must end its channel or its connection for it."""
 
     seq: int
     rule: str
@@ -348,4 +311,33 @@ class HardDoom:
     optional: bool = False
     """The broker may also do as asked."""
     channel: int = 0
-    """Where only an answer on this channel shows that it did; 0: on any."""
+    """Of a connection: where only an answer on this channel shows that the broker did as asked; 0: on any."""
+    scope: Literal["channel", "connection"] = "connection"
+    """What it costs the client."""
+    number: int = 0
+    """The number that a failing publish would have had in confirm mode."""
+    answered: list[Request] = field(default_factory=list)
+    """Requests sent with or after it that were answered all the same."""
+    also: tuple[int, ...] = ()
+    """Codes beside `code` that are right as well."""
+    octets: bool = False
+    """It was no method: a close may name what it likes."""
+    silent: bool = False
+    """The mere end of the connection is right as well."""
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """All codes that are right."""
+        return (self.code, *self.also)
+
+    @property
+    def all_codes(self) -> str:
+        """The same in words."""
+        return " or ".join(map(str, self.codes))
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class SettlementError(ClientError):
+    """A settlement that the broker must refuse by closing the channel."""
+
+    settlement: Settlement = field(kw_only=True)

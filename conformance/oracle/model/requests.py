@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from conformance.history.events import Event
 from conformance.oracle.model import endings
-from conformance.oracle.model.channels import DOOMED, Channel
+from conformance.oracle.model.channels import FAILING, Channel
 from conformance.oracle.model.connections import Connection
-from conformance.oracle.model.records import HardDoom, Mistake, Request
+from conformance.oracle.model.records import ClientError, Request, Settlement, SettlementError
 
+PRECONDITION_FAILED = 406
 ASYNCHRONOUS = frozenset(
     {
         "basic.publish",
@@ -35,17 +36,48 @@ def request(channel: Channel, event: Event, *, ignored: bool = False) -> Request
     return expected
 
 
-def hard(connection: Connection, doom: HardDoom) -> None:
+def fail_connection(connection: Connection, error: ClientError) -> None:
     """The client does what costs it the connection."""
-    if connection.doom is None:
-        connection.doom = doom
+    if connection.error is None:
+        connection.error = error
         for channel in connection.open_channels():
             endings.blur(channel)
 
 
-def soft(channel: Channel, event: Event, rule: str, code: int, what: str, number: int = 0) -> None:
+def claim(channel: Channel, event: Event, rules: tuple[str, ...]) -> None:
+    """By these rules the broker must carry out the method that was just sent."""
+    pending = channel.requests.get((event.method, ""))
+    if rules and pending and pending[-1].seq == event.seq:
+        pending[-1].claims = rules
+
+
+def fail_channel(
+    channel: Channel,
+    event: Event,
+    rule: str,
+    code: int,
+    what: str,
+    number: int = 0,
+    also: tuple[int, ...] = (),
+) -> None:
     """The client does what costs it the channel: nothing that it sends there from now on has any effect."""
-    channel.mistake = Mistake(event.seq, rule, code, event.class_id, event.method_id, what, number)
-    channel.state = DOOMED
+    channel.method_error = ClientError(
+        event.seq, rule, code, event.class_id, event.method_id, what, scope="channel", number=number, also=also
+    )
+    channel.state = FAILING
     endings.release(channel, event.seq)
     request(channel, event, ignored=True)
+
+
+def refusal(settlement: Settlement) -> SettlementError:
+    """The client settles what it may not: that costs it the channel."""
+    return SettlementError(
+        settlement.seq,
+        settlement.refusal,
+        PRECONDITION_FAILED,
+        60,
+        settlement.method_id,
+        f"delivery tag {settlement.tag}",
+        scope="channel",
+        settlement=settlement,
+    )

@@ -1,7 +1,7 @@
-"""What the model learns from the client's methods. Nothing is judged here: a client may send what it likes.
+"""What the model learns from the client's methods. Nothing is judged here: a client may send anything.
 
-A method after a mistake must have no effect: publishes become VOID, requests are kept apart as ones that must not be
-answered. After a hard mistake nothing of the connection is certain any more.
+A method that is sent after a mistake must have no effect. So publishes become VOID, and requests are marked as ones
+that must not be answered. After a mistake that costs the connection, nothing about the connection is certain any more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle import topology
 from conformance.oracle.model import (
     cancelling,
     counts,
@@ -21,7 +22,6 @@ from conformance.oracle.model import (
     requests,
     settling,
     timeouts,
-    topology,
     transacting,
     windows,
 )
@@ -29,7 +29,7 @@ from conformance.oracle.model.channels import (
     CANCELLING,
     CLOSED,
     CLOSING,
-    DOOMED,
+    FAILING,
     LIVE,
     STARTING,
     TIMED,
@@ -41,13 +41,13 @@ from conformance.oracle.model.records import (
     RECOVERED,
     VOID,
     Census,
-    Change,
+    ClientError,
     Copy,
     Delivery,
-    HardDoom,
     PotentialReceiver,
     Settlement,
 )
+from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -67,8 +67,11 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         elif event.method == "connection.start-ok":
             connection.whole = True
             cancelling.announce(connection, event)
+            connection.user = _user(event)
         elif event.method == "connection.tune-ok":
             connection.heartbeat = int(event.args.get("heartbeat", 0))
+        elif event.method == "connection.open":
+            connection.vhost = str(event.args.get("virtual_host") or "/")
         elif event.method == "connection.update-secret":
             cancelling.renew(connection, event.seq)
         return
@@ -84,13 +87,41 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         return
     if channel is None or (channel.state in (CLOSED, CLOSING) and not channel.discarding):
         _unopened(model, connection, channel, event)
-    elif channel.state == DOOMED or channel.discarding:
+    elif channel.state == FAILING or channel.discarding:
         _ignored(model, channel, event)
     elif event.method in SETTLING:
         settling.apply(settling.settlement_of(event, channel), channel)
     else:
         channel.sent[event.class_id, event.method_id] = event.seq
-        _HANDLERS.get(event.method, _request)(model, channel, event)
+        _carry_out(model, channel, event)
+
+
+def _user(event: Event) -> str:
+    """Who logs in by PLAIN; other mechanisms do not tell."""
+    response = event.args.get("response") if event.args.get("mechanism") == "PLAIN" else None
+    return response.split("\0")[1] if isinstance(response, str) and response.count("\0") == 2 else ""
+
+
+def _carry_out(model: Model, channel: Channel, event: Event) -> None:
+    """A method that the broker handles: what it needs is weighed before it has any effect."""
+    must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile))
+    if isinstance(must, topology.Refusal):
+        _refuse(channel, event, must)
+        return
+    _HANDLERS.get(event.method, _request)(model, channel, event)
+    if isinstance(must, topology.Grant):
+        requests.claim(channel, event, must.rules)
+
+
+def _refuse(channel: Channel, event: Event, refusal: topology.Refusal) -> None:
+    code, *also = refusal.codes
+    if refusal.scope == "channel":
+        number = channel.published + 1 if channel.confirm and event.method == "basic.publish" else 0
+        requests.fail_channel(channel, event, refusal.rule, code, refusal.what, number, tuple(also))
+        return
+    ids = event.class_id, event.method_id
+    error = ClientError(event.seq, refusal.rule, code, *ids, refusal.what, also=tuple(also))
+    requests.fail_connection(channel.connection, error)
 
 
 def _close_connection(connection: Connection, seq: int) -> None:
@@ -108,7 +139,7 @@ def _open(connection: Connection, event: Event) -> None:
         connection.failed[event.channel] = former
     if former is not None and former.state not in (CLOSED, CLOSING):
         what = "channel.open of an open channel"
-        requests.hard(connection, HardDoom(event.seq, "", 504, 20, 10, what, optional=True))
+        requests.fail_connection(connection, ClientError(event.seq, "", 504, 20, 10, what, optional=True))
         return
     if former is not None:
         former.previous = None
@@ -138,12 +169,12 @@ def _unopened(model: Model, connection: Connection, channel: Channel | None, eve
     if queue is not None and event.method in _MAY_HAPPEN:
         _MAY_HAPPEN[event.method](queue, channel or Channel(connection, event.channel, event.seq), event)
     if channel is not None:
-        channel.vague = True
+        channel.indeterminate = True
         connection.misused = event.seq
     ids = event.class_id, event.method_id
-    requests.hard(
+    requests.fail_connection(
         connection,
-        HardDoom(
+        ClientError(
             event.seq,
             "ERR-010",
             504,
@@ -213,11 +244,15 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     present = channel.consumers.get(tag)
     refusal = timeouts.refusal(model, event, queue.kind, event.args.get("arguments") or {})
     if refusal:
-        requests.soft(channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {timeouts.ARGUMENT}")
+        requests.fail_channel(
+            channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {timeouts.ARGUMENT}"
+        )
         return
     if tag and present is not None and present.state == TIMED:
         what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
-        requests.hard(channel.connection, HardDoom(event.seq, "TMO-014", 530, 60, 20, what, optional=True))
+        requests.fail_connection(
+            channel.connection, ClientError(event.seq, "TMO-014", 530, 60, 20, what, optional=True)
+        )
     elif (
         tag
         and present is not None
@@ -227,12 +262,12 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     ):
         accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
         what = f"basic.consume with the tag {tag!r}, which is in use"
-        requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 530, 60, 20, what, accepted))
+        requests.fail_connection(channel.connection, ClientError(event.seq, "ERR-009", 530, 60, 20, what, accepted))
         if not accepted:
             return
     elif tag and present is not None and present.state != CANCELLING:
         what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
-        requests.hard(channel.connection, HardDoom(event.seq, "", 530, 60, 20, what, optional=True))
+        requests.fail_connection(channel.connection, ClientError(event.seq, "", 530, 60, 20, what, optional=True))
     no_ack = "no_ack" in event.flags
     receiver = queue.taken_by(PotentialReceiver(event.seq, no_ack, get=False))
     waits = "no_wait" not in event.flags
@@ -247,15 +282,17 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         channel.prefetch_at,
         channel.prefetch_global,
         since=event.seq,
+        quiet=not waits,
     )
     receiver.consumer = consumer
     channel.joined += 1
     timeouts.started(model, channel, consumer, event)
-    doom = windows.refuses(model, channel, event, queue)
-    if doom is not None:
-        requests.hard(channel.connection, doom)
+    error = windows.refuses(model, channel, event, queue)
+    if error is not None:
+        requests.fail_connection(channel.connection, error)
     if queue.kind != "classic":
         windows.lose(channel)
+    topology.apply(model.topology, channel, event, Change(channel, event.seq))
     request = requests.request(channel, event)
     if request is not None:
         request.source = queue
@@ -272,7 +309,7 @@ def _cancel_ok(model: Model, channel: Channel, event: Event) -> None:
         cancelling.end(channel, consumer, cancelling.AGREED, event.seq)
         return
     what = "a basic.cancel-ok of the client"
-    requests.hard(channel.connection, HardDoom(event.seq, "CAN-017", 503, 60, 31, what, optional=True))
+    requests.fail_connection(channel.connection, ClientError(event.seq, "CAN-017", 503, 60, 31, what, optional=True))
 
 
 def _get(model: Model, channel: Channel, event: Event) -> None:
@@ -290,7 +327,9 @@ def _qos(model: Model, channel: Channel, event: Event) -> None:
     if size != channel.octets:
         channel.octets, channel.octets_at = size, event.seq
     if size:
-        requests.hard(channel.connection, HardDoom(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True))
+        requests.fail_connection(
+            channel.connection, ClientError(event.seq, "ERR-009", 540, 60, 10, f"prefetch_size {size}", True)
+        )
     again = windows.is_set(channel, event)
     windows.set_limit(model, channel, event)
     request = requests.request(channel, event)
@@ -300,9 +339,9 @@ def _qos(model: Model, channel: Channel, event: Event) -> None:
 
 def _recover(model: Model, channel: Channel, event: Event) -> None:
     if "requeue" not in event.flags:
-        requests.hard(
+        requests.fail_connection(
             channel.connection,
-            HardDoom(
+            ClientError(
                 event.seq,
                 "ERR-009",
                 540,
@@ -344,8 +383,8 @@ def _give_back(delivery: Delivery, seq: int, recover: Settlement) -> None:
     copy = delivery.copy
     if copy.holder is not delivery:
         return
-    if copy.shaky:
-        copy.queue.unsettle(copy, shaky=True)
+    if copy.indeterminate:
+        copy.queue.unsettle(copy, indeterminate=True)
         return
     copy.queue.back(copy, RECOVERED, seq, recover)
     delivery.channel.await_proof(copy, seq)
@@ -358,14 +397,18 @@ def _flow(model: Model, channel: Channel, event: Event) -> None:
 
 def _delete(model: Model, channel: Channel, event: Event) -> None:
     queue = model.queues.get(event.queue or "")
-    change, census = None, counts.asked(model, queue, event)
-    if queue is not None:
+    change, census = Change(channel, event.seq), counts.asked(model, queue, event)
+    topology.apply(model.topology, channel, event, change)
+    if queue is not None and (event.has("if_unused") or event.has("if_empty")):
+        queue.forget()
+    elif queue is not None:
         queue.doubt()
         queue.disinherit()
         queue.deleted = event.seq
-        change = queue.deletion = queue.deletion or Change(channel, event.seq)
-        cancelling.delete(model.connections.values(), queue, change)
+        queue.deletion = queue.deletion or change
+        cancelling.delete(model.connections.values(), queue, queue.deletion)
         memory.queue_deleted(model, queue)
+        change = queue.deletion
     _change(channel, event, change, census)
 
 
@@ -386,32 +429,27 @@ def _declare(model: Model, channel: Channel, event: Event) -> None:
     kind = str(arguments.get("x-queue-type") or "classic")
     refusal = timeouts.refusal(model, event, kind, arguments) if "passive" not in event.flags else ""
     if refusal:
-        requests.soft(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
+        requests.fail_channel(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
         return
     model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
-    new = "passive" not in event.flags and event.queue
-    census = counts.asked(model, model.queues.get(event.queue or ""), event)
-    change = declaring.declare(model, event.queue, event, channel) if new and event.queue else None
+    census, change = counts.asked(model, model.queues.get(event.queue or ""), event), Change(channel, event.seq)
+    topology.apply(model.topology, channel, event, change)
+    if "passive" not in event.flags and event.queue:
+        declaring.declare(model, event.queue, event, channel, change)
     _change(channel, event, change, census)
 
 
-def _change(channel: Channel, event: Event, change: Change | None, census: Census | None = None) -> None:
+def _change(channel: Channel, event: Event, change: Change, census: Census | None = None) -> None:
     """The answer to this method, where there is one, makes the change certain."""
     request = requests.request(channel, event)
     if request is not None:
         request.change, request.census = change, counts.sent(census)
 
 
-def _topology(change: Callable[[Model, Channel, Event], Change | None]) -> Handler:
-    def handle(model: Model, channel: Channel, event: Event) -> None:
-        _change(channel, event, change(model, channel, event))
-
-    return handle
-
-
-def _bind_exchange(model: Model, channel: Channel, event: Event) -> None:
-    topology.bind_exchange(model, event.args)
-    _request(model, channel, event)
+def _topology(model: Model, channel: Channel, event: Event) -> None:
+    change = Change(channel, event.seq)
+    topology.apply(model.topology, channel, event, change)
+    _change(channel, event, change)
 
 
 _HANDLERS: dict[str, Handler] = {
@@ -433,9 +471,10 @@ _HANDLERS: dict[str, Handler] = {
     "queue.declare": _declare,
     "queue.delete": _delete,
     "queue.purge": _purge,
-    "queue.bind": _topology(topology.bind),
-    "queue.unbind": _topology(topology.unbind),
-    "exchange.declare": _topology(topology.declare),
-    "exchange.delete": _topology(topology.delete),
-    "exchange.bind": _bind_exchange,
+    "queue.bind": _topology,
+    "queue.unbind": _topology,
+    "exchange.declare": _topology,
+    "exchange.delete": _topology,
+    "exchange.bind": _topology,
+    "exchange.unbind": _topology,
 }

@@ -1,16 +1,16 @@
-"""What a settlement of the client means at the moment it is sent.
+"""What a settlement of the client means at the moment when it is sent.
 
-The broker must accept it, must refuse it, or may do either. Only what is certain is claimed: a tag above all we have
-read may belong to a delivery that is under way, and after a multiple with tag 0 so may any that comes before the
-next answer.
+The broker must accept it, must refuse it, or may do either. Only what is certain is claimed: a tag above all that the
+client has read may belong to a delivery that is under way. After a multiple with tag 0, so may any tag that comes
+before the next answer.
 """
 
 from __future__ import annotations
 
 from conformance.history.events import Event
-from conformance.oracle.model import endings, memory, races, timeouts, windows
-from conformance.oracle.model.channels import DOOMED, Channel
-from conformance.oracle.model.records import EITHER, GONE, RETURNED, Delivery, Doom, Settlement
+from conformance.oracle.model import endings, memory, races, requests, timeouts, windows
+from conformance.oracle.model.channels import FAILING, Channel
+from conformance.oracle.model.records import EITHER, GONE, RETURNED, Delivery, Settlement
 
 SIGNED_LIMIT = 1 << 63
 
@@ -49,8 +49,8 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
     tag = settlement.tag
     delivery = channel.unacked.get(tag)
     if delivery is not None:
-        return EITHER if delivery.shaky or channel.vague else ""
-    if channel.vague:
+        return EITHER if delivery.indeterminate or channel.indeterminate else ""
+    if channel.indeterminate:
         return EITHER
     if tag == 0:
         if settlement.multiple:
@@ -70,7 +70,7 @@ def _refusal(settlement: Settlement, channel: Channel) -> str:
 
 def _spent(delivery: Delivery) -> str:
     """Why a tag that was delivered here cannot be settled."""
-    if delivery.shaky:
+    if delivery.indeterminate:
         return EITHER
     if delivery.no_ack:
         return "MODE-006"
@@ -110,8 +110,8 @@ def apply(settlement: Settlement, channel: Channel) -> None:
         memory.settled(channel)
         return
     if settlement.refusal:
-        channel.doom = Doom(settlement.seq, settlement)
-        channel.state = DOOMED
+        channel.settlement_error = requests.refusal(settlement)
+        channel.state = FAILING
         endings.release(channel, settlement.seq)
         return
     channel.unproven.append(settlement)
@@ -173,8 +173,8 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
     copy, queue, at = delivery.copy, delivery.copy.queue, committed or settlement.seq
     if timeouts.moves_nothing(delivery, settlement) or copy.holder is not delivery or copy.place == GONE:
         return
-    if copy.shaky:
-        queue.unsettle(copy, shaky=True)
+    if copy.indeterminate:
+        queue.unsettle(copy, indeterminate=True)
         return
     if settlement.requeue:
         queue.back(copy, RETURNED, at, settlement)

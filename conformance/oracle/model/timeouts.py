@@ -1,13 +1,13 @@
-"""Consumer timeouts: since when each delivery has been out, how long it may be, and what its time-out does.
+"""Consumer timeouts: since when each delivery has been out, how long it may be, and what its timeout does.
 
-When a broker checked a delivery out is not seen: after the client sent the last thing that made it possible
-(`earliest`), before the client read it (`at`). A time-out before `earliest` plus the timeout is early for certain, and
-one that is missing is late only when the driver has waited past `at` plus the timeout.
+Nobody sees when a broker takes a delivery out of the queue: it is after the client sent the last thing that made it
+possible (`earliest`), and before the client read the delivery (`at`). A timeout before `earliest` plus the limit is
+certainly early. A missing timeout is late only if the driver has waited past `at` plus the limit.
 
-A delivery that timed out is *stale*: its message is back in the queue, its tag is not settled yet. Settling it moves no
-message. Its consumer is in the timeout state and gets nothing until its last stale delivery is settled. Of several that
-may have timed out at one notice the oldest has, the others surely have a little later (`SLACK`); what the client
-settles in between is left open.
+A delivery that timed out is *stale*: its message is back in the queue, but its tag is not settled yet. Settling it
+moves no message. Its consumer is in the timeout state, and gets nothing until its last stale delivery is settled. If
+several deliveries may have timed out when a notification comes, the oldest one has; the others certainly have a little
+later (`SLACK`). Nothing is claimed about what the client settles in between.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MS = 1_000_000
 TOLERANCE = 20 * MS
 """The broker counts in milliseconds of its own clock."""
 SLACK = 1000 * MS
-"""So much later a deadline has been acted upon for certain, if the broker acts at all."""
+"""This much later a deadline has been acted upon for certain, if the broker acts at all."""
 BURST = 50 * MS
 """What is read within so little time may have come together."""
 TICK = 60_000 * MS
-"""So often a channel, or a broker, looks where the queue does not."""
+"""This often a channel, or a broker, looks where the queue does not."""
 PRECONDITION_FAILED, CONSUME = 406, (60, 20)
 
 
@@ -201,7 +201,7 @@ def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
         delivery.timer = Timer(levels, earliest, event.time_ns, tick=0 if watch == "queue" else TICK)
 
 
-# -- time-outs
+# -- timeouts
 
 
 def overtaken(model: Model, event: Event, queue: Queue) -> None:
@@ -218,7 +218,7 @@ def overtaken(model: Model, event: Event, queue: Queue) -> None:
     if timer is not None and dialect(model, queue) == "queue" and timer.possible(event.time_ns):
         _expire(holder, event, sure=not failed)
     elif failed:
-        queue.unsettle(copy, shaky=True)
+        queue.unsettle(copy, indeterminate=True)
 
 
 def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
@@ -230,7 +230,7 @@ def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
     if not timer.possible(settlement.accepted_ns or event.time_ns):
         return
     if copy.place == GONE:
-        copy.queue.unsettle(copy, shaky=True)
+        copy.queue.unsettle(copy, indeterminate=True)
     elif copy.place == WAITING and copy.settlement is settlement:
         copy.miscounted = True
 
@@ -259,8 +259,8 @@ def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:
     assert timer is not None
     timer.stale = timer.stale or event.seq
     if copy.holder is delivery and copy.place == OUT:
-        if not sure or delivery.shaky or copy.shaky:
-            copy.queue.unsettle(copy, shaky=True)
+        if not sure or delivery.indeterminate or copy.indeterminate:
+            copy.queue.unsettle(copy, indeterminate=True)
         else:
             copy.queue.back(copy, RETURNED_LATE, event.seq)
 
@@ -301,7 +301,7 @@ def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -
 
 
 def behind(model: Model, channel: Channel, event: Event) -> list[Delivery]:
-    """The deliveries whose time-out may be why the broker closes this channel."""
+    """The deliveries whose timeout may be why the broker closes this channel."""
     args = event.args
     named = args.get("class_id"), args.get("method_id")
     if args.get("reply_code") != PRECONDITION_FAILED or not (named == (0, 0) or _names_consume(model, channel, named)):
@@ -317,7 +317,7 @@ def _names_consume(model: Model, channel: Channel, named: tuple[object, object])
 
 
 def closed(model: Model, channel: Channel, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
-    """channel.close because of a time-out."""
+    """channel.close because of a timeout."""
     yield TimedOut(event, channel, None, expired)
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None
@@ -373,7 +373,7 @@ def moves_nothing(delivery: Delivery, settlement: Settlement) -> bool:
     if timer is None or not timer.stale:
         return False
     if not (timer.sure or timer.certain(settlement.time_ns)):
-        delivery.copy.queue.unsettle(delivery.copy, shaky=True)
+        delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
     return True
 
 
@@ -387,7 +387,7 @@ def running(connections: Iterable[Connection]) -> Iterator[tuple[int, Channel, D
             for delivery in channel.unacked.values() if channel.state == OPEN else ():
                 timer = delivery.timer
                 due = timer.due() if timer is not None and not (timer.stale or timer.overdue) else None
-                if due is not None and not delivery.shaky:
+                if due is not None and not delivery.indeterminate:
                     yield due, channel, delivery
 
 

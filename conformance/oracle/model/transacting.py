@@ -6,9 +6,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import publishing, requests, settling, topology, windows
+from conformance.oracle.model import publishing, requests, routing, settling, windows
 from conformance.oracle.model.channels import Channel
-from conformance.oracle.model.records import HardDoom, Publication
+from conformance.oracle.model.records import ClientError, Publication
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def select(model: Model, channel: Channel, event: Event) -> None:
     """tx.select"""
     if channel.confirm:
-        requests.soft(channel, event, "CNF-016", publishing.PRECONDITION_FAILED, "tx.select in confirm mode")
+        requests.fail_channel(channel, event, "CNF-016", publishing.PRECONDITION_FAILED, "tx.select in confirm mode")
         return
     channel.transactional = True
     requests.request(channel, event)
@@ -35,9 +35,9 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
         _route_again(model, channel, publication)
         publishing.enter(channel, publication, event.seq)
     if any(copy.queue.room is not None for one in channel.unpublished for copy in one.copies):
-        requests.hard(
+        requests.fail_connection(
             channel.connection,
-            HardDoom(
+            ClientError(
                 event.seq,
                 "",
                 406,
@@ -56,18 +56,18 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
 
 def _route_again(model: Model, channel: Channel, publication: Publication) -> None:
     """Brokers route when a message is published, or when it is committed: only where both agree we know."""
-    way = topology.route(model, channel, publication.exchange, publication.routing_key)
+    way = routing.route(model, channel, publication.exchange, publication.routing_key, publication.content)
     if not isinstance(way, list) or {*way} != {copy.queue for copy in publication.copies}:
         publication.routed = None
         for copy in publication.copies:
-            copy.doubtful = copy.shaky = True
+            copy.unowed = copy.indeterminate = True
 
 
 def hurry(channel: Channel, event: Event) -> None:
     """A method before the answer to a commit: some brokers close the connection over it, and no text forbids either."""
     if not channel.requests.get(("tx.commit", "")) or not channel.alive():
         return
-    doom = HardDoom(
+    error = ClientError(
         event.seq,
         "",
         504,
@@ -77,9 +77,9 @@ def hurry(channel: Channel, event: Event) -> None:
         optional=True,
         channel=channel.number,
     )
-    pending = channel.connection.doom
+    pending = channel.connection.error
     if pending is None:
-        requests.hard(channel.connection, doom)
+        requests.fail_connection(channel.connection, error)
     elif pending.optional and not pending.rule:
         pending.seq = event.seq
 
@@ -100,7 +100,7 @@ def _without_select(channel: Channel, event: Event) -> bool:
     """An error on a channel that is not transactional; of one whose past we have not seen nobody can tell."""
     if channel.transactional or channel.adopted:
         return False
-    requests.soft(
+    requests.fail_channel(
         channel,
         event,
         "TX-004",

@@ -1,12 +1,12 @@
 """Windows: how many manual deliveries may be outstanding, to one consumer and on one channel.
 
-One channel's methods are handled in order, so a consumer's limit is what its channel had set when consume was sent,
-for good. A channel's limit may change while deliveries are under way that the change does not count: `bound` is what
-is proven all the same, and 0 where nothing is.
+A channel handles its methods in order. So a consumer's limit is, for good, the one that its channel had when consume
+was sent. A channel's limit may change while deliveries are under way that the change does not count: `bound` is what
+is proven all the same, and 0 if nothing is.
 
-Two counts are kept apart. `held` is what may hold a slot at the broker, deliveries included that a race may have
-settled: nothing is owed beyond it. `certain` is what surely does: the broker can hold no less, because each settlement
-was sent before the broker could handle it. So only that may be held against a broker.
+Two counts are kept apart. `held` counts everything that may hold a slot at the broker, also deliveries that a race may
+have settled; beyond it nothing is owed. `certain` counts what surely holds a slot: each settlement was sent before the
+broker could handle it, so the broker cannot count less. Only `certain` may be used to accuse the broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model.records import Delivery, HardDoom, Settlement
+from conformance.oracle.model.records import ClientError, Delivery, Settlement
 
 if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel, Consumer
@@ -81,7 +81,7 @@ class Shared(Window):
     former: int = 0
     """What was in force before."""
     bound: int = 0
-    """So many deliveries are never exceeded; 0: nothing is proven."""
+    """This many deliveries are never exceeded; 0: nothing is proven."""
     unsure: bool = False
     """The broker's own count may be too low, until the limit is removed."""
     running: bool = False
@@ -192,7 +192,7 @@ def settling(channel: Channel) -> None:
         shared.bound = shared.count
 
 
-def refuses(model: Model, channel: Channel, event: Event, queue: Queue) -> HardDoom | None:
+def refuses(model: Model, channel: Channel, event: Event, queue: Queue) -> ClientError | None:
     """A quorum queue knows no limit of a channel: consuming from it under one costs the connection."""
     shared = channel.shared
     if queue.kind == "classic" or not shared.count:
@@ -200,7 +200,7 @@ def refuses(model: Model, channel: Channel, event: Event, queue: Queue) -> HardD
     clears = model.profile.choices.get("consumer_limit_clears_channel_limit") == "yes"
     what = f"basic.consume from a {queue.kind} queue under a channel's limit of {shared.count}"
     optional = bool(model.open) or (clears and shared.cleared > 0)
-    return HardDoom(event.seq, "QOS-025", 540, 60, 20, what, optional=optional)
+    return ClientError(event.seq, "QOS-025", 540, 60, 20, what, optional=optional)
 
 
 def taken(channel: Channel, consumer: Consumer, seq: int) -> None:
@@ -243,7 +243,7 @@ def may_bind_gets(channel: Channel) -> bool:
 def certain(channel: Channel, consumer: Consumer | None = None) -> int:
     """How many slots the broker must count as taken, of one consumer or of all."""
     return sum(
-        not (one.shaky or one.stale)
+        not (one.indeterminate or one.stale)
         and (one.consumer is consumer if consumer is not None else one.consumer is not None)
         for one in held_by(channel)
     )
@@ -255,7 +255,7 @@ def surely_full(channel: Channel, consumer: Consumer) -> bool:
     broker is wrong about that: then it must not seem to be wrong about a settlement."""
     if channel.prefetch_at > consumer.receiver.start and not 0 < channel.prefetch <= consumer.limit:
         return False
-    held = sum(one.consumer is consumer and not one.shaky for one in held_by(channel))
+    held = sum(one.consumer is consumer and not one.indeterminate for one in held_by(channel))
     return consumer.full() and held >= consumer.limit
 
 
@@ -284,9 +284,9 @@ def _too_large(channel: Channel, consumer: Consumer) -> bool:
 
 def is_calm(channel: Channel) -> bool:
     """Can no delivery be under way to the channel?"""
-    if channel.vague or channel.race is not None or channel.requests.get(("basic.get", "")):
+    if channel.indeterminate or channel.race is not None or channel.requests.get(("basic.get", "")):
         return False
-    if any(delivery.shaky for delivery in channel.unacked.values()):
+    if any(delivery.indeterminate for delivery in channel.unacked.values()):
         return False
     shared = channel.shared
     stopped = bool(shared.bound) and certain(channel) >= shared.bound

@@ -1,4 +1,4 @@
-"""The monitors: pure functions over facts, one or a few per rule, each saying what is allowed and what was observed.
+"""The monitors: pure functions over facts. Each judges one or a few rules: what is allowed, what was observed.
 
 `table` knows which function judges which rule; the families are files. `Judge` folds one history, `judge` many.
 """

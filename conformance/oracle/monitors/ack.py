@@ -91,7 +91,10 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
         notes.exercise("ACK-014")
         notes.report("ACK-014", "refused")
         return
-    plain = fact.channel.doom is None or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
+    plain = (
+        fact.channel.settlement_error is None
+        or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
+    )
     notes.find(
         fate.of_refused(suspect),
         fact.event,
@@ -107,7 +110,7 @@ def _why(settlement: Settlement) -> str:
     if settlement.covered:
         tags = ", ".join(str(delivery.tag) for delivery in settlement.covered[:8])
         return f"it reaches {'…, ' if len(settlement.covered) > 8 else ''}{tags}, outstanding on its channel"
-    return "tag 0 with multiple means all there are, be there none"
+    return "tag 0 with multiple means all outstanding deliveries, even if there are none"
 
 
 def closing(arguments: object) -> str:
@@ -141,7 +144,7 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
         notes.find(
             "ACK-015",
             fact.event,
-            f"silence: {settled} is not answered",
+            f"no answer to {settled}",
             f"{fact.event.method} {fact.number}",
             settled.seq,
             certain=not _confirmed_elsewhere(channel),
@@ -166,10 +169,15 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
     """Settlements and recover-async have no reply."""
     channel, method = fact.channel, fact.event.method
     if method == "basic.recover-ok":
-        notes.find("RQ-014", fact.event, "recover-ok answers basic.recover alone", "a recover-ok that nobody asked for")
+        notes.find(
+            "RQ-014",
+            fact.event,
+            "no recover-ok: only basic.recover has that answer",
+            "a recover-ok that nobody asked for",
+        )
     elif channel.unproven and method not in ("basic.consume-ok", "basic.cancel-ok"):
         settlement = channel.unproven[-1]
-        notes.find("ACK-015", fact.event, f"silence: {settlement} is not answered", method, settlement.seq)
+        notes.find("ACK-015", fact.event, f"no answer to {settlement}", method, settlement.seq)
 
 
 @judges(
@@ -188,7 +196,7 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
 def what_was_left_alone_comes_back(fact: Delivered, notes: Notes) -> None:
     """Unsettled when its channel ended, or returned on purpose: here it is again."""
     copy = fact.copy
-    if copy.shaky or copy.place != WAITING:
+    if copy.indeterminate or copy.place != WAITING:
         return
     settlement = copy.settlement
     if copy.entry == RELEASED and copy.holder is not None:

@@ -1,7 +1,8 @@
-"""AUTO: what becomes of outstanding deliveries when their channel ends, by whatever hand.
+"""AUTO: what becomes of outstanding deliveries when their channel ends, for whatever reason.
 
-Each end has its rule. That a message comes back exercises the rule of the end that released it; that it is nowhere
-breaks it. When it comes back is nobody's business, except that a consumer in wait gets it, and what close-ok says.
+Each kind of end has its rule. A message that comes back exercises the rule of the end that released it; a message that
+is nowhere breaks that rule. The time of the return is not judged, with two exceptions: a waiting consumer must get the
+message, and close-ok may promise that it is back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from conformance.oracle.monitors.order import WINDOW
 from conformance.oracle.monitors.table import judges
 
 SORTED_UP_TO = 32
-"""Erlang keeps maps of so many keys in their order, and larger ones in none."""
+"""Erlang keeps maps of this many keys in their order, and larger ones in none."""
 RULES = {
     "close": "AUTO-001",
     "connection.close": "AUTO-002",
@@ -53,7 +54,7 @@ nothing before it."""
 
 def end_of(channel: Channel) -> str:
     """How it ended. What it held may come back before its client reads the broker's close."""
-    failing = channel.doom is not None or channel.mistake is not None
+    failing = channel.settlement_error is not None or channel.method_error is not None
     return channel.end or ("error" if failing else "")
 
 
@@ -77,7 +78,7 @@ def of_end(held: Delivery) -> tuple[str, ...]:
 def comes_back(fact: Delivered, notes: Notes) -> None:
     """Here it is again."""
     copy = fact.copy
-    if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None and not copy.shaky:
+    if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None and not copy.indeterminate:
         for rule in of_end(copy.holder):
             if rule in IN_PARTS:
                 notes.show(rule, BACK, IN_PARTS[rule])
@@ -181,7 +182,7 @@ def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
 
 def _released(copy: Copy) -> bool:
     """Has the end of its channel returned it, as far as anybody can tell?"""
-    return copy.entry == RELEASED and copy.place == WAITING and not (copy.shaky or copy.doubtful)
+    return copy.entry == RELEASED and copy.place == WAITING and not (copy.indeterminate or copy.unowed)
 
 
 def _all_there(fact: Delivered) -> bool:
@@ -221,7 +222,7 @@ def lost(fact: Missing, notes: Notes) -> None:
             rule,
             fact.event,
             f"{names} in {fact.queue.name}: the channel that had it has ended",
-            "a drain of the queue never brings it",
+            "the queue was drained, and did not deliver it",
             *(copy.entered for copy in copies[:5]),
             *(copy.holder.seq for copy in copies[:5] if copy.holder),
             certain=certain,
@@ -239,8 +240,8 @@ def _by_its_end(copy: Copy) -> bool:
 
 def _named(held: Delivery) -> bool:
     """Did a refused settlement name it, and the end return what was not named?"""
-    doom = held.channel.doom
-    return doom is not None and held in doom.settlement.covered and held.channel.came_back > 0
+    error = held.channel.settlement_error
+    return error is not None and held in error.settlement.covered and held.channel.came_back > 0
 
 
 def _of_lost(copy: Copy) -> tuple[str, ...]:
@@ -262,7 +263,7 @@ def comes_back_wrongly(fact: Delivered, notes: Notes) -> None:
     """Settled, or delivered for good, before its channel ended; or held by a channel that lives."""
     copy = fact.copy
     held = copy.holder
-    if held is None or copy.shaky or copy.place not in (GONE, OUT):
+    if held is None or copy.indeterminate or copy.place not in (GONE, OUT):
         return
     if copy.place == OUT:
         _doubled(fact, copy, held, notes)
@@ -303,7 +304,7 @@ def _undone(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
         notes.find(
             "AUTO-007",
             fact.event,
-            f"{copy.id} was delivered without need of acknowledgement",
+            f"{copy.id} was delivered with automatic acknowledgement",
             f"{copy.id} is delivered again after the end of its channel ({held.channel.end})",
             held.seq,
         )
@@ -312,7 +313,7 @@ def _undone(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
         notes.find(
             "AUTO-006",
             fact.event,
-            f"{copy.id} is gone: it was settled by {held.settlement}",
+            f"{copy.id} is never delivered again: it was settled by {held.settlement}",
             f"{copy.id} is delivered again after the end of its channel ({held.channel.end})",
             held.seq,
             held.settlement.seq,
@@ -339,7 +340,7 @@ def _outlived(queue: Queue, since: int) -> bool:
     """Does a channel hold a message of it for a consumer that had been cancelled when this was sent?"""
     for copy in queue.copies.values():
         held = copy.holder
-        if copy.place != OUT or copy.shaky or held is None or held.consumer is None:
+        if copy.place != OUT or copy.indeterminate or held is None or held.consumer is None:
             continue
         ended = held.channel.ended.get(held.consumer.tag)
         if ended is not None and ended.how == CANCELLED and held.seq < ended.at < since:
@@ -404,7 +405,7 @@ def not_too_early(fact: Silenced, notes: Notes) -> None:
         notes.find(
             "AUTO-005",
             fact.event,
-            f"the connection lives for {interval} s of silence",
+            f"the connection stays open for {interval} s of silence",
             "it ends before one heartbeat interval has passed",
         )
 

@@ -1,6 +1,6 @@
 """CAN: consumers that end while their channel lives, by the client's cancel or with their queue.
 
-Whose end a notification speaks of is the model's business; here is only what may be said, how often, and to whom.
+The model decides which consumer a notification belongs to. Here is only what may be said, how often, and to whom.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from conformance.oracle.model.facts import (
     Unrequested,
 )
 from conformance.oracle.model.owed import HARD_CLOSE, NOTICE
-from conformance.oracle.model.records import HardDoom, Request
+from conformance.oracle.model.records import ClientError, Request
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -47,7 +47,7 @@ def to_whom(fact: Notified, notes: Notes) -> None:
             notes.find(
                 rule,
                 event,
-                "silence: the client did not announce consumer_cancel_notify as true",
+                "no notification: the client did not announce consumer_cancel_notify as true",
                 f"basic.cancel for {fact.tag}",
             )
     if connection.offers is not None:
@@ -69,7 +69,7 @@ def once_and_without_answer(fact: Notified, notes: Notes) -> None:
         return
     notes.exercise("CAN-003")
     if not fact.event.has("no_wait"):
-        notes.find("CAN-003", fact.event, "basic.cancel with nowait set", f"basic.cancel for {fact.tag} without it")
+        notes.find("CAN-003", fact.event, "basic.cancel with nowait set", f"basic.cancel for {fact.tag} without nowait")
     before = fact.consumer.noticed if fact.consumer else fact.ended.noticed if fact.ended else 0
     if before:
         notes.find("CAN-003", fact.event, f"one notification for {fact.tag}", "another one", before)
@@ -187,7 +187,7 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
     """An answer too many, to a cancel that wants none or has had its own."""
     channel, tag = fact.channel, fact.event.consumer_tag or ""
     if fact.event.method == "basic.consume-ok":
-        if channel.connection.doom is not None:
+        if channel.connection.error is not None:
             return  # it answers a mistake: that is the fault
         notes.find("CAN-015", fact.event, "one consume-ok for each consume", f"one more, for {tag}", certain=False)
     elif fact.event.method == "basic.cancel-ok":
@@ -197,7 +197,7 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
             notes.find(
                 "CAN-014",
                 fact.event,
-                f"no answer to the cancel of {tag}: it said nowait",
+                f"no answer to the cancel of {tag}: nowait was set",
                 "cancel-ok",
                 silent or (ended.asked if ended is not None else 0),
             )
@@ -208,7 +208,7 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
                 f"one cancel-ok for {tag}",
                 "another cancel-ok",
                 ended.at if ended is not None else 0,
-                certain=not channel.vague,
+                certain=not channel.indeterminate,
             )
 
 
@@ -225,7 +225,7 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
 def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
     """The connection was closed over one. Where the close names no method, a cancel that crossed is to blame."""
     event = fact.event
-    if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
+    if event.kind != METHOD or fact.error is not None or fact.failing or fact.suspect is not None:
         return
     failed = int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0)
     pending = [request for channel in fact.connection.open_channels() for request in channel.pending()]
@@ -262,7 +262,7 @@ def _refused(request: Request, fact: ClosedUnasked | ConnectionFailed, notes: No
 def to_nobody(fact: Stray, notes: Notes) -> None:
     """A delivery to a consumer that has ended, or that has not been confirmed."""
     channel, tag = fact.channel, fact.consumer_tag
-    if channel.vague or channel.connection.doom:
+    if channel.indeterminate or channel.connection.error:
         return
     ended = channel.ended.get(tag)
     if ended is None and channel.of_before(tag):
@@ -363,68 +363,68 @@ def _lost_with_queue(channel: Channel, consumer: Consumer | None) -> bool:
 # -- mistakes of the client
 
 
-def _taken(doom: HardDoom | None) -> bool:
+def _taken(error: ClientError | None) -> bool:
     """Is it a consume with a tag that is in use?"""
-    return doom is not None and doom.code == 530 and (doom.class_id, doom.method_id) == CONSUME and bool(doom.rule)
+    return error is not None and error.code == 530 and (error.class_id, error.method_id) == CONSUME and bool(error.rule)
 
 
 @judges(ConnectionFailed, "CAN-018")
 def taken_tag_refused(fact: ConnectionFailed, notes: Notes) -> None:
     """A tag that is in use costs the connection."""
-    doom, event = fact.doom, fact.event
-    if doom is None or not _taken(doom) or doom.optional:
+    error, event = fact.error, fact.event
+    if error is None or not _taken(error) or error.optional:
         return
     notes.exercise("CAN-018")
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    if code != doom.code or ids_of(event) != CONSUME:
-        seen = closing(event.args) if event.kind == METHOD else "the connection ended without it"
-        notes.find("CAN-018", event, f"connection.close 530 for {doom.what}", seen, doom.seq)
+    if code != error.code or ids_of(event) != CONSUME:
+        seen = closing(event.args) if event.kind == METHOD else "the connection ended without connection.close"
+        notes.find("CAN-018", event, f"connection.close 530 for {error.what}", seen, error.seq)
 
 
 @judges(ChannelInsteadOfConnection, "CAN-018")
 def taken_tag_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """It cost only the channel."""
-    if _taken(fact.doom):
+    if _taken(fact.error):
         notes.find(
             "CAN-018",
             fact.event,
-            f"connection.close 530 for {fact.doom.what}",
+            f"connection.close 530 for {fact.error.what}",
             f"channel {fact.channel.number}: {closing(fact.event.args)}",
-            fact.doom.seq,
+            fact.error.seq,
         )
 
 
 @judges(Unanswered, "CAN-018")
 def taken_tag_accepted(fact: Unanswered, notes: Notes) -> None:
     """It cost nothing."""
-    doom = fact.hard
-    if fact.obligation.kind == HARD_CLOSE and doom is not None and _taken(doom):
+    error = fact.connection_error
+    if fact.obligation.kind == HARD_CLOSE and error is not None and _taken(error):
         notes.find(
-            "CAN-018", fact.event, f"connection.close 530 for {doom.what}", "no connection.close comes", doom.seq
+            "CAN-018", fact.event, f"connection.close 530 for {error.what}", "no connection.close comes", error.seq
         )
 
 
 @judges(ConnectionFailed, "CAN-017")
 def cancel_ok_refused(fact: ConnectionFailed, notes: Notes) -> None:
     """The broker refuses the client's cancel-ok: as a command that it does not expect, or by failing itself."""
-    doom, event = fact.doom, fact.event
-    if doom is None or doom.rule != "CAN-017" or event.kind != METHOD:
+    error, event = fact.error, fact.event
+    if error is None or error.rule != "CAN-017" or event.kind != METHOD:
         return
-    _cancel_ok_met("connection", doom, event, notes)
+    _cancel_ok_met("connection", error, event, notes)
 
 
 @judges(ChannelInsteadOfConnection, "CAN-017")
 def cancel_ok_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """It costs the channel alone: a refusal as well."""
-    if fact.doom.rule == "CAN-017":
-        _cancel_ok_met("channel", fact.doom, fact.event, notes)
+    if fact.error.rule == "CAN-017":
+        _cancel_ok_met("channel", fact.error, fact.event, notes)
 
 
-def _cancel_ok_met(where: str, doom: HardDoom, event: Event, notes: Notes) -> None:
+def _cancel_ok_met(where: str, error: ClientError, event: Event, notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0))
     notes.report("CAN-017", f"{where}.close {code}")
     if code == INTERNAL_ERROR:
-        notes.find("CAN-017", event, f"{doom.what} is refused as unexpected", closing(event.args), doom.seq)
+        notes.find("CAN-017", event, f"{error.what} is refused as unexpected", closing(event.args), error.seq)
     else:
         notes.exercise("CAN-017")
 
@@ -432,8 +432,8 @@ def _cancel_ok_met(where: str, doom: HardDoom, event: Event, notes: Notes) -> No
 @judges(Answered, "CAN-017")
 def cancel_ok_accepted(fact: Answered, notes: Notes) -> None:
     """The broker passes over the client's cancel-ok."""
-    doom = fact.channel.connection.doom
-    if doom is not None and doom.rule == "CAN-017" and doom.seq < fact.request.seq:
+    error = fact.channel.connection.error
+    if error is not None and error.rule == "CAN-017" and error.seq < fact.request.seq:
         notes.exercise("CAN-017")
         notes.report("CAN-017", "accepted")
 

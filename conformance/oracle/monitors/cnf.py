@@ -1,7 +1,8 @@
 """CNF: how publishes are numbered and resolved.
 
-What a confirm says is read against what is unresolved when it comes. A number that is above the publishes so far, or
-that was resolved before, breaks the rule of that and, where the numbers fit, the rule that tells why.
+A confirm is compared with what is unresolved when it comes. A number above the publishes so far, or one that was
+resolved before, breaks the rule that forbids it. If the numbers show the cause, it also breaks the rule about the
+cause.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from conformance.oracle.monitors.table import judges
 
 Kinds = dict[str, tuple[str, ...]]
 FEW, SHARE = 10, 10
-"""So many confirms of a channel may overtake others, and one in so many."""
+"""This many confirms of a channel may overtake others, and one in so many."""
 EVERY = "CNF-004"
 """The rule that no publish is left without an answer, whatever it is like."""
 SIZES = "empty", "large"
 APART = {*SIZES, "held", "consumed", "settled"}
 """Kinds of publishes whose rule is borne out by others as well."""
 NEAR = 64
-"""So many unresolved publishes are looked at."""
+"""This many unresolved publishes are looked at."""
 OWN_COUNT, OWN_MODE = "each channel has its own count", "a channel without the mode has no confirms"
 PER_CHANNEL = OWN_COUNT, OWN_MODE
 
@@ -63,16 +64,16 @@ def numbers(fact: Confirmed, notes: Notes) -> None:
             notes.find(
                 "CNF-004",
                 fact.event,
-                f"nothing for {channel.repeating}: it is resolved",
+                f"no further confirm for {channel.repeating}: it is already resolved",
                 f"it was confirmed again, and not for each of its queues, before {fact.event.method} {number}",
             )
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
     """Publishes before the select may have been counted because a former life of the number was in confirm mode."""
-    channel, number, mistake = fact.channel, fact.number, fact.channel.mistake
-    if mistake is not None and mistake.number:
-        notes.find("CNF-019", fact.event, f"no answer to {mistake.what}", f"{fact.event.method} {number}", mistake.seq)
+    channel, number, error = fact.channel, fact.number, fact.channel.method_error
+    if error is not None and error.number:
+        notes.find("CNF-019", fact.event, f"no answer to {error.what}", f"{fact.event.method} {number}", error.seq)
         return
     former = channel.former_published
     if _goes_on(channel, number):
@@ -133,7 +134,7 @@ def _again(fact: Confirmed, notes: Notes) -> None:
     notes.find(
         rule,
         fact.event,
-        f"nothing for {number}: {'up to it all' if fact.multiple else 'it'} is resolved",
+        f"no further confirm for {number}: {'everything up to it' if fact.multiple else 'it'} is already resolved",
         f"{fact.event.method} {number}{', multiple' if fact.multiple else ''}, after {before}",
     )
 
@@ -175,7 +176,8 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
                 "CNF-002",
                 fact.event,
                 f"number 1 for {publication.message}, the first publish after the select",
-                f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes before it count",
+                f"{fact.event.method} {fact.number}: {channel.numbered} mandatory publishes from before the select "
+                "are counted as well",
                 publication.seq,
             )
         notes.exercise(*_borne_out(publication, channel))
@@ -277,8 +279,7 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
         notes.find(
             "CNF-015",
             event,
-            f"confirms in the order of the publishes, in most cases: {publication} is not the "
-            "first of its kind that is unresolved",
+            f"most confirms in the order of the publishes: {publication} is not the oldest unconfirmed one of its kind",
             f"{late} of {all_told} overtake another",
             publication.seq,
             certain=False,
@@ -396,15 +397,15 @@ def confirms_in_a_transaction(fact: Confirmed, notes: Notes) -> None:
 def confirm_after_the_close(fact: AfterClose, notes: Notes) -> None:
     """A publish that failed, and what came after it, is not confirmed after the close either."""
     channel, event = fact.channel, fact.event
-    mistake = channel.mistake if channel is not None else None
-    if channel is None or mistake is None or not mistake.number or event.method not in ("basic.ack", "basic.nack"):
+    error = channel.method_error if channel is not None else None
+    if channel is None or error is None or not error.number or event.method not in ("basic.ack", "basic.nack"):
         return
-    if (event.delivery_tag or 0) >= mistake.number:
+    if (event.delivery_tag or 0) >= error.number:
         notes.find(
             "CNF-019",
             event,
-            f"no answer to {mistake.what}",
+            f"no answer to {error.what}",
             f"{event.method} {event.delivery_tag}",
-            mistake.seq,
+            error.seq,
             channel.close_seen,
         )

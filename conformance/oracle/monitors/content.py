@@ -1,7 +1,9 @@
-"""RQ-016: what comes out is what was put in: its body, its properties, and the address it was published to.
+"""RQ-016 and CONTENT: what comes out is what was put in: its body, its properties, and the address it was published to.
 
 A broker may add headers whose names begin with `x-`, and takes BCC out; it removes and changes nothing. Dead letters
-come under another address, and what two messages share the id of cannot be told apart: of neither anything is claimed.
+come under another address and without expiration. What two messages share the id of cannot be told apart: of neither
+anything is claimed. A change is filed once: under CONTENT where the publish had what only that rule speaks of, else
+under RQ-016; what a basic.return changes, but for types and empty tables, is for CNF-009.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ import json
 from typing import Any
 
 from conformance.history.events import Event
-from conformance.oracle.model.facts import Delivered
-from conformance.oracle.model.records import DEAD, Publication
+from conformance.oracle.model.facts import Delivered, Returned
+from conformance.oracle.model.records import DEAD, Copy, Publication
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
@@ -22,28 +24,102 @@ ADDED, HIDDEN = f"{HEADER}x-", f"{HEADER}BCC"
 Change = tuple[str, str]
 
 
-@judges(Delivered, "RQ-016")
+SPLIT, TYPES, EMPTY, DEAD_LETTER = "CONTENT-001", "CONTENT-002", "CONTENT-003", "CONTENT-007"
+KINDS = {
+    "integers of several sizes": "bBsuIilL",
+    "texts and octets": "Sx",
+    "other plain values": "tTDdfV",
+    "tables and lists": "",
+}
+BARE, PRESENT = "no property at all", "an empty table"
+EMPTINESS = BARE, PRESENT
+NOTHING, HEADERS = '{"properties": {}}', '"headers"'
+MANY = 5
+"""So often a history shows that types are kept; looking at each message would cost more than it tells."""
+CHANGED_BY_DEATH = ("expiration", f"{HEADER}CC")
+
+
+@judges(Delivered, "RQ-016", SPLIT, TYPES, EMPTY)
 def as_published(fact: Delivered, notes: Notes) -> None:
     """Each delivery of a message is the message as it was published."""
     copy, event, publication = fact.copy, fact.event, fact.copy.publication
     if publication is None or copy.ambiguous or copy.entry == DEAD:
         return
+    _headers(publication, event, notes)
     change = address(publication, event) or changed(publication, event)
     if change is not None:
+        uneven = publication.uneven and (event.body_hash or "") != publication.body
         notes.find(
-            "RQ-016",
+            SPLIT if uneven else "RQ-016",
             event,
             f"{copy.id} {change[0]}, as it was published",
             f"{event.method} {change[1]}",
             publication.seq,
         )
         return
+    if publication.uneven:
+        notes.exercise(SPLIT)
     if publication.frames > 1:
         notes.show("RQ-016", LARGE, CONTENTS)
-    if '"headers"' in publication.content:
+    if HEADERS in publication.content:
         notes.show("RQ-016", WORDY, CONTENTS)
     if copy.seen:
         notes.show("RQ-016", AGAIN, CONTENTS)
+
+
+@judges(Returned, TYPES, EMPTY)
+def headers_returned(fact: Returned, notes: Notes) -> None:
+    """Headers of a message that comes back keep their types, and are there or not."""
+    publication = fact.publication
+    if publication is not None and publication.message == fact.event.message:
+        _headers(publication, fact.event, notes)
+
+
+def _headers(publication: Publication, event: Event, notes: Notes) -> None:
+    sent, came = publication.content, event.arguments
+    if HEADERS not in sent and HEADERS not in came:
+        if sent == NOTHING:
+            notes.show(EMPTY, BARE, EMPTINESS)
+        return
+    change = retyped(sent, came)
+    if change is not None:
+        notes.find(TYPES, event, f"{publication} {change[0]}", f"{event.method} {change[1]}", publication.seq)
+    elif '"types"' in sent and notes.judgement.exercised[TYPES] < MANY:
+        for kind in _kinds(json.loads(sent)["types"]):
+            notes.show(TYPES, kind, tuple(KINDS))
+    _emptiness(publication, event, notes)
+
+
+def _emptiness(publication: Publication, event: Event, notes: Notes) -> None:
+    """An empty table of headers is one, and none is none. What a broker adds makes it another one."""
+    sent, came = _table(publication.content), _table(event.arguments)
+    if (sent == {} and came is None) or (sent is None and came == {}):
+        words = {True: "without headers", False: "with an empty table of headers"}
+        allowed, observed = words[sent is None], words[came is None]
+        notes.find(EMPTY, event, f"{publication} {allowed}", f"{event.method} {observed}", publication.seq)
+    elif sent == {}:
+        notes.show(EMPTY, PRESENT, EMPTINESS)
+
+
+@judges(Delivered, DEAD_LETTER, again=True)
+def dead_letter(fact: Delivered, notes: Notes) -> None:
+    """A message that was rejected comes to the dead letter queue as it was published, and with more headers."""
+    publication, event = _rejected(fact.copy), fact.event
+    if publication is None or fact.copy.ambiguous:
+        return
+    change = changed(publication, event, except_for=CHANGED_BY_DEATH) or retyped(publication.content, event.arguments)
+    if change is not None:
+        allowed = f"{fact.copy.id} {change[0]}, as it was published"
+        notes.find(DEAD_LETTER, event, allowed, f"{event.method} {change[1]}", publication.seq)
+    elif HEADERS in publication.content:
+        notes.exercise(DEAD_LETTER)
+
+
+def _rejected(copy: Copy) -> Publication | None:
+    """The publish of a dead letter, if one of its own deliveries was rejected."""
+    if copy.entry != DEAD or copy.settlement is None:
+        return None
+    return next((one.copy.publication for one in copy.settlement.covered if one.message == copy.id), None)
 
 
 def address(publication: Publication, event: Event) -> Change | None:
@@ -55,8 +131,9 @@ def address(publication: Publication, event: Event) -> Change | None:
     return None
 
 
-def changed(publication: Publication, event: Event) -> Change | None:
-    """A body or a property of the publish and of what came, if they differ."""
+def changed(publication: Publication, event: Event, except_for: tuple[str, ...] = ()) -> Change | None:
+    """A body or a property of the publish and of what came, if they differ. A header of another type is no other
+    value: that is for `retyped`."""
     if (event.body_hash or "") != publication.body:
         size = event.body_size or 0
         other = "other octets" if size == publication.size else f"{size} octets"
@@ -64,10 +141,57 @@ def changed(publication: Publication, event: Event) -> Change | None:
     if event.arguments.endswith(publication.content[1:]):
         return None
     sent, came = _properties(publication.content), _properties(event.arguments)
+    retyped_too = _other_types(publication.content, event.arguments)
     for name in sorted(sent.keys() | {name for name in came if not name.startswith(ADDED)}):
-        if name != HIDDEN and sent.get(name) != came.get(name):
+        if name in (HIDDEN, *except_for) or name.removeprefix(HEADER) in retyped_too:
+            continue
+        if sent.get(name) != came.get(name):
             return f"with {name} {sent.get(name)!r}", f"with {name} {came.get(name)!r}"
     return None
+
+
+def retyped(sent: str, came: str) -> Change | None:
+    """A header of another type, in what was sent and what came."""
+    before, after = _types(sent), _types(came)
+    for name in sorted(_other_types(sent, came)):
+        return f"with {HEADER}{name} of type {_words(before[name])}", f"with type {_words(after[name])}"
+    return None
+
+
+def _other_types(sent: str, came: str) -> set[str]:
+    """Headers that are in both, of other types. A broker's own headers may take the place of those of a client."""
+    if came.endswith(sent[1:]):
+        return set()
+    before, after = _types(sent), _types(came)
+    return {
+        name
+        for name in before.keys() & after.keys()
+        if before[name] != after[name] and not f"{HEADER}{name}".startswith(ADDED)
+    }
+
+
+def _types(arguments: str) -> dict[str, Any]:
+    """The types of the headers, by name; none where the recording has none."""
+    return dict(json.loads(arguments).get("types") or {}) if '"types"' in arguments else {}
+
+
+def _words(kind: Any) -> str:
+    """A type as it is told to people."""
+    return kind if isinstance(kind, str) else json.dumps(kind)
+
+
+def _kinds(types: Any) -> set[str]:
+    """Which kinds of values there are, at whatever depth."""
+    if isinstance(types, str):
+        return {name for name, letters in KINDS.items() if types in letters}
+    inner = types.values() if isinstance(types, dict) else types
+    return {"tables and lists"}.union(*map(_kinds, inner))
+
+
+def _table(arguments: str) -> dict[str, Any] | None:
+    """The headers; None: no such property."""
+    headers: dict[str, Any] | None = json.loads(arguments or "{}").get("properties", {}).get("headers")
+    return headers
 
 
 def _properties(arguments: str) -> dict[str, Any]:

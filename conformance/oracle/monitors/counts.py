@@ -1,7 +1,7 @@
-"""MODE-007 and MODE-008: what the broker says of the number of messages, held against what it says and does next.
+"""MODE-007 and MODE-008: what the broker says about the number of messages, compared with what it says and does next.
 
-Where two answers disagree, what the model believes tells which of them is wrong; where it agrees with neither, messages
-have come or gone by a fault of another kind, and nothing is certain.
+If two answers disagree, the model tells which of them is wrong. If the model agrees with neither, a fault of another
+kind has added or removed messages, and nothing is certain.
 """
 
 from __future__ import annotations

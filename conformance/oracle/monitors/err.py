@@ -1,4 +1,4 @@
-"""ERR: mistakes of the client, and what they cost: the channel, or the connection, and nothing else."""
+"""ERR: mistakes of the client. A mistake costs the channel or the connection, and nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.oracle.model.facts import (
     Refused,
     Stray,
 )
-from conformance.oracle.model.records import HardDoom, Settlement
+from conformance.oracle.model.records import ClientError, Settlement
 from conformance.oracle.model.settling import SIGNED_LIMIT
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.ack import closing
@@ -56,18 +56,18 @@ REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
 )
 def refused(fact: Refused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
-    doom, event = fact.doom, fact.event
-    settlement, code = doom.settlement, int(event.args.get("reply_code", 0))
-    if doom.rule in REFUSED_TOO:
-        notes.show(doom.rule, *REFUSED_TOO[doom.rule])
+    error, event = fact.error, fact.event
+    settlement, code = error.settlement, int(event.args.get("reply_code", 0))
+    if error.rule in REFUSED_TOO:
+        notes.show(error.rule, *REFUSED_TOO[error.rule])
     else:
-        notes.exercise(doom.rule)
+        notes.exercise(error.rule)
     if code != PRECONDITION_FAILED:
-        rule, allowed = of_form(doom.rule), f"channel.close 406 for {settlement}"
+        rule, allowed = of_form(error.rule), f"channel.close 406 for {settlement}"
         notes.find(rule, event, allowed, closing(event.args), settlement.seq)
     _form(settlement, event, notes)
-    if doom.answered:
-        late = doom.answered[0]
+    if error.answered:
+        late = error.answered[0]
         notes.find(
             "ERR-011",
             event,
@@ -106,18 +106,18 @@ def wrong_channel_closed(fact: ClosedUnasked, notes: Notes) -> None:
     if fact.suspect is not None:
         return
     for other in fact.channel.connection.channels.values():
-        doom = other.doom
-        if other is fact.channel or doom is None or other.close_seen:
+        error = other.settlement_error
+        if other is fact.channel or error is None or other.close_seen:
             continue
-        if ids_of(fact.event) == (60, doom.settlement.method_id):
-            rules = {"ERR-004", doom.rule} if doom.rule == "ERR-003" else {"ERR-004"}
+        if ids_of(fact.event) == (60, error.settlement.method_id):
+            rules = {"ERR-004", error.rule} if error.rule == "ERR-003" else {"ERR-004"}
             for rule in sorted(rules):
                 notes.find(
                     rule,
                     fact.event,
-                    f"{doom.settlement} on channel {other.number} closes that channel only",
+                    f"{error.settlement} on channel {other.number} closes that channel only",
                     f"channel {fact.channel.number}: {closing(fact.event.args)}",
-                    doom.seq,
+                    error.seq,
                 )
 
 
@@ -135,7 +135,7 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     channel, event = fact.channel, fact.event
     if channel is None:
         return
-    if fact.ours and (channel.vague or _late(channel, event)):
+    if fact.ours and (channel.indeterminate or _late(channel, event)):
         return
     if fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
@@ -193,7 +193,7 @@ def opened_again(fact: Opened, notes: Notes) -> None:
     if former is None:
         return
     notes.show("ERR-007", USABLE, OF_REOPENING)
-    if former.doom is not None and former.close_seen:
+    if former.settlement_error is not None and former.close_seen:
         for _ in former.late:
             notes.exercise("ERR-006")
 
@@ -212,7 +212,7 @@ def no_limit_from_before(fact: Delivered, notes: Notes) -> None:
 def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
     """The consumers of a closed channel do not live on in the next."""
     channel = fact.channel
-    if channel.vague or channel.connection.doom or not channel.of_before(fact.consumer_tag):
+    if channel.indeterminate or channel.connection.error or not channel.of_before(fact.consumer_tag):
         return
     if fact.consumer_tag in channel.ended:
         return
@@ -254,37 +254,37 @@ def crossing_closes(fact: ChannelClosed, notes: Notes) -> None:
 @judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
 def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the connection: connection.close with its code, class and method."""
-    doom, event = fact.doom, fact.event
-    if doom is None or not doom.rule or doom.rule in ANY_REFUSAL:
+    error, event = fact.error, fact.event
+    if error is None or not error.rule or error.rule in ANY_REFUSAL or error.octets:
         return
-    allowed = f"connection.close {doom.code} ({doom.class_id}, {doom.method_id}) for {doom.what}"
+    allowed = f"connection.close {error.all_codes} ({error.class_id}, {error.method_id}) for {error.what}"
     if event.kind != METHOD:
-        if not doom.optional:
-            notes.find(doom.rule, event, allowed, "the connection ended without it", doom.seq)
+        if not error.optional:
+            notes.find(error.rule, event, allowed, "the connection ended without connection.close", error.seq)
         return
-    if doom.optional and ids_of(event) != (doom.class_id, doom.method_id):
-        _internal_error(doom, fact, notes)
+    if error.optional and ids_of(event) != (error.class_id, error.method_id):
+        _internal_error(error, fact, notes)
         return
-    notes.exercise(doom.rule)
+    notes.exercise(error.rule)
     code = int(event.args.get("reply_code", 0))
-    if code != doom.code or ids_of(event) != (doom.class_id, doom.method_id):
-        notes.find(doom.rule, event, allowed, closing(event.args), doom.seq)
+    if code not in error.codes or ids_of(event) != (error.class_id, error.method_id):
+        notes.find(error.rule, event, allowed, closing(event.args), error.seq)
 
 
-def _internal_error(doom: HardDoom, fact: ConnectionFailed, notes: Notes) -> None:
+def _internal_error(error: ClientError, fact: ConnectionFailed, notes: Notes) -> None:
     """What a broker does not offer it refuses by name; failing at it is neither a refusal nor an offer."""
     event = fact.event
     if int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0):
         others = any(
-            channel.publishing or channel.unproven or any(one.seq != doom.seq for one in channel.pending())
+            channel.publishing or channel.unproven or any(one.seq != error.seq for one in channel.pending())
             for channel in fact.connection.open_channels()
         )
         notes.find(
-            doom.rule,
+            error.rule,
             event,
-            f"{doom.what} is refused by connection.close {doom.code}, or carried out",
+            f"{error.what} is refused by connection.close {error.code}, or carried out",
             closing(event.args),
-            doom.seq,
+            error.seq,
             certain=not others,
         )
 
@@ -298,20 +298,20 @@ def _over_misuse(fact: ConnectionFailed) -> bool:
 @judges(ConnectionFailed, "ERR-004", "TAG-009")
 def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the channel cost the connection."""
-    if fact.doom is not None or not fact.doomed or _over_misuse(fact):
+    if fact.error is not None or not fact.failing or _over_misuse(fact):
         return
-    mistakes = [channel.doom for channel in fact.doomed if channel.doom is not None]
-    doom = next((one for one in mistakes if _names(fact, one.settlement.method_id)), mistakes[0])
-    if _by_another(fact, doom.settlement.method_id):
+    errors = [channel.settlement_error for channel in fact.failing if channel.settlement_error is not None]
+    error = next((one for one in errors if _names(fact, one.settlement.method_id)), errors[0])
+    if _by_another(fact, error.settlement.method_id):
         return
     seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
-    for rule in dict.fromkeys((of_form(doom.rule), "ERR-004")):
+    for rule in dict.fromkeys((of_form(error.rule), "ERR-004")):
         notes.find(
             rule,
             fact.event,
-            f"channel.close 406 for {doom.settlement}; the connection lives",
+            f"channel.close 406 for {error.settlement}; the connection stays open",
             f"connection: {seen}",
-            doom.seq,
+            error.seq,
         )
 
 
@@ -326,7 +326,7 @@ def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
     return not _names(fact, method_id) and any(
         channel.pending()
         or channel.publishing
-        or (channel.unproven and channel.doom is None)
+        or (channel.unproven and channel.settlement_error is None)
         or any(_names(fact, one.method_id) for one in channel.unproven)
         for channel in living
     )
@@ -336,7 +336,7 @@ def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
 def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
     """The channel was closed as it should be, and the connection after it."""
     refused, event = fact.connection.refused, fact.event
-    if refused is None or fact.doom is not None or fact.doomed or event.kind != METHOD:
+    if refused is None or fact.error is not None or fact.failing or event.kind != METHOD:
         return
     if _over_misuse(fact):
         return
@@ -344,7 +344,7 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
         notes.find(
             "ERR-004",
             event,
-            f"{refused.settlement} costs its channel only; the connection lives",
+            f"{refused.settlement} closes only its channel; the connection stays open",
             f"connection: {closing(event.args)}",
             refused.seq,
         )
@@ -354,8 +354,8 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
 def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
     """A close that crossed the broker's own cost the connection."""
     for channel in fact.connection.channels.values():
-        crossing = channel.close_seen and channel.close_sent and not channel.vague
-        if crossing and fact.doom is None and (fact.event.kind != METHOD or ids_of(fact.event) == (20, 40)):
+        crossing = channel.close_seen and channel.close_sent and not channel.indeterminate
+        if crossing and fact.error is None and (fact.event.kind != METHOD or ids_of(fact.event) == (20, 40)):
             seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
             notes.find(
                 "ERR-008",
@@ -372,7 +372,7 @@ def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
 def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""
     suspect, event = fact.suspect, fact.event
-    if suspect is None or suspect.refusal or fact.doom is not None or fact.doomed:
+    if suspect is None or suspect.refusal or fact.error is not None or fact.failing:
         return
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
@@ -394,18 +394,18 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")
 def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """A mistake that costs the connection cost only the channel."""
-    doom: HardDoom = fact.doom
-    if doom.rule and doom.rule not in ANY_REFUSAL and not soft_by_choice(doom, fact.event, notes):
+    error: ClientError = fact.error
+    if error.rule and error.rule not in ANY_REFUSAL and not soft_by_choice(error, fact.event, notes):
         notes.find(
-            doom.rule,
+            error.rule,
             fact.event,
-            f"connection.close {doom.code} for {doom.what}",
+            f"connection.close {error.all_codes} for {error.what}",
             f"channel {fact.channel.number}: {closing(fact.event.args)}",
-            doom.seq,
+            error.seq,
         )
 
 
-def soft_by_choice(doom: HardDoom, event: Event, notes: Notes) -> bool:
+def soft_by_choice(error: ClientError, event: Event, notes: Notes) -> bool:
     """Does the profile say that what is not implemented costs the channel alone?"""
     soft = notes.profile.choices.get("not_implemented") == "channel"
-    return soft and doom.code == NOT_IMPLEMENTED == int(event.args.get("reply_code", 0))
+    return soft and error.code == NOT_IMPLEMENTED == int(event.args.get("reply_code", 0))

@@ -1,7 +1,7 @@
-"""Which rule a message's fate belongs to.
+"""Which rule is broken when a message appears wrongly, or not at all.
 
-A message is seen though it was settled, or twice, or not at all. The queue-level fact is one, but the rule depends on
-how the message came to be where the model has it: that is decided here, once for all families.
+A message is seen though it was settled, or is seen twice, or never. The fact is the same for several rules. Which rule
+it breaks depends on what happened to the message before. This is decided here, once for all families.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.oracle.model.records import (
 )
 
 MANY = 32
-"""From so many single settlements on, a quorum queue's channel may keep some in a buffer."""
+"""From this many single settlements on, a quorum queue's channel may keep some in a buffer."""
 _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETURNED_LATE: "TMO-006"}
 
 
@@ -132,8 +132,8 @@ def of_absent(copy: Copy) -> str:
     if copy.entry in _ENTRY_RULES:
         return _ENTRY_RULES[copy.entry]
     if copy.entry == RETURNED and settlement is not None:
-        doom = settlement.channel.doom
-        if doom is not None and doom.settlement.tag == settlement.tag and not doom.settlement.multiple:
+        error = settlement.channel.settlement_error
+        if error is not None and error.settlement.tag == settlement.tag and not error.settlement.multiple:
             return ENDED if settlement.channel.close_seen else "ERR-001"
         return "ACK-011" if settlement.multiple else "ACK-012"
     return of_released(copy)[0]
@@ -185,11 +185,11 @@ def lost_by_end(copy: Copy) -> bool:
     if rule == ENDED:
         return True
     channel = held.channel
-    doom, single, multiple = channel.doom, channel.highest_single, channel.last_multiple
+    error, single, multiple = channel.settlement_error, channel.highest_single, channel.last_multiple
     if rule not in _OF_REACH or by_other_channel(held) is not None:
         return False
     return not (
-        (doom is not None and held in doom.settlement.covered)
+        (error is not None and held in error.settlement.covered)
         or (single is not None and single.tag > held.tag)
         or (multiple is not None and multiple.seq > held.seq and not 0 < multiple.tag < held.tag)
     )
@@ -211,7 +211,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
     channel, rules = held.channel, ["TX-002"] if held.restored else []
     if by_namesake(held):
         return ("RQ-011",)
-    if channel.doom is not None and held in channel.doom.settlement.covered:
+    if channel.settlement_error is not None and held in channel.settlement_error.settlement.covered:
         rules.append("ERR-005")
     highest = channel.highest_single
     if highest is not None and highest.tag > held.tag:
@@ -225,7 +225,7 @@ def of_released(copy: Copy) -> tuple[str, ...]:
         rules.append("MODE-003")
     if channel.last_single is not None and channel.last_single.seq > held.seq:
         rules.append("ACK-001")
-    if channel.doom is not None:
+    if channel.settlement_error is not None:
         rules.append("ERR-005")
     return (*rules, "RQ-011")
 
@@ -237,8 +237,8 @@ def left_alone(copy: Copy) -> tuple[str, ...]:
     if held is None or (held.settlement is not None and held.channel.transactional) or by_namesake(held):
         return ()
     channel, rules = held.channel, ["TX-002", "RQ-011"] if held.restored else ["RQ-011"]
-    doom, highest, multiple = channel.doom, channel.highest_single, channel.last_multiple
-    if doom is not None and not (held in doom.settlement.covered and doom.settlement.requeue):
+    error, highest, multiple = channel.settlement_error, channel.highest_single, channel.last_multiple
+    if error is not None and not (held in error.settlement.covered and error.settlement.requeue):
         rules.append("ERR-005")
     if highest is not None and highest.tag > held.tag and not highest.requeue:
         rules.append("ACK-019" if highest.method == "basic.reject" else "ACK-001")
@@ -281,7 +281,7 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
     `failed`: it did not take the tag for unknown, but could not cope. Then it has forgotten neither what was cancelled
     nor what another channel's settlement named."""
     ack = settlement.method == "basic.ack"
-    if settlement.everything and not any(not delivery.shaky for delivery in settlement.covered):
+    if settlement.everything and not any(not delivery.indeterminate for delivery in settlement.covered):
         return "ACK-007" if ack else "ACK-008"
     if any(delivery.stale for delivery in settlement.covered):
         return "TMO-015"

@@ -1,64 +1,38 @@
 """The fold: events in, findings and coverage out.
 
-One `Judge` per history. It is plain data between two steps, so it can be put aside and taken up elsewhere (`state`); it
+One `Judge` per history. Between two steps it is plain data, so it can be saved and continued elsewhere (`state`). It
 knows no clock, and equal histories give equal judgements.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterable
+from pathlib import Path
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.model import ConnectionView, Model, Obligation, blame, timeouts
+from conformance.oracle.model.facts import Passed
 from conformance.oracle.model.records import OUT
-from conformance.oracle.monitors import (
-    ack,
-    auto,
-    can,
-    cnf,
-    content,
-    counts,
-    err,
-    mode,
-    order,
-    qos,
-    returns,
-    routes,
-    rq,
-    silence,
-    stale,
-    tag,
-    tmo,
-    tx,
-    unasked,
-)
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.table import BY_FACT
+from conformance.oracle.monitors.table import BY_FACT, BY_METHOD, Function
 from conformance.oracle.verdicts import Finding, Judgement
 
-FAMILIES = (
-    tag,
-    mode,
-    counts,
-    ack,
-    err,
-    rq,
-    order,
-    returns,
-    content,
-    qos,
-    cnf,
-    routes,
-    auto,
-    can,
-    tx,
-    tmo,
-    stale,
-    silence,
-    unasked,
-)
-"""Importing them enters their functions into the table."""
+APART = ("judge", "state")
+"""What knows the judge. Every other file beside it may hold judging functions."""
+
+
+def enter_all() -> None:
+    """Imports all files of this folder, in the order of their names: importing one enters its functions into the
+    table, so that whoever adds a family adds its file and nothing else."""
+    for name in sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])):
+        if name not in APART:
+            importlib.import_module(f"{__name__.rpartition('.')[0]}.{name}")
+
+
+enter_all()
 
 
 class Judge:
@@ -74,6 +48,9 @@ class Judge:
         """What this event contradicts."""
         notes, model = self._notes, self._model
         notes.circumstances.note(model, event)
+        followers = BY_METHOD.get(event.method)
+        if followers:
+            self._follow(followers, event)
         for fact in model.read(event):
             notes.subject = fact
             if model.open:
@@ -87,6 +64,17 @@ class Judge:
         if model.open:
             notes.turn_to(None, None)
         return notes.take() if notes.fresh else []
+
+    def _follow(self, followers: Iterable[Function], event: Event) -> None:
+        connection = self._model.connections.get(event.connection)
+        if connection is None or connection.torn:
+            return
+        fact = self._notes.subject = Passed(event, connection, self._model.topology)
+        if self._model.open:
+            self._notes.turn_to(fact, self._model)
+        for function in followers:
+            function(fact, self._notes)
+        self._notes.accused.clear()
 
     def end(self, complete: bool = True) -> list[Finding]:
         """The history is over. Silence is judged at DEADLINE events alone, so its end adds nothing by itself."""
@@ -136,7 +124,7 @@ class Judge:
         out = {
             copy.id
             for copy in held
-            if copy.queue is found and copy.place == OUT and not copy.doubtful and not copy.shaky
+            if copy.queue is found and copy.place == OUT and not copy.unowed and not copy.indeterminate
         }
         return frozenset(out.union(copy.id for copy in found.absent()))
 

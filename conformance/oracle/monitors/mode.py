@@ -1,8 +1,8 @@
-"""MODE, and with it every message that is seen where it must not be.
+"""MODE, and every message that is seen where it must not be.
 
-A message that is out belongs to its channel; one that is settled, or was delivered with no_ack, is gone; one that was
-published on a channel that had failed never was. Seeing any of these is one fact with many causes: `fate` names the
-rule.
+An unacked message belongs to its channel. A message that was settled, or delivered with no_ack, is gone. A message
+that was published on a failed channel never existed. If such a message is seen, there may be many causes: `fate` names
+the rule.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
 def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     """What is settled is never delivered again from the same queue."""
     copy = fact.copy
-    if copy.place != GONE or copy.shaky or copy.holder is None or copy.spent:
+    if copy.place != GONE or copy.indeterminate or copy.holder is None or copy.spent:
         return
     held = copy.holder
-    how = f"settled by {held.settlement}" if held.settlement else "delivered without need of acknowledgement"
+    how = f"settled by {held.settlement}" if held.settlement else "delivered with automatic acknowledgement"
     at = held.settlement.seq if held.settlement else 0
     for rule in fate.of_settled(held):
         notes.find(
             rule,
             fact.event,
-            f"{copy.id} is gone: it was {how}",
+            f"{copy.id} is never delivered again: it was {how}",
             f"{copy.id} is delivered again",
             held.seq,
             at,
@@ -63,13 +63,13 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
     copy = fact.copy
     if fact.queue.held and copy.place != OUT:
         notes.exercise("MODE-001")
-    if copy.place != OUT or copy.shaky or copy.holder is None:
+    if copy.place != OUT or copy.indeterminate or copy.holder is None:
         return
     held = copy.holder
     notes.find(
         fate.of_doubled(copy),
         fact.event,
-        f"{copy.id} is held by channel {held.channel.number} as tag {held.tag} until that is settled",
+        f"{copy.id} stays with channel {held.channel.number} as tag {held.tag} until it is settled",
         f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
         held.seq,
     )
@@ -161,7 +161,7 @@ def _death(copy: Copy) -> Delivery | None:
     settlement = copy.settlement
     if copy.entry != DEAD or copy.place != WAITING or settlement is None or settlement.channel.transactional:
         return None
-    if copy.shaky or copy.doubtful or copy.ambiguous or copy.seen:
+    if copy.indeterminate or copy.unowed or copy.ambiguous or copy.seen:
         return None
     died = [one for one in settlement.covered if one.message == copy.id]
     return died[0] if len(died) == 1 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any, TypeVar, cast
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
@@ -23,13 +24,19 @@ believed to have given it back before it ended; the circumstances; and rules tha
 UNSURE = "?"
 """Marks the count of what is not certain."""
 SUSPICIONS = 256
-"""So many messages are remembered that may be lost, or may show that something else is wrong."""
+"""This many messages are remembered that may be lost, or may show that something else is wrong."""
 HARMLESS = frozenset(
     {
         "RQ-008",
         "RQ-009",
         "RQ-012",
         "RQ-016",
+        "CONTENT-001",
+        "CONTENT-002",
+        "CONTENT-003",
+        "CONTENT-007",
+        "RETURN-002",
+        "RETURN-004",
         "ERR-002",
         "ERR-013",
         "CAN-001",
@@ -40,7 +47,10 @@ HARMLESS = frozenset(
 )
 """Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256
-"""So many channels are remembered that have not answered since something was expected of them."""
+"""This many channels are remembered that have not answered since something was expected of them."""
+
+
+Memory = TypeVar("Memory")
 
 
 class Notes:
@@ -51,6 +61,7 @@ class Notes:
         "_expected",
         "_fact",
         "_first",
+        "_memories",
         "_model",
         "_said",
         "_shown",
@@ -75,11 +86,20 @@ class Notes:
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
         self._first: dict[str, int] = {}
+        self._memories: dict[str, Any] = {}
         self._said: dict[str, int] = {}
         self._shown: dict[str, dict[str, int]] = {}
         self._suspicions: dict[Copy, list[Suspicion]] = {}
         self._fact: Fact | None = None
         self._model: Model | None = None
+
+    def memory(self, kind: type[Memory]) -> Memory:
+        """What a family remembers of this history by itself: its one object of this class, made when it is first asked
+        for. The class is a dataclass with slots, and can be made without arguments."""
+        found = self._memories.get(kind.__name__)
+        if found is None:
+            found = self._memories[kind.__name__] = kind()
+        return cast(Memory, found)
 
     def turn_to(self, fact: Fact | None, model: Model | None) -> None:
         """What is said next is said about this fact, by a model that does not know everything; or about nothing."""

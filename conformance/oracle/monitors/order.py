@@ -1,13 +1,13 @@
 """RQ: the order in which messages come out.
 
-It is judged only where nobody but the receiver could have held the message that was passed over (`crowded`, `others`),
-and only between messages of which the history proves who was first in the queue.
+The order is judged only if nobody but the receiver could have held the message that was passed over (`crowded`,
+`others`), and only between messages of which the history proves which one was first in the queue.
 
-That a message comes out in its turn says something only if another one was there that a wrong broker would have sent
-first. Which one depends on what is wrong: who puts returned messages at the tail sends those first that were ready
-before, who puts them at the head those that came back later, who keeps them in the order of their return those that
-came back earlier, and who turns a batch round the rest of it. So a rule about the place of returned messages is
-exercised when all of these have waited.
+That a message comes out in its turn proves something only if another message was there that a wrong broker would have
+sent first. Which message that is depends on the fault. A broker that puts returned messages at the tail first sends
+those that were ready before. One that puts them at the head first sends those that came back later. One that keeps the
+order of return first sends those that came back earlier. One that reverses a batch first sends the rest of the batch.
+So a rule about the place of returned messages is exercised only when all of these have waited.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
 WINDOW = 32
-"""So many messages that stand in front of a delivered one are looked at."""
+"""This many messages that stand in front of a delivered one are looked at."""
 READY, EARLIER, LATER, BATCH = "ready before", "returned earlier", "returned later", "returned with it"
 """What else has waited when a returned message came out in its turn."""
 TO_ITS_PLACE = READY, EARLIER, LATER, BATCH
@@ -32,7 +32,7 @@ IN_ORDER_OF_RETURN = READY, LATER
 def order(fact: Delivered, notes: Notes) -> None:
     """Nothing is passed over that was certainly in front."""
     copy, queue = fact.copy, fact.queue
-    if copy.place != WAITING or copy.shaky or copy.doubtful or queue.unordered or queue.crowded(fact.receiver):
+    if copy.place != WAITING or copy.indeterminate or copy.unowed or queue.unordered or queue.crowded(fact.receiver):
         return
     if copy.entry == PUBLISHED:
         _fresh(fact, notes)

@@ -1,7 +1,7 @@
 """QOS: limits are never passed, are used up, and their slots are never lost.
 
-A delivery is one too many only if the broker itself must count the limit as reached: what a race may have settled is
-not counted against it. That a limit is not used up is judged at deadlines alone (`silence`); `slots` names the rule.
+A delivery is one too many only if the broker itself must count the limit as reached: what a race may have settled does
+not count. That a limit is not used up is judged only at deadlines (`silence`). `slots` names the rule.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conformance.oracle.model.facts import (
     Unrequested,
 )
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import DEAD, OUT, WAITING, Delivery, HardDoom
+from conformance.oracle.model.records import DEAD, OUT, WAITING, ClientError, Delivery
 from conformance.oracle.monitors import slots
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.err import NOT_IMPLEMENTED, soft_by_choice
@@ -29,7 +29,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
 WITNESSES = 5
-"""So many of the deliveries that fill a window are shown."""
+"""This many of the deliveries that fill a window are shown."""
 SIZED = (60, 10)
 ALL = 0
 """Stands for all consumers of a channel."""
@@ -73,7 +73,7 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
             f"tag {fact.delivery.tag} to {consumer.tag}, which has {held} outstanding",
             consumer.limited_at,
             consumer.receiver.start,
-            *_shown(channel, consumer),
+            *_some_of_window(channel, consumer),
             certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
             and not slots.reached_from_elsewhere(channel),
         )
@@ -84,7 +84,7 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
     """A channel's consumers together have no more outstanding than its limit."""
     consumer, channel = fact.delivery.consumer, fact.channel
     shared = channel.shared
-    if consumer is None or consumer.no_ack or not shared.bound or channel.vague or _twice(fact):
+    if consumer is None or consumer.no_ack or not shared.bound or channel.indeterminate or _twice(fact):
         return
     if shared.held + 1 == shared.count == shared.bound and _more_waits(fact):
         notes.expect(channel.opened, ALL, fact.event.seq, slots.borne_out_together(channel))
@@ -97,7 +97,7 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
             f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
             shared.since,
             shared.cleared,
-            *_shown(channel, None),
+            *_some_of_window(channel, None),
             certain=not slots.reached_from_elsewhere(channel),
         )
 
@@ -127,16 +127,16 @@ def _twice(fact: Delivered) -> bool:
 
 
 def _limited(channel: Channel, consumer: Consumer) -> bool:
-    return consumer.limit > 0 and not (consumer.no_ack or consumer.limit_moved or channel.vague)
+    return consumer.limit > 0 and not (consumer.no_ack or consumer.limit_moved or channel.indeterminate)
 
 
 def _more_waits(fact: Delivered) -> bool:
     """Is there another message that could have been sent, too?"""
     queue = fact.queue
-    return len(queue.fresh) + len(queue.returned) > (fact.copy.place == WAITING and not fact.copy.doubtful)
+    return len(queue.fresh) + len(queue.returned) > (fact.copy.place == WAITING and not fact.copy.unowed)
 
 
-def _shown(channel: Channel, consumer: Consumer | None) -> list[int]:
+def _some_of_window(channel: Channel, consumer: Consumer | None) -> list[int]:
     """Some of the deliveries that fill the window."""
     held = [one for one in windows.held_by(channel) if one.consumer is not None and consumer in (None, one.consumer)]
     return [one.seq for one in held[-WITNESSES:]]
@@ -174,7 +174,7 @@ def automatic_deliveries_held_back(fact: Answered, notes: Notes) -> None:
     """By now one of these had long come, if it were not for the channel's limit."""
     channel, request = fact.channel, fact.request
     shared = channel.shared
-    if not shared.full() or channel.vague or not shared.full_at < request.seq:
+    if not shared.full() or channel.indeterminate or not shared.full_at < request.seq:
         return
     for consumer in channel.consumers.values():
         queue = consumer.source
@@ -221,24 +221,24 @@ def _stopped(queue: Queue, consumer: Consumer | None, since: int) -> bool:
     """Could this consumer take nothing since then? What a race may have settled fills no slot for certain."""
     if consumer is None or consumer.limit_moved or not 0 < consumer.window.full_at <= since:
         return False
-    held = (copy.holder for copy in queue.copies.values() if copy.place == OUT and not copy.shaky)
+    held = (copy.holder for copy in queue.copies.values() if copy.place == OUT and not copy.indeterminate)
     return sum(one is not None and one.consumer is consumer and _surely(one) for one in held) >= consumer.limit
 
 
 def _surely(delivery: Delivery) -> bool:
     channel = delivery.channel
-    return not delivery.shaky and not channel.vague and channel.unacked.get(delivery.tag) is delivery
+    return not delivery.indeterminate and not channel.indeterminate and channel.unacked.get(delivery.tag) is delivery
 
 
 @judges(Answered, "QOS-024")
 def qos_answered(fact: Answered, notes: Notes) -> None:
     """Each basic.qos brings qos-ok; whether one with a size does is reported, and proves nothing."""
-    doom = fact.channel.connection.doom
+    error = fact.channel.connection.error
     if fact.request.method != "basic.qos":
         return
-    if not _about_size(doom):
+    if not _about_size(error):
         notes.show("QOS-024", SAME if fact.request.again else OTHER, (SAME, OTHER))
-    elif doom is not None and doom.seq == fact.request.seq:
+    elif error is not None and error.seq == fact.request.seq:
         notes.report("QOS-023", "qos-ok")
 
 
@@ -252,32 +252,32 @@ def qos_answered_once(fact: Unrequested, notes: Notes) -> None:
 @judges(ConnectionFailed, "QOS-023")
 def size_refused(fact: ConnectionFailed, notes: Notes) -> None:
     """By connection.close 540, as the rule says."""
-    doom, event = fact.doom, fact.event
-    if doom is not None and _about_size(doom) and event.kind == METHOD and ids_of(event) == SIZED:
+    error, event = fact.error, fact.event
+    if error is not None and _about_size(error) and event.kind == METHOD and ids_of(event) == SIZED:
         code = event.args.get("reply_code")
         notes.report("QOS-023", f"connection.close {code}")
         if code == NOT_IMPLEMENTED:
             notes.exercise("QOS-023")
         else:
-            notes.find("QOS-023", event, f"connection.close 540 for {doom.what}", closing(event.args), doom.seq)
+            notes.find("QOS-023", event, f"connection.close 540 for {error.what}", closing(event.args), error.seq)
 
 
 @judges(ChannelInsteadOfConnection, "QOS-023")
 def size_refused_softly(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
     """By channel.close: that is what the rule asks for only where the profile says so."""
-    doom, event = fact.doom, fact.event
-    if not _about_size(doom):
+    error, event = fact.error, fact.event
+    if not _about_size(error):
         return
     notes.report("QOS-023", f"channel.close {event.args.get('reply_code')}")
-    if soft_by_choice(doom, event, notes):
+    if soft_by_choice(error, event, notes):
         notes.exercise("QOS-023")
     else:
         notes.find(
             "QOS-023",
             event,
-            f"connection.close 540 for {doom.what}",
+            f"connection.close 540 for {error.what}",
             f"channel {fact.channel.number}: {closing(event.args)}",
-            doom.seq,
+            error.seq,
         )
 
 
@@ -301,7 +301,7 @@ def size_obeyed(fact: Delivered, notes: Notes) -> None:
 def size_keeps_waiting(fact: Answered, notes: Notes) -> None:
     """By now the next one had long come, if it were not for the size."""
     channel, sent = fact.channel, fact.request.seq
-    if not channel.octets or channel.vague or not windows.certain(channel):
+    if not channel.octets or channel.indeterminate or not windows.certain(channel):
         return
     for consumer in channel.consumers.values():
         held, queue = consumer.window.held > 0 and not consumer.full(), consumer.source
@@ -319,5 +319,5 @@ def size_keeps_waiting(fact: Answered, notes: Notes) -> None:
             notes.report("QOS-023", "obeyed")
 
 
-def _about_size(doom: HardDoom | None) -> bool:
-    return doom is not None and (doom.class_id, doom.method_id) == SIZED and doom.code == NOT_IMPLEMENTED
+def _about_size(error: ClientError | None) -> bool:
+    return error is not None and (error.class_id, error.method_id) == SIZED and error.code == NOT_IMPLEMENTED

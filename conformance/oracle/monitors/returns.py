@@ -1,8 +1,8 @@
-"""RQ, where it takes more than one look: several receivers, counts of returns, and the limit that ends them.
+"""RQ rules that need more than one event: several receivers, counts of returns, and the delivery limit.
 
-The order that several receivers see is explained by `model/lines.py`; here the explanation is only asked for. Counts
-are compared where the history proves how often a message was returned, and a message is held to be gone for good where
-it was certainly returned once more than the limit allows.
+`model/candidate_orders.py` finds an order that explains what several receivers saw; here it is only asked. Counts are
+compared if the history proves how often a message was returned. A message must be gone for good if it was certainly
+returned once more than the limit allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conformance.oracle.monitors.table import judges
 
 PLACE = "RQ-001"
 SHOWN = 3
-"""So many messages that stand in front are named."""
+"""This many messages that stand in front are named."""
 DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
 
 
@@ -26,7 +26,7 @@ DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
 def explained(fact: Delivered, notes: Notes) -> None:
     """Some order of takings and returns explains what all receivers have seen; where each return is to its place. What
     is not confirmed may be nowhere, and would explain another one."""
-    if fact.explained is None or len(fact.queue.line.owners) < 2 or not fact.queue.reentered:
+    if fact.explained is None or len(fact.queue.orders.owners) < 2 or not fact.queue.reentered:
         return
     notes.exercise("RQ-005")
     if not fact.explained:
@@ -37,7 +37,7 @@ def explained(fact: Delivered, notes: Notes) -> None:
         certain = not any(one.undecided for one in (*fact.queue.fresh.values(), *fact.queue.returned.values()))
         names = ", ".join(one.id for one in waiting) or "another"
         allowed = (
-            f"a message that is first in the queue in some order of what was sent and seen, which {copy.id} cannot be"
+            f"a message that can be the first of the queue; no order of the publishes and returns puts {copy.id} first"
         )
         seen = f"{copy.id} is delivered, {names} not yet"
         witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
@@ -76,13 +76,13 @@ def competes_at_once(fact: Delivered, notes: Notes) -> None:
 def counters(fact: Delivered, notes: Notes) -> None:
     """The headers of a redelivery tell how often the message was out before. Without any, there is nothing to hold."""
     copy, queue = fact.copy, fact.queue
-    if queue.kind != "quorum" or copy.place != WAITING or copy.shaky or copy.ambiguous:
+    if queue.kind != "quorum" or copy.place != WAITING or copy.indeterminate or copy.ambiguous:
         return
     if copy.miscounted or copy.unproven_return() or queue.unseen(copy) or _refusable(copy):
         return
     if copy.holder is not None and fate.by_other_channel(copy.holder) is not None:
         return
-    told, reading = _told(fact), notes.profile.choices.get("delivery_counters", "always")
+    told, reading = _counts_in_headers(fact), notes.profile.choices.get("delivery_counters", "always")
     when = "a redelivery" if copy.returns else "the first delivery"
     notes.report("RQ-012", f"{when}: " + (", ".join(sorted(told)) or "no count"))
     wanted = (
@@ -111,7 +111,7 @@ def _refusable(copy: Copy) -> bool:
     return settlement is not None and settlement.gap and not settlement.accepted
 
 
-def _told(fact: Delivered) -> dict[str, int]:
+def _counts_in_headers(fact: Delivered) -> dict[str, int]:
     properties = fact.event.args.get("properties")
     headers = properties.get("headers") if isinstance(properties, Mapping) else None
     found: Mapping[str, Any] = headers if isinstance(headers, Mapping) else {}
@@ -128,12 +128,12 @@ def limit_ends_returns(fact: Delivered, notes: Notes) -> None:
     copy, queue = fact.copy, fact.queue
     if copy.entry == DEAD and '"reason": "delivery_limit"' in fact.event.arguments:
         notes.report("RQ-013", "handed on to the dead letter queue")
-    if copy.spent and not copy.shaky and copy.place != WAITING:
+    if copy.spent and not copy.indeterminate and copy.place != WAITING:
         held = copy.holder
         notes.find(
             "RQ-013",
             fact.event,
-            f"{copy.id} is gone: {_count(copy)}, with a limit of {queue.limit}",
+            f"{copy.id} is never delivered again: {_count(copy)}, with a limit of {queue.limit}",
             f"{copy.id} is delivered again",
             copy.published,
             copy.entered,

@@ -28,7 +28,7 @@ def returned(fact: Returned, notes: Notes) -> None:
         rule = "CNF-025" if publication.routed else "CNF-008"
         notes.find(rule, event, f"no return of {publication}: it is not mandatory", "basic.return", publication.seq)
         return
-    if publication.routed and not any(copy.queue.deleted for copy in publication.copies):
+    if publication.routed and not notes.accused and not any(copy.queue.deleted for copy in publication.copies):
         queues = ", ".join(copy.queue.name for copy in publication.copies)
         notes.find(
             "CNF-025", event, f"no return of {publication}: it is routed to {queues}", "basic.return", publication.seq

@@ -44,7 +44,7 @@ def redelivered_flag(fact: Delivered, notes: Notes) -> None:
                 copy.holder.seq,
                 copy.entered,
             )
-    elif not copy.shaky and not fact.queue.unseen(copy):
+    elif not copy.indeterminate and not fact.queue.unseen(copy):
         notes.exercise("RQ-009")
         if marked and notes.profile.choices.get("redelivered") != "hint":
             notes.find(
@@ -102,7 +102,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
 @judges(ClosedUnasked, "RQ-014")
 def recover_refused(fact: ClosedUnasked, notes: Notes) -> None:
     """The broker closed the channel over a recover with requeue. Without requeue it is another matter (ERR-009)."""
-    if fact.suspect is None and fact.channel.connection.doom is None:
+    if fact.suspect is None and fact.channel.connection.error is None:
         _refused(fact.channel, fact.event, notes)
 
 
@@ -110,7 +110,7 @@ def recover_refused(fact: ClosedUnasked, notes: Notes) -> None:
 def recover_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
     """It closed the connection over one; or it failed while nothing but a recover was to be done."""
     event = fact.event
-    if event.kind != METHOD or fact.doom is not None or fact.doomed or fact.suspect is not None:
+    if event.kind != METHOD or fact.error is not None or fact.failing or fact.suspect is not None:
         return
     living = fact.connection.open_channels()
     for channel in living:

@@ -48,31 +48,31 @@ REPLIES = {
 def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its channel. A reject of tag 0 that does not, and after which the
     channel's messages are seen elsewhere, has settled more than one delivery."""
-    doom = fact.doom
-    if fact.obligation.kind != CLOSE or doom is None:
+    error = fact.error
+    if fact.obligation.kind != CLOSE or error is None:
         return
-    answered = ", ".join(request.method for request in doom.answered)
+    answered = ", ".join(request.method for request in error.answered)
     observed = f"later methods were answered ({answered})" if answered else "no channel.close comes"
-    rules, wrong = [doom.rule], doom.settlement
-    if doom.rule == "TAG-009" and wrong.multiple:
+    rules, wrong = [error.rule], error.settlement
+    if error.rule == "TAG-009" and wrong.multiple:
         rules.append("ACK-010")
     if (wrong.method, wrong.tag) == ("basic.reject", 0) and wrong.channel.came_back:
         rules.append("ACK-019")
     for rule in rules:
-        notes.find(rule, fact.event, f"channel.close 406 for {doom.settlement}", observed, doom.seq)
+        notes.find(rule, fact.event, f"channel.close 406 for {error.settlement}", observed, error.seq)
 
 
 @judges(Unanswered, "ERR-009", "ERR-010", "QOS-025")
 def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     """A mistake of the client that should have closed its connection."""
-    doom = fact.hard
-    if fact.obligation.kind == HARD_CLOSE and doom is not None and doom.rule:
+    error = fact.connection_error
+    if fact.obligation.kind == HARD_CLOSE and error is not None and error.rule:
         notes.find(
-            doom.rule,
+            error.rule,
             fact.event,
-            f"connection.close {doom.code} for {doom.what}",
+            f"connection.close {error.all_codes} for {error.what}",
             "no connection.close comes",
-            doom.seq,
+            error.seq,
         )
 
 
@@ -110,10 +110,12 @@ def _speaks_of(method: str, channel: Channel | None) -> bool:
 
 def _plain(channel: Channel | None) -> bool:
     """Has nothing happened that may keep the broker from answering?"""
-    return channel is None or not (channel.vague or channel.doom or channel.mistake or channel.connection.blocked)
+    return channel is None or not (
+        channel.indeterminate or channel.settlement_error or channel.method_error or channel.connection.blocked
+    )
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012")
+@judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012", "NOWAIT-005")
 def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     """A message waits, and so does a consumer that may have it."""
     consumer = fact.consumer
@@ -133,6 +135,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-011",)
     elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
         rules = ("CAN-013",)
+    elif consumer.quiet and not consumer.received:
+        rules = ("NOWAIT-005",)
     else:
         rules = _of_starved(fact.channel, consumer, copy)
     allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
@@ -157,7 +161,7 @@ def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
 
 
 def _back_by_time_alone(copy: Copy) -> bool:
-    """Was it returned by its time-out, and not by its client as well?"""
+    """Was it returned by its timeout, and not by its client as well?"""
     settlement = copy.stale_settlement
     return copy.entry == RETURNED_LATE and not (settlement is not None and settlement.requeue)
 
@@ -236,7 +240,7 @@ def lost(fact: Missing, notes: Notes) -> None:
             rule,
             fact.event,
             f"{names} in {fact.queue.name}: {_history(some[0])}",
-            "a drain of the queue never brings it",
+            "the queue was drained, and did not deliver it",
             *(copy.published for copy in some),
             *(copy.entered for copy in some),
             *(copy.holder.seq for copy in some if copy.holder),
@@ -262,7 +266,7 @@ def _history(copy: Copy) -> str:
     if copy.entry == RECOVERED:
         return "returned by basic.recover"
     if copy.entry == DEAD:
-        return f"to be dead-lettered here after {copy.settlement}"
+        return f"dead-lettered to this queue after {copy.settlement}"
     if copy.entry == RETURNED_LATE:
-        return "its delivery has timed out"
+        return "its delivery timed out"
     return "never settled, and its channel has ended" if copy.entry == RELEASED else "published and never delivered"

@@ -1,7 +1,8 @@
-"""Which rule a window's trouble belongs to: one delivery too many, or one too few.
+"""Which rule a wrong window breaks: one delivery too many, or one too few.
 
-That a limit was passed, or not used up, is one fact with many causes. The rule is the one that speaks of what happened
-last to the window in question: it was set, shared, freed in this or that way, or left alone while others changed.
+That a limit was passed, or not used up, is one fact with many causes. The rule is the one about the last thing that
+happened to this window: it was set or shared, a slot was freed in one way or another, or it stayed the same while
+others changed.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from conformance.oracle.model.windows import Window
 from conformance.oracle.monitors import fate
 
 SEVERAL = 32
-"""So many consumers of a queue are looked at."""
+"""This many consumers of a queue are looked at."""
 MIXED = 3
-"""So many ways of giving slots back are a mixture."""
+"""This many ways of giving slots back are a mixture."""
 
 
 def of_settlement(settlement: Settlement, channel: Channel) -> str:

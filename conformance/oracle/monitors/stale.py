@@ -1,7 +1,7 @@
-"""TMO, what follows a time-out: the message is anybody's, its former consumer waits, its tag can still be settled.
+"""TMO, after a timeout: the message is free for any consumer, its former consumer waits, its tag can still be settled.
 
-A stale delivery is one that timed out and is not settled. What is said of it holds only once it is certain that it had
-timed out when it was settled.
+A stale delivery is one that timed out and is not settled. It is judged only if it had certainly timed out when it was
+settled.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _sure(delivery: Delivery, now: int = 0) -> bool:
 def goes_on(fact: Delivered, notes: Notes) -> None:
     """A message whose delivery timed out comes to somebody, redelivered."""
     copy, held = fact.copy, fact.copy.holder
-    if held is None or copy.shaky or copy.place != WAITING:
+    if held is None or copy.indeterminate or copy.place != WAITING:
         return
     if held.endangered is not None:
         notes.exercise("TMO-021")
@@ -65,7 +65,7 @@ def goes_on(fact: Delivered, notes: Notes) -> None:
 def passes_by(fact: Delivered, notes: Notes) -> None:
     """A message that was never delivered goes first."""
     copy, queue = fact.copy, fact.queue
-    if not queue.returned or copy.seen or copy.place != WAITING or copy.doubtful or queue.crowded(fact.receiver):
+    if not queue.returned or copy.seen or copy.place != WAITING or copy.unowed or queue.crowded(fact.receiver):
         return
     late = [one for one in queue.returned.values() if one.entry == RETURNED_LATE and one.entered < fact.since]
     if late:
@@ -75,9 +75,9 @@ def passes_by(fact: Delivered, notes: Notes) -> None:
 
 @judges(Delivered, "TMO-009", "TMO-010", again=True)
 def taken_from(fact: Delivered, notes: Notes) -> None:
-    """A delivery that was spared by another's time-out is still out: it does not come to anybody else."""
+    """A delivery that was spared by another's timeout is still out: it does not come to anybody else."""
     copy, held = fact.copy, fact.copy.holder
-    if held is None or held.timer is None or copy.shaky or copy.place != OUT or not held.channel.alive():
+    if held is None or held.timer is None or copy.indeterminate or copy.place != OUT or not held.channel.alive():
         return
     rules = [rule for rule, on in (("TMO-009", held.timer.spared), ("TMO-010", held.timer.later)) if on]
     for rule in rules:
@@ -85,7 +85,7 @@ def taken_from(fact: Delivered, notes: Notes) -> None:
             rule,
             fact.event,
             f"{copy.id} stays with tag {held.tag} of channel {held.channel.number}, whose "
-            f"time is not over ({held.timer.levels})",
+            f"timeout is not over ({held.timer.levels})",
             f"{copy.id} is delivered",
             held.seq,
         )
@@ -143,7 +143,7 @@ def served(fact: Delivered, notes: Notes) -> None:
         notes.find(
             rule,
             fact.event,
-            f"nothing for {consumer.tag} before tag {stale[0].tag}, which timed out, is settled",
+            f"no delivery to {consumer.tag} before tag {stale[0].tag}, which timed out, is settled",
             f"a delivery of {fact.copy.id}",
             stale[0].seq,
         )
@@ -169,8 +169,8 @@ def ended(fact: Answered, notes: Notes) -> None:
     former = channel.ended.get(request.consumer_tag)
     if former is not None and former.how == AGREED:
         notes.exercise("TMO-013")
-    doom = channel.connection.doom
-    if doom is not None and doom.rule == "TMO-014" and doom.seq == request.seq:
+    error = channel.connection.error
+    if error is not None and error.rule == "TMO-014" and error.seq == request.seq:
         notes.exercise("TMO-014")
         notes.report("TMO-014", "accepted")
 
@@ -178,16 +178,16 @@ def ended(fact: Answered, notes: Notes) -> None:
 @judges(ConnectionFailed, "TMO-013", "TMO-014")
 def end_refused(fact: ConnectionFailed, notes: Notes) -> None:
     """The tag of a consumer that timed out is taken; unless the client has agreed to its end."""
-    event, doom = fact.event, fact.doom
+    event, error = fact.event, fact.error
     if event.kind != METHOD:
         return
-    if doom is not None and doom.rule == "TMO-014":
+    if error is not None and error.rule == "TMO-014":
         notes.exercise("TMO-014")
         notes.report("TMO-014", f"connection.close {event.args.get('reply_code')}")
         return
     for channel in fact.connection.open_channels():
         agreed = next((one for one in channel.ended.values() if one.how == AGREED), None)
-        if doom is None and agreed is not None and ids_of(event) in ((60, 31), (60, 20), (0, 0)):
+        if error is None and agreed is not None and ids_of(event) in ((60, 31), (60, 20), (0, 0)):
             notes.find(
                 "TMO-013", event, f"the client's cancel-ok for {agreed.tag} ends it", closing(event.args), agreed.at
             )
@@ -210,7 +210,7 @@ def cancel_refused(fact: ClosedUnasked, notes: Notes) -> None:
 @judges(Refused, "TMO-016")
 def refused_twice(fact: Refused, notes: Notes) -> None:
     """The second settlement of what timed out costs the channel."""
-    spent = fact.channel.deliveries.get(fact.doom.settlement.tag)
+    spent = fact.channel.deliveries.get(fact.error.settlement.tag)
     if spent is not None and spent.stale:
         notes.exercise("TMO-016")
 
@@ -218,15 +218,17 @@ def refused_twice(fact: Refused, notes: Notes) -> None:
 @judges(Unanswered, "TMO-016")
 def accepted_twice(fact: Unanswered, notes: Notes) -> None:
     """It does not."""
-    doom = fact.doom
-    spent = fact.channel.deliveries.get(doom.settlement.tag) if fact.channel is not None and doom is not None else None
-    if fact.obligation.kind == CLOSE and doom is not None and spent is not None and spent.stale:
+    error = fact.error
+    spent = (
+        fact.channel.deliveries.get(error.settlement.tag) if fact.channel is not None and error is not None else None
+    )
+    if fact.obligation.kind == CLOSE and error is not None and spent is not None and spent.stale:
         notes.find(
             "TMO-016",
             fact.event,
-            f"channel.close 406 for {doom.settlement}: tag {spent.tag} was settled",
+            f"channel.close 406 for {error.settlement}: tag {spent.tag} was settled",
             "no channel.close comes",
-            doom.seq,
+            error.seq,
         )
 
 

@@ -1,14 +1,15 @@
-"""Which claims stand although the history does not show everything.
+"""Which claims hold although the history does not show everything.
 
-A fact speaks of a channel, a connection, or messages of a queue. A claim stands if all that it rests on was seen from
-its beginning (`model/gaps.py`); else it is no finding, but a doubt with its reason. Three things decide:
+A fact speaks of a channel, a connection, or messages of a queue. A claim holds if everything that it depends on was
+seen from its beginning (`model/gaps.py`). Otherwise it is not a finding, but a doubt with its reason. Three things
+decide:
 
-- *where* the fact is: nothing about an adopted channel stands, but what holds between any two of its frames; nothing
-  that is concluded from silence or from the end of a connection stands on one that was not seen from its beginning
-- *what* it is: deliveries of known messages, finding a queue empty, notifications and closes that blame no method may
-  all have causes that somebody unseen has set, so they need a closed world
-- the *rule*: one that depends on the broker's configuration needs a closed world; and one that takes all connections
-  to decide does not count as exercised by what one of them shows
+- *where* the fact is: about an adopted channel nothing holds, except claims about any two of its frames. A conclusion
+  from silence, or from the end of a connection, needs a connection that was seen from its beginning
+- *what* it is: an unseen client may have caused a delivery of a known message, an empty queue, a notification, or a
+  close that blames no method. Claims about these need a closed world
+- the *rule*: a rule that depends on the broker's configuration needs a closed world. A rule that needs all connections
+  does not count as exercised by what one of them shows
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 ANYWHERE = frozenset({"TAG-002", "TAG-003", "TAG-004", "TAG-005"})
 """These hold between any two deliveries of a channel."""
 OF_WINDOWS = frozenset(rule.id for rule in rules.CATALOGUE.values() if rule.family == "QOS") | {"CAN-015"}
-"""These look at a delivery without regard to its message."""
+"""These judge a delivery, whichever message it brings."""
 BY_ANNOUNCEMENT = frozenset({"CAN-001", "CAN-002", "CAN-004"})
-"""Whether a client may be notified at all is settled when it connects."""
+"""Whether a client may be notified at all is decided when it connects."""
 BY_FATE = frozenset({"CAN-009", "CAN-010", "CAN-013", "CAN-014"})
 """What may come for a consumer's tag, and whether it is free, depends on why the consumer ended."""
 CONFIGURED = frozenset(
@@ -90,7 +91,7 @@ def _connection(fact: Fact, model: Model) -> Connection | None:
 
 
 def _of_the_world(rule: str, fact: Fact) -> bool:
-    """May somebody unseen be the cause of this?"""
+    """May an unseen client be the cause of this?"""
     if isinstance(fact, Delivered):
         return rule not in OF_WINDOWS
     if isinstance(fact, Notified):

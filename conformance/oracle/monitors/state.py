@@ -9,10 +9,10 @@ circles close; what cannot change (numbers, texts, tuples, frozen dataclasses) s
     value       null, a number, a text; [n] is row n; ["t", ...] a tuple, ["f", ...] a frozenset, ["b", hex] bytes;
                 ["Name", ...] an immutable object of that class, ["profile"] the profile that the Judge judges by
 
-Classes are those that model and monitors define; nobody lists them by hand. The line in front carries a fingerprint
-of their names and fields, and of the profile: bytes of another version are refused, and never guessed at. A Judge
-that holds anything else than plain data (a function, an open file) cannot be written, and the error names it. Equal
-graphs give equal bytes.
+Classes are those that topology, model and monitors define; nobody lists them by hand. The line in front carries a
+fingerprint of their names and fields, and of the profile: bytes of another version are refused, and never guessed at.
+A Judge that holds anything else than plain data (a function, an open file) cannot be written, and the error names it.
+Equal graphs give equal bytes.
 
 A Judge that was compiled is of classes of its own, under the same names in another package. What their fields are is
 said in the sources alone, and its bytes are those of its plain counterpart: each may go on where the other ended.
@@ -26,17 +26,18 @@ import pkgutil
 import sys
 import zlib
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from hashlib import blake2b
 from operator import attrgetter
+from types import ModuleType
 from typing import Any, Protocol
 
 from conformance.catalogue.profiles import Profile, QueueSemantics
-from conformance.oracle import model
-from conformance.oracle.monitors.judge import Judge
-from conformance.oracle.monitors.notes import Notes
+from conformance.oracle import model, monitors
+from conformance.oracle.monitors.judge import APART, Judge
+from conformance.oracle.topology import state as topology
 from conformance.oracle.verdicts import Judgement
 
 FORMAT = "amqp-conformance/judge/1"
@@ -44,7 +45,7 @@ OURS = "conformance.oracle"
 _LEVEL = 1
 _TRANSIENT = frozenset({"facts", "views"})
 """Modules of the model of which nothing outlives an event."""
-_BESIDE = tuple(cls.__module__ for cls in (Notes, Judge, Judgement, QueueSemantics))
+_BESIDE = tuple(cls.__module__ for cls in (Judge, Judgement, QueueSemantics))
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _UNCHANGING = _SCALARS | {tuple, frozenset}
 _CONTAINERS: tuple[type, ...] = (list, dict, OrderedDict, Counter, set, deque)
@@ -151,8 +152,7 @@ def _is_frozen(cls: type) -> bool:
 @cache
 def _shapes(package: str) -> dict[type, _Shape]:
     """Every class that a state of a Judge from there may hold."""
-    inside = sorted(name for _, name, _ in pkgutil.iter_modules(model.__path__) if name not in _TRANSIENT)
-    names = [*(f"{model.__name__}.{name}" for name in inside), *_BESIDE]
+    names = [topology.__name__, *_modules(model, _TRANSIENT), *_modules(monitors, APART), *_BESIDE]
     found = [
         cls
         for module in map(importlib.import_module, names)
@@ -161,6 +161,11 @@ def _shapes(package: str) -> dict[type, _Shape]:
     ]
     shapes = [_Shape(said, _counterpart(said, package), kind) for kind, said in enumerate(found, len(_CONTAINERS))]
     return {shape.cls: shape for shape in shapes}
+
+
+def _modules(package: ModuleType, apart: Collection[str]) -> list[str]:
+    found = sorted(name for _, name, _ in pkgutil.iter_modules(package.__path__) if name not in apart)
+    return [f"{package.__name__}.{name}" for name in found]
 
 
 def _package(kind: type[Judge]) -> str:

@@ -80,7 +80,7 @@ def new_tag_for_a_redelivery(fact: Delivered, notes: Notes) -> None:
         notes.find(
             "TAG-008",
             fact.event,
-            f"another tag than {before.tag}, under which {fact.copy.id} came before",
+            f"a new tag: {fact.copy.id} came before with tag {before.tag}",
             f"{fact.event.method} of {fact.copy.id} with tag {before.tag} again",
             before.seq,
         )

@@ -1,8 +1,8 @@
 """TMO: what the broker does when a delivery stays unacknowledged for too long, and when it does it.
 
-A time-out is early for certain, in time, or it may have been about something else; late it is only when the driver has
-waited and says so. Which of the levels decides is the business of the deadline: a time-out at another level's time, or
-none at all, breaks the rule of the level that counts. What settling and cancelling do afterwards is in `stale`.
+A timeout is certainly early, or in time, or it may have been about something else. It is late only if the driver has
+waited and says so. The deadline knows which level of timeout counts: a timeout at another level's time, or none at all,
+breaks the rule of the level that counts. What settling and cancelling do afterwards is in `stale`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _by_another_level(first: Delivery, late: int, fact: TimedOut, notes: Notes) 
         notes.find(
             timer.levels.rule,
             event,
-            f"a time-out after {timer.levels.effective()} ms ({timer.levels})",
+            f"a timeout after {timer.levels.effective()} ms ({timer.levels})",
             f"it comes {(event.time_ns - timer.at) / SECOND:.2f} s after the delivery",
             first.seq,
             certain=looked > SECOND // 2,
@@ -142,7 +142,9 @@ def by_capability(fact: TimedOut, notes: Notes) -> None:
                 notified[0].seq,
             )
     elif fact.consumer is not None and not event.has("no_wait"):
-        notes.find("TMO-007", event, "basic.cancel with nowait set", f"basic.cancel for {fact.consumer.tag} without it")
+        notes.find(
+            "TMO-007", event, "basic.cancel with nowait set", f"basic.cancel for {fact.consumer.tag} without nowait"
+        )
 
 
 def _otherwise(fact: TimedOut, first: Delivery) -> bool:
@@ -159,7 +161,7 @@ def too_early(fact: TimedOut, notes: Notes) -> None:
     if consumer is None or fact.deliveries or consumer.levels is None:
         return
     held = [one for one in fact.channel.unacked.values() if one.consumer is consumer and one.timer is not None]
-    running = [one for one in held if not one.stale and not one.shaky]
+    running = [one for one in held if not one.stale and not one.indeterminate]
     if not running:
         _about_nothing(fact, consumer, notes)
         return
@@ -182,7 +184,7 @@ def too_early(fact: TimedOut, notes: Notes) -> None:
         notes.find(
             rule,
             event,
-            f"no time-out before {levels.effective()} ms ({levels})",
+            f"no timeout before {levels.effective()} ms ({levels})",
             f"basic.cancel for {consumer.tag} at most {after:.2f} s after its delivery",
             first.seq,
         )
@@ -199,7 +201,7 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
         return
     if last is None or last.timer is None:
         notes.find(
-            "TMO-019", fact.event, f"silence: {consumer.tag} has had no delivery", f"basic.cancel for {consumer.tag}"
+            "TMO-019", fact.event, f"no timeout: {consumer.tag} has had no delivery", f"basic.cancel for {consumer.tag}"
         )
         return
     settlement, limit = last.settlement, last.timer.limit
@@ -209,7 +211,7 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
         notes.find(
             "TMO-019",
             fact.event,
-            f"silence: all deliveries of {consumer.tag} were settled in time",
+            f"no timeout: all deliveries of {consumer.tag} were settled in time",
             f"basic.cancel for {consumer.tag}",
             last.seq,
             settlement.seq,
@@ -226,34 +228,34 @@ def exempt(fact: Notified, notes: Notes) -> None:
         notes.find(
             "TMO-001",
             fact.event,
-            f"no end of {consumer.tag}: its queue is a classic queue, and is there",
+            f"{consumer.tag} goes on: its queue is a classic queue, and still exists",
             f"basic.cancel for {consumer.tag}",
         )
     elif consumer.source.kind != "classic" and consumer.no_ack:
         notes.find(
             "TMO-019",
             fact.event,
-            f"no end of {consumer.tag}: it needs no acknowledgements",
+            f"{consumer.tag} goes on: its deliveries need no acknowledgement",
             f"basic.cancel for {consumer.tag}",
         )
 
 
 @judges(ClosedUnasked, "TMO-001", "TMO-019", "TMO-027")
 def closed_early(fact: ClosedUnasked, notes: Notes) -> None:
-    """A channel is closed over a time-out that cannot be; of a consumer that was cancelled not all is seen."""
+    """A channel is closed over a timeout that cannot be; of a consumer that was cancelled not all is seen."""
     text = str(fact.event.args.get("reply_text", ""))
     if "timed out" not in text and "timeout" not in text:
         return
     held = list(fact.channel.unacked.values())
     if held and all(one.copy.queue.kind == "classic" for one in held) and by_queue(notes):
         notes.find(
-            "TMO-001", fact.event, "no time-out: all deliveries are from classic queues", closing(fact.event.args)
+            "TMO-001", fact.event, "no timeout: all deliveries are from classic queues", closing(fact.event.args)
         )
     elif held and not fact.channel.ended and all(_running(one) for one in held):
         notes.find(
             "TMO-019",
             fact.event,
-            "no time-out: no delivery has been out for long enough",
+            "no timeout: no delivery has been out for long enough",
             closing(fact.event.args),
             *(one.seq for one in held[:3]),
         )
@@ -269,7 +271,7 @@ def _running(delivery: Delivery) -> bool:
 def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
     """The connection is closed where a channel, or a consumer, would have been enough."""
     event = fact.event
-    if event.kind != METHOD or fact.doom is not None or ids_of(event) != (0, 0):
+    if event.kind != METHOD or fact.error is not None or ids_of(event) != (0, 0):
         return
     for channel in fact.connection.open_channels():
         over = [
@@ -282,7 +284,7 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
             notes.find(
                 rule,
                 event,
-                f"channel {channel.number} at most is closed over a time-out",
+                f"a timeout closes no channel but channel {channel.number}",
                 f"connection: {closing(event.args)}",
                 over[0].seq,
             )
@@ -309,8 +311,8 @@ def never(fact: Overdue, notes: Notes) -> None:
     """It should have timed out, and nothing came."""
     delivery, channel = fact.delivery, fact.channel
     timer, levels = timer_of(delivery), timer_of(delivery).levels
-    if not by_queue(notes) or delivery.shaky or channel.vague:
-        notes.report("TMO-020", "not while we waited")
+    if not by_queue(notes) or delivery.indeterminate or channel.indeterminate:
+        notes.report("TMO-020", "no timeout while the suite waited")
         _never_looked(delivery, channel, fact, notes)
         return
     if not present(delivery):
@@ -337,7 +339,7 @@ def never(fact: Overdue, notes: Notes) -> None:
             rule,
             fact.event,
             f"{what} {limit / SECOND:g} s after the delivery of {delivery.message} ({levels})",
-            f"nothing for {waited:.1f} s",
+            f"nothing came for {waited:.1f} s",
             delivery.seq,
         )
 
@@ -345,12 +347,16 @@ def never(fact: Overdue, notes: Notes) -> None:
 def _never_looked(delivery: Delivery, channel: Channel, fact: Overdue, notes: Notes) -> None:
     """A channel that looks once a minute goes by its oldest delivery, behind which others may hide."""
     watched = notes.profile.choices.get("consumer_timeout") == "channel"
-    if watched and not (delivery.shaky or channel.vague) and next(iter(channel.unacked.values()), None) is delivery:
+    if (
+        watched
+        and not (delivery.indeterminate or channel.indeterminate)
+        and next(iter(channel.unacked.values()), None) is delivery
+    ):
         timer = timer_of(delivery)
         notes.find(
             "TMO-024",
             fact.event,
             f"channel.close 406 about a minute after {delivery.message} ({timer.levels})",
-            f"nothing for {(fact.event.time_ns - timer.at) / SECOND:.1f} s",
+            f"nothing came for {(fact.event.time_ns - timer.at) / SECOND:.1f} s",
             delivery.seq,
         )

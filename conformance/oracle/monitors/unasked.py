@@ -1,8 +1,8 @@
-"""What the broker sends of its own accord: ERR-012, internal errors; ERR-013, frames that must not come. And, when a
-connection has ended in order, that all was said: ERR-014.
+"""What the broker sends without being asked: ERR-012, internal errors; ERR-013, frames that must not come. And ERR-014:
+when a connection has ended in order, all answers must have come.
 
-What it calls an internal error is its own fault, whatever the client had sent. All speak last: what another rule has
-accused already is not accused twice, and a close that answers a mistake is for the rule about that mistake.
+An internal error is the broker's own fault, whatever the client had sent. These functions run last: what another rule
+has accused is not accused twice, and a close that answers a mistake is judged by the rule about that mistake.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from conformance.oracle.monitors.table import judges
 
 INTERNAL_ERROR = 541
 SHOWN = 4
-"""So many of the methods that may have brought it about are shown."""
+"""This many of the methods that may have brought it about are shown."""
 
 
 @judges(ConnectionFailed, "ERR-012")
 def connection_ended_by_itself(fact: ConnectionFailed, notes: Notes) -> None:
     """The broker's own fault cost the connection."""
-    if fact.doom is None and not fact.doomed:
+    if fact.error is None and not fact.failing:
         _internal(fact.event, "connection", fact.connection.channels.values(), notes)
 
 
@@ -53,11 +53,17 @@ def unlawful(fact: Unlawful, notes: Notes) -> None:
 def answered_without_question(fact: Unrequested, notes: Notes) -> None:
     """An answer too many; where the channel is doubtful, or the question may be missing, it may belong to something."""
     channel, event = fact.channel, fact.event
-    if channel.vague or channel.doom or channel.mistake or channel.connection.doom or channel.connection.overheard:
+    if (
+        channel.indeterminate
+        or channel.settlement_error
+        or channel.method_error
+        or channel.connection.error
+        or channel.connection.overheard
+    ):
         return
     if _accused(event, notes):
         return
-    notes.find("ERR-013", event, "an answer to a question, once", f"{event.method}, which nobody asked for")
+    notes.find("ERR-013", event, "one answer to each request", f"{event.method}, which nobody asked for")
 
 
 @judges(Parted, "ERR-013", "ERR-014")
@@ -69,7 +75,7 @@ def all_was_said(fact: Parted, notes: Notes) -> None:
 
 
 def _accused(event: Event, notes: Notes) -> bool:
-    """Has another rule something to say about this event, be it for the sixth time?"""
+    """Does another rule judge this event, even if its findings are no longer written down?"""
     return bool(notes.accused) or any(
         event.seq == finding.at or event.seq in finding.witness for finding in notes.fresh
     )
@@ -81,7 +87,7 @@ def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes
         notes.find(
             "ERR-012",
             event,
-            f"the {what} goes on: its client kept to the protocol",
+            f"the {what} stays open: the client made no mistake",
             f"{what}: {closing(event.args)}",
             *_unanswered(event, channels),
             unless=_of_settlements(channels),

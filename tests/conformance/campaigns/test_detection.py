@@ -16,12 +16,13 @@ from conformance.campaigns.journal import Journal
 from conformance.catalogue import profiles, rules
 from conformance.cli import main
 from conformance.cli.mutants import chosen, sound, words
+from conformance.drive.run.plays import plays, plays_for
+from conformance.drive.run.runner import observe
 from conformance.drive.scenes.test_machines import SCHEDULERS
 from conformance.session.exits import Refused
-from conformance.session.plays import plays, plays_for
 from reference_broker.mutants import MUTANTS
 from tools import trust
-from tools.pages.trust import PAGE, elsewhere
+from tools.pages.trust import PAGE, TITLE, elsewhere, with_row
 
 ZERO = "tags.start-at-zero"
 
@@ -29,8 +30,10 @@ ZERO = "tags.start-at-zero"
 def test_every_rule_that_binds_is_broken_by_a_mutant() -> None:
     named = {rule for mutant in MUTANTS.values() for rule in mutant.rules}
     binding = [rule.id for rule in rules.CATALOGUE.values() if rule.judged and rule.level in ("must", "should")]
-    assert [rule for rule in binding if rule not in named] == []
-    assert [rule for rule in sorted(named) if not rules.get(rule).judged] == []
+    missing = [rule for rule in binding if rule not in named]
+    assert not missing, f"add a mutant in reference_broker/mutants/ that names the rule (docs/add-a-rule.md): {missing}"
+    unjudged = [rule for rule in sorted(named) if rule not in rules.CATALOGUE or not rules.get(rule).judged]
+    assert not unjudged, f"mutants name what is no judged rule: {unjudged}"
 
 
 def test_every_mutant_can_be_told_from_the_honest_broker_in_its_dialect() -> None:
@@ -68,13 +71,13 @@ def test_a_machine_kills_at_its_first_history_that_shows_it() -> None:
     class Over(BaseException):
         pass
 
-    def watch(judgement: Any) -> None:
+    def watch(judgement: Any, history: object) -> None:
         seen.append(len(judgement.findings))
         if judgement.findings:
             raise Over
 
     with embedded("documented", 0, "smoke", (ZERO,)) as bench, pytest.raises(Over):
-        machine.play(bench, watch)
+        observe(machine, bench, watch)
     assert seen[-1] > 0
     assert not any(seen[:-1])
 
@@ -244,4 +247,15 @@ def test_a_field_bug_is_found_when_all_its_imitations_are() -> None:
 
 def test_the_page_tells_of_every_mutant() -> None:
     told = {line.split("|")[1].strip() for line in PAGE.read_text().splitlines() if line.startswith("| ")}
-    assert [name for name in MUTANTS if name not in told] == []
+    missing = [name for name in MUTANTS if name not in told]
+    assert not missing, f"make trust MUTANTS='{','.join(missing)}' hunts them and writes their rows into docs/trust.md"
+
+
+def test_a_row_comes_to_those_of_its_field_or_in_place_of_its_own() -> None:
+    page = f"above\n\n{TITLE}\n\n| mutant |\n|---|\n| a.one | 1 |\n| b.one | 1 |\n\n## below\n\n| a.two | bug |\n"
+    for row, rows in (
+        ("| a.two | 2 |", "| a.one | 1 |\n| a.two | 2 |\n| b.one | 1 |\n"),
+        ("| a.one | 2 |", "| a.one | 2 |\n| b.one | 1 |\n"),
+        ("| c.one | 2 |", "| a.one | 1 |\n| b.one | 1 |\n| c.one | 2 |\n"),
+    ):
+        assert with_row(page, row) == page.replace("| a.one | 1 |\n| b.one | 1 |\n", rows)

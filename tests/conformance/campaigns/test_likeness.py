@@ -22,7 +22,7 @@ Row = dict[str, Any]
 CROSSES, ZERO = "settle.crosses-channels", "tags.start-at-zero"
 
 
-def story(*rows: Row) -> tuple[Row, ...]:
+def reproducer_of(*rows: Row) -> tuple[Row, ...]:
     """One connection, two channels, the message m1 in a queue; then these rows, on channel 2 or as they say."""
     head: list[Row] = [{"who": "-", "method": "connect", "capabilities": {}}]
     for channel in (1, 2):
@@ -40,19 +40,19 @@ def story(*rows: Row) -> tuple[Row, ...]:
 
 
 TAKEN: Row = {"who": "<", "method": "basic.get-ok", "message": "m1"}
-CROSSED = story(
+CROSSED = reproducer_of(
     TAKEN,
     {"who": ">", "channel": 1, "method": "basic.ack", "multiple": True},
     {"who": ">", "method": "basic.ack", "delivery_tag": "@10"},
     {"who": "<", "method": "channel.close", "reply_code": 406, "decisive": True},
 )
 """Tag 0 with multiple on channel 1 has settled what channel 2 holds."""
-FROM_ZERO = story({**TAKEN, "delivery_tag": 0, "decisive": True})
-NEVER_SEEN = story({**TAKEN, "message": "m2", "decisive": True})
+FROM_ZERO = reproducer_of({**TAKEN, "delivery_tag": 0, "decisive": True})
+NEVER_SEEN = reproducer_of({**TAKEN, "message": "m2", "decisive": True})
 
 
 def results(**stories: tuple[Row, ...]) -> Results:
-    """Rules by their ids with _ for -, each broken in the exchange of this story."""
+    """Rules by their ids with _ for -, each broken in the exchange of this reproducer."""
     witnesses = [
         Witness(finding(rule, f"{rule[:3]} is wrong"), story=told)
         for name, told in stories.items()
@@ -86,7 +86,7 @@ def test_what_has_no_story_is_asked_for_in_its_scene() -> None:
         profile="documented",
         witnesses=(Witness(finding("AUTO-008", "m3 is delivered")), Witness(finding("QOS-001", "too much"))),
     )
-    cancelled = story(
+    cancelled = reproducer_of(
         {"who": "<", "method": "basic.get-ok", "message": "m1"},
         {"who": ">", "method": "basic.consume", "queue": "{q1}", "consumer_tag": "c"},
         {"who": "<", "method": "basic.consume-ok", "consumer_tag": "c"},
@@ -138,5 +138,5 @@ def test_the_document_carries_faults_and_the_page_says_them() -> None:
     again = from_json(to_json(found))
     assert again.faults == found.faults
     words = fault({"rule": again.faults[0].rule, "rules": again.faults[0].rules, "like": again.faults[0].like})
-    assert words == f"It behaves as if {MUTANTS[CROSSES].says}. With it breaks MODE-001."
+    assert words == f"It behaves as if {MUTANTS[CROSSES].says}. This also breaks MODE-001."
     assert f"As if {MUTANTS[CROSSES].says}" in render(json.loads(to_json(found)))

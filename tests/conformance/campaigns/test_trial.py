@@ -1,4 +1,4 @@
-"""Telling a story takes no longer than its budget, and a right broker is sought where the dialect is wrong as well."""
+"""A reproducer is written within its budget, and a right broker is sought where the dialect is wrong as well."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import pytest
 
 from conformance.campaigns import trial
 from conformance.catalogue import deviations
+from conformance.catalogue.deviations import excuse
 from conformance.catalogue.profiles import Profile, load
 from conformance.drive.drivers.target import Target
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import plays_for
+from conformance.drive.run.runner import perform
 from conformance.drive.stage import Stage
 from conformance.evidence.scripts import player
 from conformance.oracle.verdicts import Finding
-from conformance.outcome.gate import excuse
 from conformance.session import brokers, checks
-from conformance.session.plays import Bench, plays_for
 from conformance.session.session import patient
 from reference_broker import ReferenceBroker
 
@@ -28,14 +30,14 @@ def found(bench: Bench, rules: Sequence[str]) -> tuple[Stage, Finding]:
     """The first finding on one of these rules, in the scenes of those."""
     for play in plays_for(rules, bench.profile, "smoke"):
         if not play.machine:
-            stage, _ = play.perform(bench)
+            stage, _ = perform(play, bench)
             for finding in stage.judgement.findings:
                 if finding.certain and finding.rule in rules:
                     return stage, finding
     raise AssertionError(f"{rules} are not contradicted")
 
 
-def told(stage: Stage, finding: Finding, profile: Profile, target: Target) -> trial.Told:
+def tell_finding(stage: Stage, finding: Finding, profile: Profile, target: Target) -> trial.Told:
     return trial.tell(stage.events, checks.cut(stage.events, finding, profile), finding, profile, target, 3.0)
 
 
@@ -46,7 +48,7 @@ def test_when_the_time_is_up_there_is_no_story_and_a_reason(monkeypatch: pytest.
         target = Target.parse(broker.url)
         stage, finding = found(Bench(target, profile), ["CNF-009"])
         began = time.monotonic()
-        tale = told(stage, finding, profile, target)
+        tale = tell_finding(stage, finding, profile, target)
     assert time.monotonic() - began < 10
     assert tale.story == ()
     assert tale.untold == "there was no time left to try it"
@@ -65,7 +67,7 @@ def test_what_the_dialect_does_as_well_is_compared_with_what_the_texts_say() -> 
     with ReferenceBroker(dialect="rabbitmq-4.3") as broker:
         target = Target.parse(broker.url)
         stage, finding = found(Bench(target, profile, deadline=0.5), ["CAN-017"])
-        tale = told(stage, finding, profile, target)
+        tale = tell_finding(stage, finding, profile, target)
         made = trial.Trial(target, 3.0, right=trial.right(finding, profile))
         assert made.here(tale.story) == player.BROKEN
         assert made.honest(tale.story) == player.ELSE
@@ -85,7 +87,7 @@ def test_a_known_deviation_of_a_real_broker_is_shown_within_a_minute() -> None:
     stage, finding = found(bench, wanted)
     assert excuse(known, finding.rule, finding.observed, stage.queue_type, finding.where) is not None
     began = time.monotonic()
-    tale = told(stage, finding, broker.profile, broker.target)
+    tale = tell_finding(stage, finding, broker.profile, broker.target)
     assert time.monotonic() - began < MINUTE
     assert tale.story, tale.untold
     assert tale.reproduced == "3 of 3"
@@ -98,9 +100,9 @@ def test_a_symptom_of_the_fault_on_the_way_is_no_condition() -> None:
     with ReferenceBroker(mutants=("settle.single-takes-oldest",)) as broker:
         target = Target.parse(broker.url)
         play = next(play for play in plays_for(["ACK-001"], profile, "smoke") if play.queue_type == "classic")
-        stage, _ = play.perform(Bench(target, profile, deadline=0.5))
+        stage, _ = perform(play, Bench(target, profile, deadline=0.5))
         finding = next(one for one in stage.judgement.findings if one.rule == "MODE-004")
-        tale = told(stage, finding, profile, target)
+        tale = tell_finding(stage, finding, profile, target)
         made = trial.Trial(target, 3.0)
         assert made.here(tale.story) == player.BROKEN
         assert made.honest(tale.story) == player.ELSE

@@ -135,7 +135,7 @@ def test_an_expired_entry_waits_for_a_date() -> None:
     old = FILE.replace("2030-01-31", "2026-11-20")
     text, done = edited(old, run(BROKEN))
     assert text == old
-    assert "type --expires DATE" in done[0]
+    assert "give --expires DATE" in done[0]
     text, done = edited(old, run(BROKEN), wanted=BaselineOptions("me", datetime.date(2027, 6, 30), TODAY))
     assert done == ["renewed  ACK-002  'tag .* stays': until 2027-06-30"]
     assert text == FILE.replace("2030-01-31", "2027-06-30")

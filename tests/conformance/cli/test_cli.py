@@ -20,10 +20,11 @@ import conformance
 from codec import methods as m
 from conformance.catalogue import profiles, rules
 from conformance.cli import main
-from conformance.cli.doctor import Diagnosis, told
+from conformance.cli.doctor import Diagnosis, format_diagnosis
+from conformance.drive.run.size import DEPTHS
 from conformance.outcome.results import from_json
 from conformance.session.exits import MEANING
-from conformance.session.options import DEPTHS, MINUTES, TABLE, Options
+from conformance.session.options import MINUTES, TABLE, Options
 from conformance.session.session import again
 from conformance.session.ticket import Ticket, without_passwords
 from reference_broker import ReferenceBroker
@@ -139,7 +140,7 @@ def test_the_doctor_says_what_is_not_certain_of_the_profile() -> None:
     server_properties = {"product": "RabbitMQ", "version": "4.4.1"}
     match = profiles.match(server_properties)
     diagnosis = Diagnosis("amqp://h", profile=match.profile.name, matched=match.how)
-    lines = told(diagnosis, lambda _, text: text).splitlines()
+    lines = format_diagnosis(diagnosis, lambda _, text: text).splitlines()
     place = next(number for number, line in enumerate(lines) if line.split()[:1] == ["profile"])
     assert lines[place].split() == ["profile", "rabbitmq-4.3"]
     assert lines[place + 1].strip() == "RabbitMQ 4.4.1 is not known; examined as RabbitMQ 4.3, the nearest"

@@ -55,11 +55,11 @@ def test_an_example_is_played_on_a_broker_that_is_wrong_in_it() -> None:
     found = example.played("RQ-001")
     assert found is not None
     assert found.case["rule"] == "RQ-001"
-    text = example.told(found, 100)
+    text = example.format_example(found, 100)
     assert "required: m" in text
     assert "✕" in text
     assert "\x1b" not in text
-    assert "\x1b[1;31m" in example.told(found, 100, color=True)
+    assert "\x1b[1;31m" in example.format_example(found, 100, color=True)
 
 
 def test_what_nobody_can_break_has_no_example() -> None:

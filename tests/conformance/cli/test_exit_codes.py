@@ -64,8 +64,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     for name, judged in (("held", rule("ACK-002")), ("broken", broken)):
         (folder / f"{name}.json").write_text(to_json(results("Broker 1", [judged])))
     told = {"schema": "amqp-conformance/case/1", "rule": "ACK-002", "title": "t", "queue_type": "classic"}
-    for name, story in (("fixed", STORY), ("unplayed", UNPLAYED), ("untold", [])):
-        (folder / f"{name}.case.json").write_text(json.dumps({**told, "story": story, "rerun": "again"}))
+    for name, reproducer in (("fixed", STORY), ("unplayed", UNPLAYED), ("untold", [])):
+        (folder / f"{name}.case.json").write_text(json.dumps({**told, "story": reproducer, "rerun": "again"}))
     (folder / "known.toml").write_text(
         '[[deviation]]\nrule = "ACK-002"\nreason = "it stays"\nnote = "n"\nevidence = "e"\nowner = "o"\n'
     )
@@ -185,7 +185,7 @@ def test_an_interrupt_and_a_fault_of_ours_end_any_verb_in_words(
     assert main([verb]) == code
     said = capsys.readouterr().err
     assert "Traceback" not in said
-    assert ("Interrupted" if code == 130 else "A fault of this suite") in said
+    assert ("Interrupted" if code == 130 else "The suite itself failed") in said
 
 
 def test_help_is_no_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,12 +40,12 @@ sys.exit(code)
         (("run", "--depth", "foo"), "--depth foo is not known; use one of smoke, ci, deep."),
         (
             ("run", "--report", "s3://bucket/out"),
-            "--report s3://bucket/out is no place on this machine: name a directory",
+            "--report s3://bucket/out is not a directory of this machine: name one",
         ),
         (("run", "--mutant", "nope"), "no mutant is called 'nope'; did you mean "),
-        (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is no place on this machine"),
-        (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is no place on this machine"),
-        (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be made"),
+        (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is not a directory of this machine"),
+        (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is not a directory of this machine"),
+        (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be created"),
     ],
 )
 def test_a_slip_is_one_sentence_and_nothing_heavy_is_imported(words: tuple[str, ...], told: str) -> None:
@@ -69,7 +69,7 @@ def test_a_full_disk_is_told_before_the_run(
 ) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     assert main([*words, str(tmp_path)]) == 2
-    assert "nothing can be written there (No space left on device)" in " ".join(capsys.readouterr().err.split())
+    assert "it is not writable (No space left on device)" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_disk_that_fills_up_is_no_fault_of_ours(

@@ -122,7 +122,7 @@ def test_a_second_report_tells_what_changed_and_a_third_time_makes_no_difference
 def test_what_is_no_result_is_refused_in_words(content: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(Refused, match="is no results document"):
+    with pytest.raises(Refused, match="is not a results document"):
         pages.made([tmp_path], None)
     with pytest.raises(Refused, match="No such file"):
         pages.made([tmp_path / "none.json"], None)

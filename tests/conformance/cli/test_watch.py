@@ -144,7 +144,7 @@ signal.pause()
 """
     with ending() as end:
         assert end.run([sys.executable, "-c", child]) == 7
-        assert end.told
+        assert end.is_interrupted
         assert end.pause(PATIENCE), "it waits no longer"
     assert told.read_text() == "told "
 

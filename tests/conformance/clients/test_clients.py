@@ -29,9 +29,10 @@ from conformance.clients.libraries import SHIPPED
 from conformance.clients.libraries.process import Library, Shown
 from conformance.clients.rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, SHOWN, seen
 from conformance.clients.run import Account, perform
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import plays_for
 from conformance.fixture import EmbeddedBroker
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
-from conformance.session.plays import Bench, plays_for
 from reference_broker import ReferenceBroker
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "test-a-client.md"

@@ -46,14 +46,14 @@ DEVIATES = rule("ACK-002", "deviates", case("ACK-002", "tag 3 stays", deviation=
             rule("ACK-002"),
             rule("ACK-002", "under-tested", reason="exercised 0 times"),
             "unclear",
-            "Nothing can be said of Broker 2: under-tested (exercised 0 times).",
+            "The run on Broker 2 says nothing about it: under-tested (exercised 0 times).",
         ),
         (BROKEN, rule("ACK-002", "inconclusive"), "unclear", "Broker 1 breaks it"),
         (
             rule("TAG-004", reports={"a": 2}),
             rule("TAG-004", reports={"a": 9, "b": 1}),
             "seen otherwise",
-            "Broker 2 alone was seen to do this: b (once).",
+            "Only Broker 2 was seen to do this: b (once).",
         ),
     ],
 )
@@ -146,10 +146,10 @@ def test_two_runs_of_one_broker_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("given", "warned"),
     [
-        ({"complete": False}, "cut short"),
+        ({"complete": False}, "was interrupted"),
         ({"depth": "deep"}, "smoke and deep"),
         ({"seed": 4}, "0 and 4"),
-        ({"profile": "mine"}, "none of ours"),
+        ({"profile": "mine"}, "does not know the profile"),
     ],
 )
 def test_what_makes_a_comparison_weak_is_said(given: dict[str, object], warned: str) -> None:
@@ -182,7 +182,7 @@ def test_the_verb_prints_every_format_and_its_code_says_whether_they_differ(
     [
         (None, "cannot be read: No such file"),
         (b"{", "not JSON"),
-        (b"\xff", "no text"),
+        (b"\xff", "not text"),
         (b"[]", "'list'"),
         (b'{"schema": "other/1"}', "'other/1'"),
         (b'{"schema": "amqp-conformance/results/1"}', "does not follow"),

@@ -13,8 +13,8 @@ import pytest
 from conformance.catalogue.profiles import Profile
 from conformance.cli import main
 from conformance.diff import differential
+from conformance.drive.run.plays import Play, plays_for
 from conformance.outcome.results import to_json
-from conformance.session.plays import Play, plays_for
 from reports.compatibility import markdown
 from tests.support.runs import case, results, rule
 
@@ -65,7 +65,7 @@ def test_two_dialects_differ_where_their_profiles_do(tmp_path: Path) -> None:
     note = markdown(document)
     assert note.startswith("# Compatibility note: reference broker as rabbitmq-3.10 and reference broker as ")
     assert "amqpconf" not in note
-    assert "The two differ in 1 exchange, each as short as it could be made and played 3 times on both." in note
+    assert "The two differ in 1 exchange, each made as short as possible and played 3 times on both." in note
 
 
 def test_a_broker_does_not_differ_from_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,4 +111,4 @@ def test_a_broker_that_does_not_answer_is_unreachable(capsys: pytest.CaptureFixt
 
 def test_rules_are_no_option_of_a_plain_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "a.json", "b.json", "--rules", "ACK-*"]) == 2
-    assert "--rules goes with --explain" in capsys.readouterr().err
+    assert "--rules needs --explain" in capsys.readouterr().err

@@ -81,10 +81,10 @@ def test_a_side_that_came_to_no_verdicts_is_named_and_the_other_is_not_examined(
     ("words", "complaint"),
     [
         (["--preset", "rabbitmq-upgrade", "amqp://one"], "takes two URLs"),
-        (["amqp://one", "amqp://two"], "One run examines one broker"),
+        (["amqp://one", "amqp://two"], "One run tests one broker"),
         (
             ["--preset", "rabbitmq-upgrade", "amqp://one", "amqp://two", "--broker-admin", "http://x"],
-            "Each broker has its",
+            "Each broker needs its",
         ),
         (["--preset", "rabbitmq-upgrade", "amqp://one", "amqp://two,nonsense=1"], "A broker is named URL"),
         (["--preset", "nothing", "amqp://one", "amqp://two"], "invalid choice"),

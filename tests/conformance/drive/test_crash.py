@@ -79,7 +79,7 @@ def test_a_command_that_kills_nobody(start: Start, capsys: pytest.CaptureFixture
     url, _ = start()
     assert main(["run", url, "--rules", "CNF-013", "--kill", "true"]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "--kill 'true' ended, but a connection that was open before lives on" in said
+    assert "--kill 'true' ended, but a connection that was open before is still open" in said
 
 
 def test_a_command_that_fails(start: Start, capsys: pytest.CaptureFixture[str]) -> None:

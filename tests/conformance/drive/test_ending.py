@@ -36,7 +36,7 @@ def test_a_drain_fetches_what_was_held_and_what_was_ready(stage: Stage) -> None:
     channel = stage.channel()
     channel.publish(queue, 3)
     stage.fetch(channel, queue, 2)
-    stage.drain(queue)
+    ending.drain(stage, queue)
     drained = [event.message for event in stage.events if event.method == "basic.get-ok"][2:]
     assert sorted(filter(None, drained)) == ["m1", "m2", "m3"]
     assert stage.judge.wanted(queue) == frozenset()
@@ -49,7 +49,7 @@ def test_a_drain_can_give_back_before_it_closes(stage: Stage) -> None:
     channel.consume(queue)
     channel.publish(queue, 2)
     stage.quiesce()
-    stage.drain(queue, give_back=True)
+    ending.drain(stage, queue, give_back=True)
     asked = [event.method for event in stage.events if event.direction == ">" and event.channel == channel.number]
     assert asked[-4:] == ["basic.cancel", "basic.nack", "basic.get", "channel.close"]
 
@@ -60,7 +60,7 @@ def test_where_a_cancel_does_harm_channels_are_closed_under_their_consumers(stag
     channel.consume(queue)
     channel.publish(queue, 2)
     stage.quiesce()
-    stage.drain(queue)
+    ending.drain(stage, queue)
     assert not stage.cancels
     assert sent(stage, "basic.cancel", "channel.close") == ["channel.close"]
     stage.queue_type = "classic"
@@ -74,7 +74,7 @@ def test_what_does_not_come_back_becomes_an_event(stage: Stage) -> None:
     stage.quiesce()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(stage.judge), "wanted", lambda judge, queue: frozenset({"lost"}))
-        stage.drain(queue)
+        ending.drain(stage, queue)
     given_up = stage.events[-1]
     assert (given_up.kind, given_up.args["for"], given_up.args["queue"]) == (events.DEADLINE, "drain", queue)
     assert sent(stage, "basic.get").count("basic.get") > 3, "it looked more than once"
@@ -88,7 +88,7 @@ def test_a_queue_that_never_empties_is_left(stage: Stage, monkeypatch: pytest.Mo
     stage.quiesce()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(stage.judge), "wanted", lambda judge, queue: frozenset())
-        stage.drain(queue)
+        ending.drain(stage, queue)
     assert len(sent(stage, "basic.get")) == 3
 
 

@@ -33,7 +33,7 @@ def stage(target: Target) -> Iterator[Stage]:
     made.cleanup()
 
 
-def told(stage: Stage) -> list[str]:
+def describe_events(stage: Stage) -> list[str]:
     return [f"{event.direction}{event.method or event.kind}" for event in stage.events]
 
 
@@ -87,7 +87,7 @@ def test_a_batch_leaves_in_one_write(stage: Stage, monkeypatch: pytest.MonkeyPat
 def test_channels_are_opened_together(stage: Stage) -> None:
     channels = stage.channels(3)
     assert [(channel.number, channel.state) for channel in channels] == [(1, "open"), (2, "open"), (3, "open")]
-    assert told(stage)[-6:] == 3 * [">channel.open"] + 3 * ["<channel.open-ok"]
+    assert describe_events(stage)[-6:] == 3 * [">channel.open"] + 3 * ["<channel.open-ok"]
 
 
 def test_an_exchange_leads_to_its_queues_and_is_gone_afterwards(stage: Stage, target: Target) -> None:
@@ -100,9 +100,9 @@ def test_an_exchange_leads_to_its_queues_and_is_gone_afterwards(stage: Stage, ta
     channel.publish("other", exchange=direct, mandatory=True)
     stage.confirmed(channel)
     assert [stage.judge.ready(queue) for queue in queues] == [2, 1]
-    assert told(stage).count("<basic.return") == 1
+    assert describe_events(stage).count("<basic.return") == 1
     assert stage.finish().findings == []
-    assert told(stage).count("<exchange.delete-ok") == 2
+    assert describe_events(stage).count("<exchange.delete-ok") == 2
 
 
 def test_an_exchange_is_removed_whatever_happens(stage: Stage, target: Target) -> None:
@@ -124,8 +124,8 @@ def test_a_close_is_answered_unless_it_is_held(stage: Stage) -> None:
     with stage.hold_close_ok():
         channel.ack(7)
         stage.quiesce()
-        assert told(stage)[-1] == "<channel.close"
-    assert told(stage)[-1] == ">channel.close-ok"
+        assert describe_events(stage)[-1] == "<channel.close"
+    assert describe_events(stage)[-1] == ">channel.close-ok"
     stage.reopen(channel)
     assert channel.state == "open"
 
@@ -168,7 +168,7 @@ def test_a_queue_that_the_scene_deletes_is_forgotten(stage: Stage) -> None:
     channel.delete(queue)
     stage.quiesce()
     stage.finish()
-    assert told(stage).count(">queue.delete") == 1
+    assert describe_events(stage).count(">queue.delete") == 1
 
 
 def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
@@ -181,6 +181,6 @@ def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
             deadline=0.5,
         )
         stage.queue()
-    stage.pump(1)
+    stage.waiter.pump(1)
     assert not stage.connection.alive
     stage.cleanup()

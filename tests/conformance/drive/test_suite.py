@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import inspect
 import itertools
-import pkgutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-import conformance.drive.scenes
 from conformance.catalogue import profiles, rules
 from conformance.drive.around import Around
 from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.raw import Target
-from conformance.drive.stage import SceneOver, Stage
-from conformance.history.recorder import Recorder
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays
+from conformance.drive.run.runner import perform
 from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
@@ -29,25 +25,22 @@ JUDGED = [rule.id for rule in rules.CATALOGUE.values() if rule.status in ("judge
 
 @dataclass(frozen=True)
 class Scene:
-    """One directed check, with the cases it is parametrised by."""
+    """One directed check, with a play for each of its cases and queue types."""
 
     name: str
-    play: Any
-    rules: tuple[str, ...]
-    queue_types: tuple[str, ...]
-    cases: tuple[dict[str, Any], ...]
+    plays: tuple[Play, ...]
 
-    @classmethod
-    def of(cls, function: Any) -> Scene | None:
-        marks = {mark.name: mark for mark in getattr(function, "pytestmark", ())}
-        if "rule" not in marks or not marks["rule"].args:
-            return None
-        cases: tuple[dict[str, Any], ...] = ({},)
-        if "parametrize" in marks:
-            name, given = marks["parametrize"].args
-            cases = tuple({name: value} for value in given)
-        mark = marks["rule"]
-        return cls(function.__name__, function, mark.args, mark.kwargs["queue_types"], cases)
+    @property
+    def rules(self) -> tuple[str, ...]:
+        return self.plays[0].check.rules
+
+    @property
+    def queue_types(self) -> tuple[str, ...]:
+        return self.plays[0].check.queue_types
+
+    @property
+    def module(self) -> str:
+        return self.plays[0].function.__module__
 
     def run(
         self,
@@ -57,37 +50,27 @@ class Scene:
         queue_type: str | None = None,
     ) -> Judgement:
         """Every case on a stage of its own, all judged together; on the first of its queue types, or on this one."""
+        around = Around(Admin(broker.admin_url), broker.leap, broker.crash)
+        bench = Bench(Target.parse(broker.url), profiles.load(profile), around, deadline)
         total = Judgement()
-        for case in self.cases:
-            stage = Stage(
-                Target.parse(broker.url),
-                profiles.load(profile),
-                Recorder("test", "reference"),
-                self.name,
-                self.rules,
-                queue_type or self.queue_types[0],
-                deadline,
-            )
-            stage.around = Around(Admin(broker.admin_url), broker.leap, broker.crash)
-            try:
-                with contextlib.suppress(SceneOver):
-                    self.play(stage, **case)
-                total.add(stage.finish())
-            finally:
-                stage.cleanup()
+        for play in self.plays:
+            if play.queue_type == (queue_type or self.queue_types[0]):
+                stage, failure = perform(play, bench)
+                if failure is not None:
+                    raise failure
+                total.add(stage.judgement)
         return total
 
 
-def scenes() -> Iterator[Scene]:
-    for module in pkgutil.iter_modules(conformance.drive.scenes.__path__, "conformance.drive.scenes."):
-        if ".test_" in module.name:
-            for _, function in inspect.getmembers(importlib.import_module(module.name), inspect.isfunction):
-                scene = Scene.of(function)
-                if scene is not None:
-                    yield scene
+def scenes() -> list[Scene]:
+    found: dict[Callable[..., None], list[Play]] = {}
+    for play in plays():
+        if not play.machine:
+            found.setdefault(play.function, []).append(play)
+    return [Scene(function.__name__, tuple(those)) for function, those in found.items()]
 
 
-SCENES = list(scenes())
+SCENES = scenes()
 DOCUMENTED = profiles.load("documented")
 OFFERED = [  # the embedded broker is held to the texts
     scene
@@ -106,7 +89,14 @@ def broker() -> Iterator[ReferenceBroker]:
 
 
 def test_every_judged_rule_has_exactly_one_scene() -> None:
-    assert sorted(rule for scene in SCENES for rule in scene.rules) == sorted(JUDGED)
+    played = Counter(rule for scene in SCENES for rule in scene.rules)
+    wrong = [
+        f"{rule}: {played[rule]} scenes are marked @rule({rule!r}), and there must be one, "
+        f"in conformance/drive/scenes/test_{rule.partition('-')[0].lower()}.py (docs/add-a-rule.md)"
+        for rule in sorted({*JUDGED, *played})
+        if played[rule] != (rule in JUDGED)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_two_scenes_share_a_name() -> None:
@@ -117,9 +107,9 @@ def test_no_two_scenes_share_a_name() -> None:
 
 def test_a_scene_lives_in_a_module_of_its_family() -> None:
     for scene in SCENES:
-        module = inspect.getmodule(scene.play).__name__  # type: ignore[union-attr]
-        family = module.rpartition("test_")[2].partition("_")[0]
-        assert {rule.split("-")[0].lower() for rule in scene.rules} == {family}
+        family = scene.module.rpartition("test_")[2].partition("_")[0]
+        of = "/".join(sorted({rules.get(rule).family.lower() for rule in scene.rules}))
+        assert of == family, f"{scene.name} belongs into test_{of}.py, or test_{of}_IDEA.py"
 
 
 def test_a_scene_is_offered_where_its_rule_applies() -> None:
@@ -146,7 +136,7 @@ def held_to(wanted: list[str]) -> str:
     raise AssertionError(f"{wanted} apply to no dialect")
 
 
-BY_MACHINES_ONLY = {"expiry.revived-for-a-moment"}
+BY_MACHINES_ONLY = {"expiry.revived-for-a-moment"}  # tests/reference_broker/test_mutants.py shows it
 """When the broker could have sent what a revived consumer gets is known only where its limit had been reached."""
 
 

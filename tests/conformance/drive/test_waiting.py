@@ -12,7 +12,7 @@ import pytest
 from codec import FrameReader, Method, values
 from codec import methods as m
 from conformance.catalogue import profiles
-from conformance.drive import waiting
+from conformance.drive import ending, waiting
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
 from conformance.drive.pulse import Pulse
@@ -89,7 +89,7 @@ def test_a_broker_that_never_comes_to_an_end_is_left_by_its_events(monkeypatch: 
         stage = stage_on(url)
         channel = stage.channel()
         channel.ack(1)
-        with pytest.raises(Endless, match=r"2\d\d\d events this history had not come to its end"):
+        with pytest.raises(Endless, match=r"2\d\d\d events this history had not ended"):
             while True:
                 stage.quiesce()
                 stage.reopen(channel)
@@ -127,7 +127,7 @@ def test_a_history_is_left_when_its_time_is_over(clock: Clock, deadline: float, 
         with pytest.raises(Endless, match=f"limits: {limit} s"):
             while True:
                 channel.ack(1)
-                stage.settles(lambda: False)
+                stage.waiter.settles(lambda: False)
         assert limit - 1 < clock.now - begun < limit + 1
         stage.cut()
 
@@ -149,7 +149,7 @@ def test_who_talks_and_still_owes_is_given_up_for_good(monkeypatch: pytest.Monke
 def test_a_wait_that_is_announced_may_take_its_time(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "LASTS", 0)
     brief = Stage(stage.target, stage.profile, Recorder("run", "b"), "brief", deadline=5.0)
-    assert brief.settles(lambda: True, 5.0)
+    assert brief.waiter.settles(lambda: True, 5.0)
     assert brief.channel().state == "open"
     brief.cleanup()
     with pytest.raises(Endless):
@@ -168,10 +168,10 @@ def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None
 
 def test_a_connection_that_lives_on_becomes_an_event(stage: Stage) -> None:
     connection = stage.connection
-    assert not stage.ends(connection, 0.05)
+    assert not stage.waiter.ends(connection, 0.05)
     assert (stage.events[-1].args["for"], stage.events[-1].args["connection"]) == ("end", "c1")
     connection.abort()
-    assert stage.ends(connection, 5)
+    assert stage.waiter.ends(connection, 5)
 
 
 def test_several_connections_are_read_together(stage: Stage) -> None:
@@ -193,8 +193,8 @@ def test_a_hurry_slows_down_and_ends(stage: Stage, clock: Clock, monkeypatch: py
         pauses.append(timeout)
         clock.now += timeout
 
-    monkeypatch.setattr(stage, "pump", pump)
-    hurry = waiting.Hurry(stage)
+    monkeypatch.setattr(stage.waiter, "pump", pump)
+    hurry = waiting.Hurry(stage.waiter)
     while not hurry.over:
         hurry.wait()
     assert pauses[:7] == [0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.1]
@@ -267,7 +267,7 @@ def test_a_message_that_is_late_in_a_drain_is_not_lost() -> None:
             patch.setattr(Pulse, "last", property(lambda pulse: DEADLINE))
             patch.setattr(waiting.Hurry, "SOON", DEADLINE)
             patch.setattr(waiting.Hurry, "LATER", DEADLINE)
-            stage.drain(queue)
+            ending.drain(stage, queue)
         assert (deadlines(stage), lates(stage)) == ([], ["a message in a drain"])
         assert stage.finish().findings == []
 
@@ -326,10 +326,12 @@ def test_time_that_this_process_slept_is_no_part_of_a_deadline(
 
     assert stage.connection.alive
     monkeypatch.setattr(waiting, "PATIENCE", 1000)
-    monkeypatch.setattr(stage, "pump", pump)
-    lasts = stage._lasts
-    assert not stage.settles(lambda: False)
+    monkeypatch.setattr(stage.waiter, "pump", pump)
+    lasts = stage.waiter._lasts
+    assert not stage.waiter.settles(lambda: False)
     assert sum(looks) == pytest.approx(stage.deadline, rel=1e-3)
     assert max(looks) == waiting.SLICE
     assert looks[-1] == 0.0, "and a look when it is over"
-    assert stage._lasts - lasts == pytest.approx(9 * stage.deadline, rel=1e-3), "the history may last that much longer"
+    assert stage.waiter._lasts - lasts == pytest.approx(9 * stage.deadline, rel=1e-3), (
+        "the history may last that much longer"
+    )

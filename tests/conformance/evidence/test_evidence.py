@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable
 from functools import partial
@@ -14,12 +13,13 @@ from codec import methods as m
 from conformance import evidence
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.runner import run
 from conformance.drive.scenes import test_ack, test_err, test_mode
-from conformance.drive.stage import SceneOver, Stage
+from conformance.drive.stage import Stage
 from conformance.evidence.anatomy import Anatomy
 from conformance.history import events as ev
 from conformance.history.events import Event, EventBuilder, Labels
-from conformance.history.recorder import Recorder
 from conformance.oracle.monitors import judge
 from conformance.oracle.verdicts import Finding
 from reference_broker import ReferenceBroker
@@ -155,6 +155,14 @@ def test_nothing_in_a_slice_comes_from_nowhere() -> None:
     assert methods.index("queue.declare") < methods.index("basic.publish")
 
 
+def played(broker: ReferenceBroker, scene: Callable[[Stage], None]) -> Stage:
+    """The scene on this broker, to the end of its history."""
+    bench = Bench(Target.parse(broker.url), profiles.load("documented"), deadline=0.5)
+    with bench.staged(Stage, "scene") as stage:
+        assert run(stage, lambda: scene(stage)) is None
+    return stage
+
+
 @pytest.mark.parametrize(
     ("bug", "rule", "scene"),
     [
@@ -175,11 +183,8 @@ def test_a_bug_of_a_broker_is_shown_in_at_most_eight_frames_of_interest(
     scene: Callable[[Stage], None],
 ) -> None:
     with ReferenceBroker(mutants=(bug,)) as broker:
-        stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("r", "b"), "scene", deadline=0.5)
-        with contextlib.suppress(SceneOver):
-            scene(stage)
-        findings = [finding for finding in stage.finish().findings if finding.rule == rule]
-        stage.cleanup()
+        stage = played(broker, scene)
+    findings = [finding for finding in stage.judgement.findings if finding.rule == rule]
     sliced = evidence.minimal(stage.events, findings[0], stage.profile)
     assert sum(map(evidence.interest, sliced)) <= 8, evidence.transcript(sliced)
     assert rule in {finding.rule for finding in judge(sliced, stage.profile).findings}
@@ -188,11 +193,8 @@ def test_a_bug_of_a_broker_is_shown_in_at_most_eight_frames_of_interest(
 @pytest.mark.parametrize("bug", ["errors.crossing-close-is-hard", "errors.crossing-close-unanswered"])
 def test_the_cause_of_a_close_is_shown_with_it(bug: str) -> None:
     with ReferenceBroker(mutants=(bug,)) as broker:
-        stage = Stage(Target.parse(broker.url), profiles.load("documented"), Recorder("r", "b"), "scene", deadline=0.5)
-        with contextlib.suppress(SceneOver):
-            test_err.test_closes_that_cross(stage)
-        finding = next(finding for finding in stage.finish().findings if finding.rule == "ERR-008")
-        stage.cleanup()
+        stage = played(broker, test_err.test_closes_that_cross)
+    finding = next(finding for finding in stage.judgement.findings if finding.rule == "ERR-008")
     said = [event.method for event in evidence.minimal(stage.events, finding, stage.profile)]
     assert said.index("basic.ack") < said.index("channel.close"), said
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.evidence.folding import SHORTEST, runs, told
+from conformance.evidence.folding import SHORTEST, describe_group, runs
 
 
 def step(text: str, **more: Any) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def acks(*tags: int) -> list[dict[str, Any]]:
 
 
 def words(steps: list[dict[str, Any]], apart: frozenset[int] = frozenset()) -> list[str]:
-    return [told(group) for group in runs(steps, apart)]
+    return [describe_group(group) for group in runs(steps, apart)]
 
 
 def test_a_run_of_growing_numbers_is_one_line() -> None:

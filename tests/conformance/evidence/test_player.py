@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from conformance.evidence.reproducer import sharper
 from conformance.evidence.scripts import raw
 from conformance.evidence.scripts.player import BROKEN, ELSE, UNCLEAR, Player
-from conformance.evidence.story import sharper
 
 QOS = {"n": 1, "who": ">", "on": "c1", "channel": 1, "method": "basic.qos", "prefetch_size": 1}
 QOS_OK = {"n": 2, "who": "<", "on": "c1", "channel": 1, "method": "basic.qos-ok"}
@@ -24,7 +24,7 @@ class Wire:
         self._frames = list(frames)
 
     def connect(self, name: str, capabilities: dict[str, Any]) -> None:
-        raise AssertionError("the story has it")
+        raise AssertionError("the reproducer has it")
 
     def send(self, name: str, rows: list[dict[str, Any]]) -> None:
         assert rows[0]["method"] in ("basic.qos", "basic.consume")
@@ -35,18 +35,18 @@ class Wire:
         return said
 
 
-def said(method: str, **more: object) -> dict[str, Any]:
+def frame_of(method: str, **more: object) -> dict[str, Any]:
     return {"on": "c1", "channel": 1, "method": method, **more}
 
 
 @pytest.mark.parametrize(
     ("frames", "verdict"),
     [
-        ([said("basic.qos-ok"), said("basic.deliver", message="m1")], BROKEN),
-        ([said("basic.qos-ok"), said("basic.deliver", message="m2")], ELSE),
-        ([said("basic.qos-ok")], ELSE),
-        ([said("connection.close", channel=0, reply_code=540)], ELSE),
-        ([said("connection.close", channel=0, reply_code=541)], UNCLEAR),
+        ([frame_of("basic.qos-ok"), frame_of("basic.deliver", message="m1")], BROKEN),
+        ([frame_of("basic.qos-ok"), frame_of("basic.deliver", message="m2")], ELSE),
+        ([frame_of("basic.qos-ok")], ELSE),
+        ([frame_of("connection.close", channel=0, reply_code=540)], ELSE),
+        ([frame_of("connection.close", channel=0, reply_code=541)], UNCLEAR),
         ([], UNCLEAR),
     ],
 )
@@ -65,7 +65,7 @@ def test_what_comes_decides(frames: list[dict[str, Any]], verdict: int) -> None:
     ],
 )
 def test_counts_in_headers_are_compared_where_they_are_the_matter(headers: object, verdict: int) -> None:
-    came = [said("basic.qos-ok"), said("basic.deliver", message="m1", headers=headers)]
+    came = [frame_of("basic.qos-ok"), frame_of("basic.deliver", message="m1", headers=headers)]
     counting = [QOS, QOS_OK, CONSUME, {**DELIVER, "counts": {"x-delivery-count": 1}}]
     assert Player(counting, Wire(*came), "p.", wait=0.2).play() == verdict
     assert Player([QOS, QOS_OK, CONSUME, DELIVER], Wire(*came), "p.", wait=0.2).play() == BROKEN
@@ -81,15 +81,15 @@ def test_counts_in_headers_are_compared_where_they_are_the_matter(headers: objec
 )
 def test_what_had_not_come_before_must_not_come_before(frames: list[str], verdict: int) -> None:
     early = [QOS, QOS_OK, CONSUME, {**DELIVER, "first": [{"method": "basic.consume-ok", "consumer_tag": "c1"}]}]
-    came = [said("basic.qos-ok"), *(said(one, consumer_tag="c1", message="m1") for one in frames)]
+    came = [frame_of("basic.qos-ok"), *(frame_of(one, consumer_tag="c1", message="m1") for one in frames)]
     assert Player(early, Wire(*came), "p.", wait=0.2).play() == verdict
 
 
 def test_where_the_order_is_the_matter_all_else_has_come_before() -> None:
-    story = [QOS, QOS_OK, CONSUME, {**DELIVER, "message": "m3", "decisive": False}, {**DELIVER, "message": "m2"}]
-    overtaken = [{**row, "n": n} for n, row in enumerate(story, 1)]
+    reproducer = [QOS, QOS_OK, CONSUME, {**DELIVER, "message": "m3", "decisive": False}, {**DELIVER, "message": "m2"}]
+    overtaken = [{**row, "n": n} for n, row in enumerate(reproducer, 1)]
     for came, verdicts in ((("m3", "m2"), (BROKEN, BROKEN)), (("m2", "m3"), (BROKEN, ELSE))):
-        frames = [said("basic.qos-ok"), *(said("basic.deliver", message=one) for one in came)]
+        frames = [frame_of("basic.qos-ok"), *(frame_of("basic.deliver", message=one) for one in came)]
         for tale, verdict in zip((overtaken, next(sharper(overtaken))), verdicts, strict=True):
             assert Player(tale, Wire(*frames), "p.", wait=0.2).play() == verdict
 
@@ -97,9 +97,9 @@ def test_where_the_order_is_the_matter_all_else_has_come_before() -> None:
 def test_words_of_a_close_are_compared_where_nothing_else_tells() -> None:
     close = {**DELIVER, "method": "channel.close", "message": None, "reply_code": 406, "words": "unknown tag 5"}
     for text, verdicts in (("unknown tag 5", (BROKEN, BROKEN)), ("unknown tag 4", (BROKEN, ELSE))):
-        frames = [said("basic.qos-ok"), said("channel.close", reply_code=406, reply_text=text)]
-        story = [QOS, QOS_OK, CONSUME, close]
-        for tale, verdict in zip((story, [*sharper(story)][-1]), verdicts, strict=True):
+        frames = [frame_of("basic.qos-ok"), frame_of("channel.close", reply_code=406, reply_text=text)]
+        reproducer = [QOS, QOS_OK, CONSUME, close]
+        for tale, verdict in zip((reproducer, [*sharper(reproducer)][-1]), verdicts, strict=True):
             assert Player(tale, Wire(*frames), "p.", wait=0.2).play() == verdict
 
 
@@ -110,9 +110,9 @@ def test_headers_are_read_from_the_wire() -> None:
 
 
 def test_what_must_come_soon_is_not_waited_for_longer() -> None:
-    story = [QOS, QOS_OK, CONSUME, {**DELIVER, "within": 0.05}]
+    reproducer = [QOS, QOS_OK, CONSUME, {**DELIVER, "within": 0.05}]
     began = time.monotonic()
-    assert Player(story, Wire(said("basic.qos-ok")), "p.", wait=60).play() == ELSE
+    assert Player(reproducer, Wire(frame_of("basic.qos-ok")), "p.", wait=60).play() == ELSE
     assert time.monotonic() - began < 30
-    came = [said("basic.qos-ok"), said("basic.deliver", message="m1")]
-    assert Player(story, Wire(*came), "p.", wait=60).play() == BROKEN
+    came = [frame_of("basic.qos-ok"), frame_of("basic.deliver", message="m1")]
+    assert Player(reproducer, Wire(*came), "p.", wait=60).play() == BROKEN

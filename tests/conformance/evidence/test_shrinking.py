@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.evidence.reproducer import Row
 from conformance.evidence.shrinking import renumbered, shortest
-from conformance.evidence.story import Row
 
 
 def row(n: int, who: str, method: str, on: str = "c1", channel: int = 1, **more: object) -> Row:

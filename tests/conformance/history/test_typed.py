@@ -1,4 +1,4 @@
-"""With msgspec and without, a line of a recording is the same event, the same error, or no row."""
+"""By the fast way and by the slow one, a line of a recording is the same event, the same error, or no row."""
 
 from __future__ import annotations
 
@@ -101,19 +101,3 @@ def test_what_is_unusual_or_not_known_comes_as_it_is(tmp_path: Path) -> None:
     (batch,) = ingest.batches_of(file)
     assert list(ingest.to_events(batch)) == [event, event]
     assert batch.column("extra").to_pylist() == [None, '{"later": 1}']
-
-
-def test_without_msgspec_a_recording_is_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "events-a.jsonl"
-    file.write_text("\n".join(json.dumps(row) for row in ({"schema": recording.SCHEMA, "run": "r"}, ROW, ROW)))
-    quick = list(recording.events(file))
-
-    def missing(name: str) -> object:
-        raise ImportError(name)
-
-    recording._reader.cache_clear()
-    monkeypatch.setattr(recording, "import_module", missing)
-    try:
-        assert list(recording.events(file)) == quick
-    finally:
-        recording._reader.cache_clear()

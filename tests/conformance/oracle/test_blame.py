@@ -11,8 +11,9 @@ from zlib import crc32
 import pytest
 
 from conformance.campaigns.hunt import embedded, held_to
+from conformance.drive.run.plays import plays_for
+from conformance.drive.run.runner import observe
 from conformance.oracle.verdicts import Judgement
-from conformance.session.plays import plays_for
 from reference_broker.mutants import MUTANTS
 from tests.support import traces
 
@@ -33,10 +34,10 @@ def accused(name: str) -> set[str]:
             if play.machine:
                 continue
 
-            def watch(judgement: Judgement, queue_type: str = play.queue_type) -> None:
+            def watch(judgement: Judgement, _: object, queue_type: str = play.queue_type) -> None:
                 found.update(one.rule for one in bench.damning(judgement, queue_type))
 
-            play.play(bench, watch)
+            observe(play, bench, watch)
     return found
 
 

@@ -25,15 +25,15 @@ from conformance.campaigns.hunt import held_to
 from conformance.catalogue import profiles, rules
 from conformance.cli import main, replay
 from conformance.drive.drivers.raw import Target
-from conformance.drive.stage import SceneOver, Stage
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import plays_for
+from conformance.drive.run.runner import perform
 from conformance.evidence import pcap
 from conformance.evidence.scripts import raw
-from conformance.history.recorder import Recorder
 from conformance.outcome import cases
 from conformance.outcome.ledger import Witness
 from conformance.outcome.results import Case, RuleResult
 from conformance.session import checks
-from conformance.session.plays import Bench, plays_for
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
 
@@ -64,27 +64,19 @@ def broker_of(mutant: str) -> Iterator[ReferenceBroker]:
 
 
 @cache
-def told(mutant: str) -> tuple[Case, RuleResult]:
+def case_of(mutant: str) -> tuple[Case, RuleResult]:
     """The case of a mutant: the first finding of a rule that it names, in the scenes of those rules."""
     named = MUTANTS[mutant].rules
     profile = profiles.load(held_to(named))
     with broker_of(mutant) as broker:
         bench = Bench(Target.parse(broker.url), profile, deadline=0.5)
         for play in plays_for(named, profile, "ci"):
-            stage = Stage(bench.target, profile, Recorder("r", "b"), play.name, play.check.rules, play.queue_type, 0.5)
-            try:
-                with contextlib.suppress(SceneOver):
-                    play.function(stage, **dict(play.arguments))
-                stage.finish()
-            except SceneOver:
-                stage.cut()
-            finally:
-                stage.cleanup()
+            stage, _ = perform(play, bench)
             for finding in bench.damning(stage.judgement, play.queue_type):
                 if finding.rule in named:
                     kept = checks.cut(stage.events, finding, profile)
                     tale = trial.tell(stage.events, kept, finding, profile, bench.target, 1.0)
-                    steps = checks.shown(kept, profile)
+                    steps = checks.steps_of(kept, profile)
                     witness = Witness(
                         finding, steps, tale.reproduced or "witnessed", 1, tale.story, tale.untold, tale.absent
                     )
@@ -139,7 +131,7 @@ def result(rule: str) -> RuleResult:
 
 @pytest.mark.parametrize("mutant", SAMPLE)
 def test_each_script_of_a_case_tells_the_wrong_broker_from_a_right_one(mutant: str, tmp_path: Path) -> None:
-    case, rule = told(mutant)
+    case, rule = case_of(mutant)
     scripts, absent = cases.scripts_of(rule, case)
     assert "raw" in scripts, case.untold
     assert {"raw", "pika", "py-amqp"} == {*scripts, *absent}
@@ -154,7 +146,7 @@ def test_each_script_of_a_case_tells_the_wrong_broker_from_a_right_one(mutant: s
 
 
 def test_a_script_without_a_broker_cannot_say(tmp_path: Path) -> None:
-    case, rule = told(SAMPLE[0])
+    case, rule = case_of(SAMPLE[0])
     path = tmp_path / "raw.py"
     path.write_text(cases.scripts_of(rule, case)[0]["raw"])
     done = subprocess.run([sys.executable, "-I", str(path), "amqp://127.0.0.1:1/"], capture_output=True, text=True)
@@ -164,7 +156,7 @@ def test_a_script_without_a_broker_cannot_say(tmp_path: Path) -> None:
 
 
 def document(mutant: str) -> dict[str, Any]:
-    case, rule = told(mutant)
+    case, rule = case_of(mutant)
     return {
         **asdict(case),
         "schema": cases.SCHEMA,
@@ -185,10 +177,12 @@ def document(mutant: str) -> dict[str, Any]:
 def test_replay_tells_a_mended_broker_from_one_that_is_not(
     mutant: str,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "case.json"
     path.write_text(json.dumps(document(mutant)))
+    monkeypatch.setattr("conformance.drive.drivers.calibrate.FLOOR", 1.0)
     with broker_of(mutant) as broker:
         assert main(["replay", str(path), broker.url, "--times", "2"]) == 1
     assert "STILL BROKEN (2 of 2)" in capsys.readouterr().out
@@ -219,18 +213,18 @@ def test_what_is_no_case_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "case.json"
     path.write_text("{}")
     assert main(["replay", str(path)]) == 2
-    assert "is no case" in " ".join(capsys.readouterr().err.split())
+    assert "is not a case" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_transcript_shows_what_is_unacked_beside_the_step() -> None:
-    case, rule = told(SAMPLE[0])
+    case, rule = case_of(SAMPLE[0])
     text = cases.transcript(rule, case)
     assert "unacked" in text
     assert case.observed in text
 
 
 def test_a_capture_opens_in_tshark_with_every_frame(tmp_path: Path) -> None:
-    case, _ = told(SAMPLE[0])
+    case, _ = case_of(SAMPLE[0])
     path = tmp_path / "case.pcap"
     path.write_bytes(pcap.capture([asdict(step) for step in case.steps]))
     done = subprocess.run(

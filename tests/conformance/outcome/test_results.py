@@ -133,6 +133,18 @@ def test_another_document_is_refused_in_words(text: str) -> None:
         from_json(text)
 
 
+def test_a_wrong_value_is_named_with_its_place() -> None:
+    document = json.loads(to_json(build(ledger(*FULL), FRAME)))
+    document["rules"][2]["exercised"] = "often"
+    with pytest.raises(BadResults, match=r"Expected `int`, got `str` - at `\$\.rules\[2\]\.exercised`"):
+        from_json(json.dumps(document))
+
+
+def test_an_entry_carries_whatever_a_broker_said() -> None:
+    odd = replace(FULL[3], broker=replace(BROKER, server_properties={"a": "\ud800", "b": 2**70, "c": float("inf")}))
+    assert decode(encode(odd)) == odd
+
+
 def test_the_order_of_arrival_does_not_show() -> None:
     nodes = [(f"node {n}", one) for n, one in enumerate(FULL)]
     documents = set()
@@ -186,7 +198,7 @@ def test_a_known_race_that_was_not_met_is_no_reason_to_say_that_a_rule_holds() -
     unmet = rule_of(build(seen, replace(FRAME, known=gate.Known((race,)))), "ACK-002")
     assert unmet.deviation is not None
     assert unmet.deviation["note"] == "a race"
-    assert unmet.reason == "listed as a race that shows now and then; this run did not see it"
+    assert unmet.reason == "a known race breaks it now and then; this run did not see it"
     rarely = ledger(entry("a", exercised={"ACK-002": 0}))
     for known in (gate.Known((race,)), gate.Known()):
         assert rule_of(build(rarely, replace(FRAME, known=known)), "ACK-002").verdict == "under-tested"
@@ -194,11 +206,11 @@ def test_a_known_race_that_was_not_met_is_no_reason_to_say_that_a_rule_holds() -
 
 def test_a_rule_whose_own_checks_were_not_played_is_not_held_by_what_others_saw() -> None:
     other = entry("machine", rules=(), exercised={"ACK-002": 5})
-    cut = entry("own", histories=0, events=0, unplayed="the time limit of the run was over")
+    cut = entry("own", histories=0, events=0, unplayed="the run reached its time limit")
     refused = entry("refused", histories=0, events=0)
     unreached = rule_of(build(ledger(other, cut, refused), FRAME), "ACK-002")
     assert unreached.verdict == "under-tested"
-    assert unreached.reason == "none of its own checks was played: the time limit of the run was over"
+    assert unreached.reason == "none of the checks of this rule was played: the run reached its time limit"
     for entries in ((other,), (other, refused), (other, cut, entry("another"))):
         assert rule_of(build(ledger(*entries), FRAME), "ACK-002").verdict == "held"
 
@@ -281,8 +293,8 @@ CHANNEL = {"consumer_timeout": "channel", "timeout_of_queue": "ignored"}
             'needs a short timeout of the node: "consumer_timeout = 5000" in its rabbitmq.conf, and '
             "--consumer-timeout 5000 here",
         ),
-        ({"timeout": 5000}, {}, "exercised 0 times, 1 are needed"),
-        ({}, {"timeout_of_queue": "heeded"}, "exercised 0 times, 1 are needed"),
+        ({"timeout": 5000}, {}, "exercised 0 times, and 1 are needed"),
+        ({}, {"timeout_of_queue": "heeded"}, "exercised 0 times, and 1 are needed"),
     ],
 )
 def test_a_rule_that_only_a_short_timeout_of_the_node_can_show_says_so(

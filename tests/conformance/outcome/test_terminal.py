@@ -89,7 +89,7 @@ WRONG = results(
         False,
         ("ACK-002 (MUST) is broken: Title of ACK-002", "ACK-003 (MUST) is broken: Title", "and more"),
         ("take care",),
-        ("To live with what is broken: type this",),
+        ("To accept what is broken as known: type this",),
     ),
 )
 
@@ -97,7 +97,7 @@ WRONG = results(
 def test_worst_comes_first_and_what_breaks_alike_stands_together() -> None:
     said = summary(WRONG)
     assert re.findall(r"^BROKEN  (\S+)", said, re.MULTILINE) == ["ACK-002", "ACK-003", "ACK-004"]
-    doubtful = "INCONCLUSIVE  1 rule: what was seen leaves a way out\n    ERR-001"
+    doubtful = "INCONCLUSIVE  1 rule: a lawful order of events also explains what was seen\n    ERR-001"
     assert said.index("BROKEN  ACK-004") < said.index(doubtful)
     assert "2 rules break in the same way: ACK-002, ACK-003" in said
 
@@ -136,7 +136,7 @@ def test_the_verdict_comes_first_in_words_and_what_to_do_last_and_once() -> None
     assert said.count("GATE CLOSED") == 1
     assert said.endswith(
         "  · and more\n  → --verbose shows the exchanges; ACK-002 again: again --rules ACK-002\n"
-        "  → To live with what is broken: type this\n"
+        "  → To accept what is broken as known: type this\n"
     )
     held = summary(results(rule("ACK-001", "held", "must")))
     assert held.startswith("GATE OPEN  Test 1")
@@ -208,10 +208,10 @@ def test_what_breaks_a_rule_that_no_source_asks_for_looks_different_and_stands_b
     aside = rule("ACK-005", "broken", "observed", case("ACK-005", "m1 came back"))
     said = summary(replace(WRONG, rules=(aside, *WRONG.rules)))
     assert "BROKEN  ACK-005" not in said
-    assert "otherwise  ACK-005  Title of ACK-005  [OBSERVED]  (no source asks for it: closes no gate)" in said
-    assert said.index("BROKEN  ACK-004") < said.index("otherwise  ACK-005")
+    assert "unusual  ACK-005  Title of ACK-005  [OBSERVED]  (no source demands it: does not close the gate)" in said
+    assert said.index("BROKEN  ACK-004") < said.index("unusual  ACK-005")
     assert "2 rules break in the same way: ACK-002, ACK-003" in said
-    assert "6 rules judged: 1 held, 3 broken, 1 inconclusive, 1 otherwise than usual" in said
+    assert "6 rules judged: 1 held, 3 broken, 1 inconclusive, 1 unusual" in said
 
 
 def test_a_race_that_was_not_seen_has_its_own_word() -> None:

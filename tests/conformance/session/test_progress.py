@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.session.progress import Follower, told
+from conformance.session.progress import Follower, describe_seconds
 
 
 class Clock:
@@ -55,4 +55,4 @@ def test_nothing_in_a_plain_line_moves_the_cursor(clock: Clock) -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "about 5 s"), (44, "about 45 s"), (100, "about 2 min")])
 def test_a_guess_is_as_coarse_as_a_guess_is(seconds: float, words: str) -> None:
-    assert told(seconds) == words
+    assert describe_seconds(seconds) == words

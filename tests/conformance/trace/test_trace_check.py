@@ -109,7 +109,7 @@ SUMMARY: dict[str, Any] = {
 def test_the_history_page_shows_what_changed_and_counts_the_rest() -> None:
     page = history.render(SUMMARY)
     assert "1 rule had nothing to show" in page
-    assert "flaky, turned 2 times" in page
+    assert "flaky, changed 2 times" in page
     assert "B &lt;1&gt;: " not in page
     assert "<1>" not in page
     assert "median 400 µs, 90 % 2 ms, 99 % 1.5 s, n = 12" in page
@@ -132,7 +132,7 @@ def test_the_capture_page_leads_to_the_case_and_to_the_packets(results_of: Resul
     page = captures.render([(shown, [place], {"kind": "capture", "gap": 2, "connections": 3, "events": 4})])
     assert f'href="index.html#/{place["rule"]}"' in page
     assert "frame.number in {8..9}" in page
-    assert "2 holes in what was captured" in page
+    assert "2 gaps in the capture" in page
 
 
 @pytest.fixture

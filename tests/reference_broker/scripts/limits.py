@@ -1,7 +1,6 @@
 """Prefetch: limits of consumers and of channels, what fills and frees their slots; delivery limits."""
 
 from codec import methods as m
-from reference_broker import dialects
 
 FLOW = m.ChannelFlow(1, True)
 
@@ -87,7 +86,7 @@ def limit_and_global_on_a_quorum_queue(client):
 
 
 def global_where_it_is_denied(client):
-    client.core.vhost.dialect = dialects.dialect("rabbitmq-4.3")
+    client.speaking("rabbitmq-4.3")
     client.publish(*"1234")
     client.send(_limit(2, True))
     client.consume("x")

@@ -2,7 +2,6 @@
 
 from codec import methods as m
 from codec import values
-from reference_broker import dialects
 from reference_broker.settings import Policy
 
 FLOW = m.ChannelFlow(1, True)
@@ -150,8 +149,7 @@ def timeout_unannounced(client):
 
 
 def timeout_by_tick(client):
-    client.core.vhost.dialect = dialects.dialect("rabbitmq-4.0")
-    client.send(m.ChannelClose(1, 200), m.ChannelOpen(1))
+    client.speaking("rabbitmq-4.0")
     client.queue("t", arguments={"x-consumer-timeout": 1000})
     client.publish("1", queue="t")
     client.consume("x", "t")

@@ -205,14 +205,14 @@ def test_who_waits_for_the_log_costs_nothing_meanwhile_and_goes_on_then():
     world.connection.take()
     world.host.broker.take_dirty()
     world.connection.take()
-    assert world.connection.waiting
+    assert world.connection.intake.waiting
     assert not world.host.broker.dirty, "it would be asked again and again"
     world.awaited.append(("declared", "more"))
     for _ in range(20):
         world.tick()
         world.write()
     assert world.declared == {*QUEUES, "more"}
-    assert not world.connection.waiting
+    assert not world.connection.intake.waiting
 
 
 @pytest.mark.parametrize("operation", ["write", "sync"])

@@ -211,7 +211,7 @@ def test_rows_tell_file_and_packet(tmp_path: Path, talks: Any) -> None:
     assert segments[header["packet"] - 1].data == b"AMQP\0\0\x09\x01"
 
 
-def said(tmp_path: Path, segments: list[Seg], link: int = 1, **how: Any) -> str:
+def output_of(tmp_path: Path, segments: list[Seg], link: int = 1, **how: Any) -> str:
     path = tmp_path / "dull.pcap"
     path.write_bytes(packets.pcap(packets.packets(segments), link))
     with pytest.raises(NoTraffic) as refused:
@@ -221,20 +221,20 @@ def said(tmp_path: Path, segments: list[Seg], link: int = 1, **how: Any) -> str:
 
 def test_a_capture_without_amqp_is_told_what_it_has(tmp_path: Path, talks: Any) -> None:
     web = [Seg(("10.0.0.7", 50000), ("10.0.0.9", 8080), n, 1, 24, b"GET / HTTP/1.1") for n in range(3)]
-    assert said(tmp_path, []).endswith("a capture without a packet.")
-    words = said(tmp_path, web)
+    assert output_of(tmp_path, []).endswith("a capture without a packet.")
+    words = output_of(tmp_path, web)
     assert "no AMQP 0-9-1 in 3 packets" in words
     assert "TCP ports that were seen: 8080" in words
     assert "--port" in words
-    assert "type 147" in said(tmp_path, web, 147)
-    assert "no TCP connection" in said(tmp_path, [moved(seg, data=b"") for seg in web])
+    assert "type 147" in output_of(tmp_path, web, 147)
+    assert "no TCP connection" in output_of(tmp_path, [moved(seg, data=b"") for seg in web])
 
 
 @pytest.mark.parametrize("port", [5671, 5672])
 def test_encrypted_traffic_is_called_that(tmp_path: Path, port: int) -> None:
     segments: list[Seg] = []
     Talk(segments, broker=("10.0.0.1", port)).open().client(b"\x16\x03\x01\x02\x00\x01" + bytes(200)).close()
-    assert f"TCP port {port} is encrypted (TLS)" in said(tmp_path, segments)
+    assert f"TCP port {port} is encrypted (TLS)" in output_of(tmp_path, segments)
 
 
 def test_a_run_is_one_broker_of_a_capture_and_its_header_says_which(tmp_path: Path, talks: Any) -> None:

@@ -13,7 +13,6 @@ import codec
 from benchmarks import packets
 from benchmarks.packets import Seg, Talk
 from codec import methods as m
-from codec import strategies
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
 from reports.capture.capture import Capture
 from reports.capture.columns import batch
@@ -21,6 +20,7 @@ from reports.capture.identity import CUT, cut
 from reports.capture.reader import Reader
 from reports.capture.rows import HOLE, Place, Rows
 from reports.pipeline.ingest import to_events
+from tests.support.octets import strategies
 
 LABELS = Labels("r", "b", "h", "c")
 IDS = [

@@ -124,7 +124,7 @@ def as_whole(events: Iterable[Event], *, blindly: bool = False) -> Iterator[Even
     """With the word of whoever took it that all clients are there. `blindly`: a hole is told when it is given up."""
     known = list(events)
     world = Closed() if blindly else Closed(Torn.of(known).upto)
-    return (said for event in known for said in world.said(event))
+    return (said for event in known for said in world.judge_in_order(event))
 
 
 def test_taken_as_whole_a_right_broker_is_accused_of_nothing(taken: Taken, tmp_path: Path) -> None:
@@ -311,10 +311,10 @@ def test_a_wrong_broker_is_found_offline(
     assert spark.range(9).count() == 9, "a session that was there before stays"
     said = json.loads(capsys.readouterr().out)["runs"]
     assert main([*words, str(tmp_path / "alone")]) == 1
-    assert told(json.loads(capsys.readouterr().out)["runs"]) == told(said)
+    assert without_command(json.loads(capsys.readouterr().out)["runs"]) == without_command(said)
     before = tables(tmp_path / "alone")
     assert main([*words, str(tmp_path / "alone"), "--spark"]) == 1
-    assert told(json.loads(capsys.readouterr().out)["runs"]) == told(said)
+    assert without_command(json.loads(capsys.readouterr().out)["runs"]) == without_command(said)
     assert set(tables(tmp_path / "alone") - before) == {"matrix", "history", "flakiness", "latency", "regressions"}
     known = [json.loads((tmp_path / name / "history.json").read_text("utf-8")) for name in ("out", "alone")]
     assert known[0] == known[1]
@@ -332,7 +332,7 @@ def test_a_wrong_broker_is_found_offline(
     assert "frame.number in {" in (tmp_path / "out" / "capture.html").read_text("utf-8")
 
 
-def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_command(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without the command, which names the place of the results."""
     return [{name: value for name, value in run.items() if name != "command"} for run in runs]
 

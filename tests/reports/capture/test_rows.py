@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import codec
 from codec import methods as m
-from codec import strategies
 from conformance.history.events import TO_CLIENT, Event, EventBuilder, Labels
 from conformance.history.recording import to_row
 from reports.capture import rows as subject
@@ -20,6 +19,7 @@ from reports.capture.columns import batch
 from reports.capture.reader import Reader
 from reports.capture.rows import Place, Rows
 from reports.pipeline import ingest
+from tests.support.octets import strategies
 
 LABELS = Labels("r", "b", "h", "c")
 

@@ -94,14 +94,14 @@ def ours(path: Path, port: int) -> Channels:
             if event.kind == "method":
                 method = codec.decode(event.raw[: 8 + int.from_bytes(event.raw[3:7], "big")])
                 assert isinstance(method, codec.Method)
-                words = tuple(_shown(getattr(method, name)) for name in method.FIELDS)
+                words = tuple(_as_tshark_prints(getattr(method, name)) for name in method.FIELDS)
                 client = int(event.connection.split("#")[0].rsplit(":", 1)[1])
                 seen = Seen(row[-1], (event.class_id, event.method_id), words, event.body_size)
                 found[event.direction, client, event.channel].append(seen)
     return found
 
 
-def _shown(value: Any) -> frozenset[str]:
+def _as_tshark_prints(value: Any) -> frozenset[str]:
     """How tshark may print an argument."""
     if isinstance(value, list):
         return frozenset(["table", ""])

@@ -8,7 +8,7 @@ import pytest
 
 import codec
 from codec import methods as m
-from conformance.drive.drivers.raw import ConnectionLost, RawConnection, Target
+from conformance.drive.drivers.raw import ConnectionLost, RawConnection, Target, open_connection
 from conformance.history import events
 from conformance.history.events import Event
 from conformance.history.recorder import Recorder
@@ -25,7 +25,7 @@ def opened(serve: Serve, recorder: Recorder, script: Callable[[Any], object], **
         assert through.wait(60)
         script(peer)
 
-    connection = RawConnection.open(serve(played), recorder, "c1", **how)
+    connection = open_connection(serve(played), recorder, "c1", **how)
     through.set()
     return connection
 
@@ -43,7 +43,7 @@ def ended(event: Event) -> bool:
     return event.kind == events.END
 
 
-def told(log: list[Event], since: int) -> list[str]:
+def describe_log(log: list[Event], since: int) -> list[str]:
     return [f"{event.direction}{event.method or event.kind}" for event in log[since:]]
 
 
@@ -51,7 +51,7 @@ def test_a_send_is_logged_before_it_leaves(serve: Serve, recorder: Recorder, log
     connection = opened(serve, recorder, lambda peer: peer.sock.recv(1))
     since = len(log)
     connection.queue(m.ChannelOpen(1), (m.BasicPublish(1, routing_key="q"), b"body", {"message_id": "m1"}))
-    assert told(log, since) == [">channel.open", ">basic.publish"]
+    assert describe_log(log, since) == [">channel.open", ">basic.publish"]
     published = log[-1]
     assert (published.message, published.body_size, published.routing_key) == ("m1", 4, "q")
     assert published.args["properties"] == {"message_id": "m1"}
@@ -98,7 +98,7 @@ def test_broken_octets_are_sent_and_logged_as_what_they_are(
     connection = opened(serve, recorder, script)
     since = len(log)
     connection.send(octets)
-    assert told(log, since) == logged
+    assert describe_log(log, since) == logged
     assert b"".join(event.raw for event in log[since:]) == octets
     until(connection, ended)
     assert received == [octets]
@@ -118,7 +118,7 @@ def test_closes_are_answered_after_all_that_came_with_them(
     connection = opened(serve, recorder, script)
     since = len(log)
     until(connection, ended)
-    assert told(log, since) == [
+    assert describe_log(log, since) == [
         "<channel.close",
         "<channel.open-ok",
         ">channel.close-ok",
@@ -146,7 +146,7 @@ def test_flow_is_answered_until_the_channel_is_closed_from_here(
     until(connection, lambda event: event.method == "channel.flow")
     connection.send(m.ChannelClose(1, 200, "done", 0, 0))
     until(connection, ended)
-    assert told(log, since) == [
+    assert describe_log(log, since) == [
         "<channel.flow",
         ">channel.flow-ok",
         ">channel.close",
@@ -199,7 +199,7 @@ def test_octets_that_are_no_frame_end_the_connection(
     connection = opened(serve, recorder, script)
     since = len(log)
     until(connection, ended)
-    assert told(log, since) == ["<channel.open-ok", "<malformed", "-end"]
+    assert describe_log(log, since) == ["<channel.open-ok", "<malformed", "-end"]
 
 
 def test_a_lost_connection_is_an_event_and_then_refuses(
@@ -232,7 +232,7 @@ def test_the_last_words_of_a_peer_that_is_gone_are_still_read(
         connection.receive(1)
         if connection.alive:
             connection.send(codec.Heartbeat().encode())
-    assert told(log, since)[:3] == [">channel.open", "<connection.close", ">connection.close-ok"]
+    assert describe_log(log, since)[:3] == [">channel.open", "<connection.close", ">connection.close-ok"]
     assert log[-1].kind == events.END
 
 
@@ -253,7 +253,7 @@ def test_both_sides_may_have_full_buffers(
     connection.send(much)
     while connection.alive:
         connection.receive(2)
-    assert told(log, 0).count("<basic.deliver") == 1500
+    assert describe_log(log, 0).count("<basic.deliver") == 1500
 
 
 def test_heartbeats_are_sent_when_they_are_due(

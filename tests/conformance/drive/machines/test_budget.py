@@ -8,7 +8,7 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.target import Target
 from conformance.drive.machines import search
 from conformance.drive.machines.settlement import SETTLEMENT
-from conformance.history.recorder import Recorder
+from conformance.drive.run.bench import Bench
 from reference_broker import ReferenceBroker
 
 MINUTE = 60.0
@@ -19,15 +19,12 @@ def test_a_silence_is_shrunk_within_a_minute() -> None:
     with ReferenceBroker(mutants=("settle.multiple-only-below-tag",)) as broker:
         outcome = search.run(
             SETTLEMENT,
-            Target.parse(broker.url),
-            profiles.load("documented"),
-            lambda: Recorder("run", "reference"),
+            Bench(Target.parse(broker.url), profiles.load("documented"), deadline=1.0),
             "classic",
             "lockstep",
             8,
             20,
             1,
-            deadline=1.0,
         )
         ended = time.time_ns()
     assert outcome.broken

@@ -9,7 +9,7 @@ from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import search
 from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
 from conformance.drive.machines.cancellation import CANCELLATION
-from conformance.history.recorder import Recorder
+from conformance.drive.run.bench import Bench
 from reference_broker import ReferenceBroker
 
 EXAMPLES = 12
@@ -19,15 +19,12 @@ def play(scheduler: Scheduler, *mutants: str, deadline: float = 0.5) -> MachineO
     with ReferenceBroker(mutants=mutants) as broker:
         return search.run(
             CANCELLATION,
-            Target.parse(broker.url),
-            profiles.load("documented"),
-            lambda: Recorder("test", "reference"),
+            Bench(Target.parse(broker.url), profiles.load("documented"), deadline=deadline),
             "classic",
             scheduler,
             EXAMPLES,
             40,
             seed=1,
-            deadline=deadline,
         )
 
 

@@ -11,8 +11,8 @@ from conformance.drive.machines import campaign, search
 from conformance.drive.machines import confirms as c
 from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
 from conformance.drive.machines.world import World
+from conformance.drive.run.bench import Bench
 from conformance.drive.stage import BACKSTAGE
-from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 from tests.support.worlds import last
 
@@ -20,7 +20,7 @@ PROFILE = profiles.load("documented")
 BEGIN = c.Begin(1)
 
 
-def told(world: World, *commands: a.Command) -> list[str]:
+def sent_for(world: World, *commands: a.Command) -> list[str]:
     """What goes over the wire for the last of these commands, each on a broker at rest."""
     return [
         f"{event.direction}{event.method}{' multiple' if event.multiple else ''}"
@@ -56,48 +56,45 @@ def send(
 )
 def test_publishing(world: World, command: c.Send, wire: list[str]) -> None:
     """Channel 0 is in confirm mode, channel 1 is not."""
-    assert told(world, command) == wire
+    assert sent_for(world, command) == wire
 
 
 def test_a_publish_to_what_is_gone_costs_the_channel(world: World) -> None:
-    assert told(world, send("gone"))[-3:] == [">basic.publish", "<channel.close", ">channel.close-ok"]
+    assert sent_for(world, send("gone"))[-3:] == [">basic.publish", "<channel.close", ">channel.close-ok"]
 
 
 def test_modes(world: World) -> None:
-    assert told(world, c.Select(1, no_wait=True)) == [">confirm.select"]
-    assert told(world, c.Begin(1)) == [], "in confirm mode"
-    assert told(world, c.Mix(2)) == [], "in neither"
-    assert told(world, c.Mix(1)) == [">tx.select", "<channel.close", ">channel.close-ok"]
-    assert told(world, BEGIN)[-2:] == [">tx.select", "<tx.select-ok"]
-    assert told(world, c.Select(1, no_wait=False)) == [], "transactional"
-    assert told(world, c.Mix(1)) == [">confirm.select", "<channel.close", ">channel.close-ok"]
+    assert sent_for(world, c.Select(1, no_wait=True)) == [">confirm.select"]
+    assert sent_for(world, c.Begin(1)) == [], "in confirm mode"
+    assert sent_for(world, c.Mix(2)) == [], "in neither"
+    assert sent_for(world, c.Mix(1)) == [">tx.select", "<channel.close", ">channel.close-ok"]
+    assert sent_for(world, BEGIN)[-2:] == [">tx.select", "<tx.select-ok"]
+    assert sent_for(world, c.Select(1, no_wait=False)) == [], "transactional"
+    assert sent_for(world, c.Mix(1)) == [">confirm.select", "<channel.close", ">channel.close-ok"]
 
 
 def test_transactions(world: World) -> None:
-    assert told(world, c.End(0, commit=True, wrong=False)) == [], "there is none"
-    assert told(world, BEGIN, send("nowhere", channel=1, mandatory=True)) == [">basic.publish"]
-    assert told(world, c.End(0, commit=True, wrong=False)) == [">tx.commit", "<basic.return", "<tx.commit-ok"]
-    assert told(world, c.End(0, commit=False, wrong=False)) == [">tx.rollback", "<tx.rollback-ok"]
-    assert told(world, c.End(2, commit=False, wrong=True))[1] == "<channel.close"
+    assert sent_for(world, c.End(0, commit=True, wrong=False)) == [], "there is none"
+    assert sent_for(world, BEGIN, send("nowhere", channel=1, mandatory=True)) == [">basic.publish"]
+    assert sent_for(world, c.End(0, commit=True, wrong=False)) == [">tx.commit", "<basic.return", "<tx.commit-ok"]
+    assert sent_for(world, c.End(0, commit=False, wrong=False)) == [">tx.rollback", "<tx.rollback-ok"]
+    assert sent_for(world, c.End(2, commit=False, wrong=True))[1] == "<channel.close"
 
 
 def test_purging(world: World) -> None:
-    assert told(world, send("queue"), c.Purge(1, 0)) == [">queue.purge", "<queue.purge-ok"]
+    assert sent_for(world, send("queue"), c.Purge(1, 0)) == [">queue.purge", "<queue.purge-ok"]
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_sound_broker_passes(target: Target, scheduler: Scheduler) -> None:
     outcome = search.run(
         c.CONFIRMS,
-        target,
-        PROFILE,
-        lambda: Recorder("run", "reference"),
+        Bench(target, PROFILE, deadline=10.0),
         "classic",
         scheduler,
         12,
         30,
         3,
-        deadline=10.0,
     )
     assert outcome.broken == {}
     assert outcome.judgement.findings == []
@@ -122,14 +119,11 @@ def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = search.run(
             c.CONFIRMS,
-            Target.parse(broker.url),
-            PROFILE,
-            lambda: Recorder("run", "mutant"),
+            Bench(Target.parse(broker.url), PROFILE, deadline=0.5),
             "classic",
             "lockstep",
             30,
             40,
             1,
-            deadline=0.5,
         )
     assert rule in outcome.broken

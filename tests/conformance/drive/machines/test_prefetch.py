@@ -9,7 +9,7 @@ from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
 from conformance.drive.machines.prefetch import PREFETCH
-from conformance.history.recorder import Recorder
+from conformance.drive.run.bench import Bench
 from reference_broker import ReferenceBroker
 
 REACHED = ("QOS-001", "QOS-003", "QOS-004", "QOS-010", "QOS-012", "QOS-016", "QOS-021", "QOS-027")
@@ -25,15 +25,12 @@ def run(
 ) -> MachineOutcome:
     return search.run(
         PREFETCH,
-        Target.parse(broker.url),
-        profiles.load(profile),
-        lambda: Recorder("run", "reference"),
+        Bench(Target.parse(broker.url), profiles.load(profile), deadline=deadline),
         queue_type,
         scheduler,
         examples,
         40,
         3,
-        deadline=deadline,
     )
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
-from conformance.drive.machines import campaign
+from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
-from conformance.drive.machines.requeueing import Return, Rivals, Watch, run_requeueing
+from conformance.drive.machines.requeueing import REQUEUEING, Return, Rivals, Watch
 from conformance.drive.machines.shape import Shape
+from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
@@ -24,17 +25,8 @@ def run(
     examples: int = 10,
     deadline: float = 10.0,
 ) -> MachineOutcome:
-    return run_requeueing(
-        target,
-        DOCUMENTED,
-        lambda: Recorder("run", "reference"),
-        queue_type,
-        scheduler,
-        examples,
-        30,
-        1,
-        deadline=deadline,
-    )
+    bench = Bench(target, DOCUMENTED, deadline=deadline)
+    return search.run(REQUEUEING, bench, queue_type, scheduler, examples, 30, 1)
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

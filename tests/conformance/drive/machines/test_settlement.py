@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target, Unreachable
-from conformance.drive.machines import campaign
-from conformance.drive.machines.settlement import SCHEDULERS, MachineOutcome, Scheduler, run_settlement
+from conformance.drive.machines import campaign, search
+from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, MachineOutcome, Scheduler
 from conformance.drive.machines.world import Command
+from conformance.drive.run.audience import Listener
+from conformance.drive.run.bench import Bench
 from conformance.history.events import Event
 from conformance.history.recorder import Recorder
 from conformance.oracle.monitors import Judge, judge
@@ -26,27 +29,25 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 1.0)
 
 
+@dataclass(frozen=True)
+class Hearing(Listener):
+    """Keeps what it is told."""
+
+    told: list[tuple[Judgement, Sequence[Event], str]] = field(default_factory=list)
+
+    def contribute(self, judgement: Judgement, history: Sequence[Event] = (), *, reproduced: str = "witnessed") -> None:
+        self.told.append((judgement, history, reproduced))
+
+
 class Run:
     """One run of the machine and all that it told."""
 
     def __init__(self, target: Target, scheduler: Scheduler = "lockstep", examples: int = 12, seed: int = 1) -> None:
         self.recorded: list[Event] = []
-        self.told: list[tuple[Judgement, Sequence[Event], str]] = []
-        self.outcome: MachineOutcome = run_settlement(
-            target,
-            PROFILE,
-            lambda: Recorder("run", "reference", self.recorded.append),
-            "classic",
-            scheduler,
-            examples,
-            20,
-            seed,
-            self.tell,
-            deadline=10.0,
-        )
-
-    def tell(self, judgement: Judgement, history: Sequence[Event], *, reproduced: str = "witnessed") -> None:
-        self.told.append((judgement, history, reproduced))
+        audience = Hearing(curious=True)
+        self.told = audience.told
+        bench = Bench(target, PROFILE, deadline=10.0, recorder=Recorder("run", "reference", self.recorded.append))
+        self.outcome: MachineOutcome = search.run(SETTLEMENT, bench, "classic", scheduler, examples, 20, seed, audience)
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, **rules: Callable[[Event], bool]) -> None:

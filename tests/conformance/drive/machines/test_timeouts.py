@@ -11,7 +11,7 @@ from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import MachineOutcome
 from conformance.drive.machines.timeouts import TIMED_OUT
-from conformance.history.recorder import Recorder
+from conformance.drive.run.bench import Bench
 from reference_broker import ReferenceBroker
 
 HEARD, UNHEARD = TIMED_OUT
@@ -42,16 +42,12 @@ def run(
         around = Around(Admin(broker.admin_url), broker.leap if ours else None)
         return search.run(
             machine,
-            Target.parse(broker.url),
-            profiles.load("documented"),
-            lambda: Recorder("run", "reference"),
+            Bench(Target.parse(broker.url), profiles.load("documented"), around, deadline),
             "quorum",
             "lockstep",
             examples,
             40,
             1,
-            deadline=deadline,
-            around=around,
         )
 
 
@@ -80,6 +76,7 @@ def test_a_wrong_one_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
+    monkeypatch.setattr(search, "MOST_BROKEN", 2)
     assert rule in run(machine, 80, mutant, deadline=0.5).broken
 
 

@@ -15,7 +15,7 @@ def test_states(wire) -> None:
     line = wire()
     assert channel(line).state == "open"
     line.sends(m.BasicAck(1, 9))
-    assert channel(line).state == "doomed"
+    assert channel(line).state == "failing"
     line.receives(m.ChannelClose(1, 406, "", 60, 80))
     assert channel(line).state == "closed"
     line.sends(m.ChannelCloseOk(1), m.ChannelOpen(1))

@@ -59,13 +59,13 @@ def test_a_lost_receiver_without_acknowledgement_swallows() -> None:
     found = queue()
     early = message(found, "m1", 3)
     receiver = found.taken_by(PotentialReceiver(5, no_ack=True, get=False))
-    assert not early.doubtful
+    assert not early.unowed
     found.lose(receiver)
     late = message(found, "m2", 7)
-    assert early.doubtful
-    assert late.doubtful
+    assert early.unowed
+    assert late.unowed
     found.end(receiver, 9, blind=True)
-    assert not message(found, "m3", 10).doubtful
+    assert not message(found, "m3", 10).unowed
 
 
 def test_an_undeclared_queue_proves_nothing() -> None:
@@ -82,7 +82,7 @@ def test_held_counts_what_is_out() -> None:
     assert found.held == 3
     found.back(copies[0], RELEASED, 9)
     found.leave(copies[1], GONE)
-    found.unsettle(copies[2], shaky=True)
+    found.unsettle(copies[2], indeterminate=True)
     assert found.held == 1
     assert list(found.waiting()) == [copies[0]]
 
@@ -92,7 +92,7 @@ def test_messages_of_one_id_are_not_told_apart() -> None:
     message(found, "m1", 3)
     second = message(found, "m1", 4)
     found.leave(second, OUT)
-    assert second.shaky
+    assert second.indeterminate
     assert list(found.waiting()) == []
 
 
@@ -104,7 +104,7 @@ def test_near_a_delivery_limit_nobody_owes_a_message_that_may_have_been_returned
     for at in range(18):
         assert list(found.waiting())
         found.back(copy, RETURNED, at)
-    assert copy.doubtful
+    assert copy.unowed
     assert not list(found.waiting())
 
 

@@ -46,8 +46,8 @@ def content(message: str):
 def test_refused(held, settle, rule: str) -> None:
     held.sends(settle)
     channel = held.model.connections["c"].channel(settle.channel)
-    assert channel.state == "doomed"
-    assert channel.doom.rule == rule
+    assert channel.state == "failing"
+    assert channel.settlement_error.rule == rule
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_either(held) -> None:
     held.sends(m.BasicGet(1, queue="q"), m.BasicAck(1, 5))
     channel = held.model.connections["c"].channel(1)
     assert channel.state == "open"
-    assert channel.vague
+    assert channel.indeterminate

@@ -3,9 +3,13 @@
     c:1 > ack 2 multiple        what the client sends on channel 1 of connection c (`1 >` is connection c)
     1 < closed 406 60 80 unknown delivery tag 2
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
+    1 > publish key m1 exchange=x h.ink=red     to an exchange, with a header
+    1 > bind q x key x-match=any ink=red        with arguments
+    1 > publish q m1 with={"priority":3,"headers":{"a":["I",1]}} split=1,3,2   with properties, in frames of these sizes
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
     - killed                    the broker was killed and started again
+    - octets c 0100...          the client sends these octets, whatever they are
     - rights c q              the user of this connection may no longer read the queue
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
@@ -20,14 +24,17 @@ Shorthands begin with @ and stand for exchanges that go well:
     @drain q m1 m2              a fresh channel gets these with no_ack, then get-empty
     @exchange x q1 q2           a fanout exchange that leads to these, declared on channel 90
     @confirming 1               a channel in confirm mode
+    @route x topic a.# q        such an exchange, with this queue bound by this key, declared on channel 90
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -76,13 +83,33 @@ class Words:
         return flag in self.flags
 
 
+def _value(text: str) -> object:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _table(words: Words, prefix: str = "") -> dict[str, object]:
+    """The pairs whose names begin so, without that."""
+    found = {key.removeprefix(prefix): value for key, value in words.pairs.items() if key.startswith(prefix)}
+    return {key: _value(value) for key, value in found.items()}
+
+
 def _arguments(words: Words) -> list[tuple[str, str, object]]:
-    table: dict[str, object] = {
-        key: int(value) if value.lstrip("-").isdigit() else value for key, value in words.pairs.items()
-    }
+    table = _table(words)
     if words.text(1):
         table["x-queue-type"] = words.text(1)
     return values.table(table)
+
+
+def _properties(text: str) -> dict[str, object]:
+    """Properties as JSON, each header with the letter of its type."""
+    properties: dict[str, Any] = json.loads(text)
+    if "headers" in properties:
+        properties["headers"] = [(name, *_field(*typed)) for name, typed in properties["headers"].items()]
+    return properties
+
+
+def _field(letter: str, value: Any) -> tuple[str, Any]:
+    return letter, value.encode() if isinstance(value, str) else value
 
 
 def _pairs(words: Words) -> Iterator[str]:
@@ -97,6 +124,11 @@ def _announced(words: Words) -> list[tuple[str, str, object]]:
     return values.table({"capabilities": announced, **beside})
 
 
+def _login(words: Words) -> bytes:
+    """By the user of this name, as in `user=guest`."""
+    return f"\0{words.pairs['user']}\0secret".encode() if "user" in words.pairs else b""
+
+
 def _blame(make: Callable[..., codec.Method], channel: int, words: Words) -> codec.Method:
     return make(channel, words.number(0), " ".join(words.rest[3:]), words.number(1), words.number(2))
 
@@ -108,13 +140,37 @@ SENT: dict[str, Maker] = {
     "closed-ok": lambda c, w: m.ChannelCloseOk(c),
     "flow": lambda c, w: m.ChannelFlow(c, True),
     "declare": lambda c, w: m.QueueDeclare(
-        c, queue=w.text(0), passive=w.has("passive"), durable=w.has("durable"), arguments=_arguments(w)
+        c,
+        queue=w.text(0),
+        passive=w.has("passive"),
+        durable=w.has("durable"),
+        no_wait=w.has("no_wait"),
+        arguments=_arguments(w),
     ),
-    "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0)),
-    "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0)),
-    "exchange": lambda c, w: m.ExchangeDeclare(c, exchange=w.text(0), type=w.text(1, "fanout")),
-    "unexchange": lambda c, w: m.ExchangeDelete(c, exchange=w.text(0)),
-    "bind": lambda c, w: m.QueueBind(c, queue=w.text(0), exchange=w.text(1), routing_key=w.text(2)),
+    "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0), no_wait=w.has("no_wait")),
+    "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0), no_wait=w.has("no_wait")),
+    "exchange": lambda c, w: m.ExchangeDeclare(
+        c,
+        exchange=w.text(0),
+        type=w.text(1, "fanout"),
+        passive=w.has("passive"),
+        no_wait=w.has("no_wait"),
+        arguments=values.table(_table(w)),
+    ),
+    "unexchange": lambda c, w: m.ExchangeDelete(c, exchange=w.text(0), no_wait=w.has("no_wait")),
+    "bind": lambda c, w: m.QueueBind(
+        c,
+        queue=w.text(0),
+        exchange=w.text(1),
+        routing_key=w.text(2),
+        no_wait=w.has("no_wait"),
+        arguments=values.table(_table(w)),
+    ),
+    "unbind": lambda c, w: m.QueueUnbind(
+        c, queue=w.text(0), exchange=w.text(1), routing_key=w.text(2), arguments=values.table(_table(w))
+    ),
+    "bind-exchange": lambda c, w: m.ExchangeBind(c, 0, w.text(0), w.text(1), w.text(2)),
+    "unbind-exchange": lambda c, w: m.ExchangeUnbind(c, 0, w.text(0), w.text(1), w.text(2)),
     "confirm": lambda c, w: m.ConfirmSelect(c, w.has("no_wait")),
     "select": lambda c, w: m.TxSelect(c),
     "commit": lambda c, w: m.TxCommit(c),
@@ -125,13 +181,14 @@ SENT: dict[str, Maker] = {
         queue=w.text(0),
         consumer_tag=w.text(1),
         no_ack=w.has("no_ack"),
+        exclusive=w.has("exclusive"),
         no_wait=w.has("no_wait"),
         arguments=_arguments(Words(list(_pairs(w)))),
     ),
     "agreed": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
-    "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w)),
+    "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w), "PLAIN", _login(w)),
     "tune-ok": lambda c, w: m.ConnectionTuneOk(c, heartbeat=int(w.pairs["heartbeat"])),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
@@ -173,6 +230,9 @@ RECEIVED: dict[str, Maker] = {
     "exchange-ok": lambda c, w: m.ExchangeDeclareOk(c),
     "unexchange-ok": lambda c, w: m.ExchangeDeleteOk(c),
     "bind-ok": lambda c, w: m.QueueBindOk(c),
+    "unbind-ok": lambda c, w: m.QueueUnbindOk(c),
+    "bind-exchange-ok": lambda c, w: m.ExchangeBindOk(c),
+    "unbind-exchange-ok": lambda c, w: m.ExchangeUnbindOk(c),
     "return": lambda c, w: m.BasicReturn(c, int(w.pairs.get("code", 312)), "", w.pairs.get("exchange", ""), w.text(0)),
     "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), "", w.text(2)),
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
@@ -181,7 +241,14 @@ RECEIVED: dict[str, Maker] = {
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
     "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
+NAMELESS = ("", "-")
+"""A message that has no message-id."""
 MESSAGE_AT = {"publish": 1, "get-ok": 1, "deliver": 2, "return": 1}
+
+
+def _malformed(builder: EventBuilder, problem: codec.MalformedFrame) -> Event:
+    about = {"offset": problem.offset, "expected": problem.expected, "found": problem.found}
+    return builder.note(">", "malformed", problem.raw, **about)
 
 
 @dataclass
@@ -199,6 +266,8 @@ class Playbook:
         self._seen: set[str] = set()
         self._led: dict[str, m.BasicPublish] = {}
         """What an exchange leads to its queues keeps the address that it was published to."""
+        self._headers: dict[str, dict[str, object]] = {}
+        """What a message was published with, it is delivered with."""
         self._tags: Counter[int] = Counter()
         self._confirms = itertools.count(1)
         self._fresh = itertools.count(50)
@@ -218,7 +287,7 @@ class Playbook:
     def play(self, text: str) -> Playbook:
         for line in text.strip().splitlines():
             if line.strip():
-                self._line(line.split("#")[0].split())
+                self._line(line.split(" # ")[0].split())
         return self
 
     def rest(self) -> Playbook:
@@ -266,6 +335,8 @@ class Playbook:
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
         elif kind == "killed":
             self._step(self._builder("").local("killed"))
+        elif kind == "octets":
+            self._octets(words[0], bytes.fromhex(words[1]))
         elif kind == "rights":
             self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
         elif kind == "still":
@@ -293,6 +364,22 @@ class Playbook:
         else:
             self._step(self._builder("").local("scene", name="play", rules=[], queue_type=words[0]))
 
+    def _octets(self, name: str, raw: bytes) -> None:
+        """The client sends these, whatever they are; what is no frame is noted as the driver does."""
+        builder, reader = self._builder(name), codec.FrameReader()
+        try:
+            whole = reader.cut(raw)
+        except codec.MalformedFrame as problem:
+            self._step(_malformed(builder, problem))
+            return
+        for one in whole:
+            try:
+                event = builder.frame(">", codec.decode(one), one)
+            except codec.MalformedFrame as problem:
+                event = _malformed(builder, problem)
+            if event is not None:
+                self._step(event)
+
     def _frame(self, name: str, channel: int, direction: str, verb: str, words: Words) -> None:
         builder = self._builder(name)
         method = (SENT if direction == ">" else RECEIVED)[verb](channel, words)
@@ -312,12 +399,19 @@ class Playbook:
             if verb in ("deliver", "get-ok") and message in self._led:
                 method.exchange, method.routing_key = self._led[message].exchange, self._led[message].routing_key
             counts = {name: int(count) for name, count in words.pairs.items() if name.endswith("-count")}
-            headers = {"headers": values.table(counts)} if counts else {}
+            sent = self._headers.setdefault(message, _table(words, "h.")) if message else {}
+            headers = {"headers": values.table(sent | counts)} if sent | counts else {}
             bodies = int(words.pairs.get("bodies", 1))
             more = {"expiration": words.pairs["expiration"]} if "expiration" in words.pairs else {}
             more |= {"delivery_mode": 2} if words.has("persistent") else {}
-            frames.append(codec.header(channel, bodies, message_id=message or None, **headers, **more))
-            frames += [codec.Body(channel, b"x")] * bodies
+            more |= _properties(words.pairs.get("with", "{}"))
+            sizes = [int(size) for size in words.pairs["split"].split(",")] if "split" in words.pairs else [1] * bodies
+            frames.append(
+                codec.header(
+                    channel, sum(sizes), message_id=None if message in NAMELESS else message, **headers, **more
+                )
+            )
+            frames += [codec.Body(channel, b"x" * size) for size in sizes]
         for frame in frames:
             event = builder.frame(direction, frame, frame.encode())
             if event is not None:
@@ -355,6 +449,13 @@ class Playbook:
         for queue in queues:
             yield f"90 > bind {queue} {name}"
             yield "90 < bind-ok"
+
+    def _at_route(self, name: str, kind: str, key: str, queue: str, *more: str) -> Iterator[str]:
+        yield from self._once("90")
+        yield f"90 > exchange {name} {kind}"
+        yield "90 < exchange-ok"
+        yield f"90 > bind {queue} {name} {'' if key == '-' else key} {' '.join(more)}"
+        yield "90 < bind-ok"
 
     def _at_confirming(self, channel: str) -> Iterator[str]:
         yield from self._once(channel)

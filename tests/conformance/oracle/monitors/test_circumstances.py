@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.catalogue.rules.circumstances import NAMES, named
+from tests.support.octets.frames import OCTETS
 
 TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n"
@@ -29,6 +30,12 @@ TIMED = (
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
+
+
+def wrong(rule: str) -> str:
+    """The client sends the octets of which this rule speaks."""
+    return f"@open 1 \n - octets c {OCTETS[rule].hex()}"
+
 
 ARISES = {
     "closes-cross": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok",
@@ -61,7 +68,14 @@ ARISES = {
     "mandatory-to-the-full": ROOM + "1 > publish q m2 mandatory",
     "queue-deleted-under-consumer": "@queue q \n @consume 1 q c1 \n 90 > delete q",
     "killed-young": "@queue q \n - wait 1 \n - killed",
+    "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1 exclusive",
+    "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 90 > delete q",
     "channel-shared": "@queue q \n @consume 1 q c1 \n 1 > consume q c2",
+    "longer-body": wrong("FRAME-006"),
+    "misplaced-content": wrong("FRAME-004"),
+    "interrupted-content": wrong("FRAME-005"),
+    "other-class": wrong("FRAME-007"),
+    "content-on-channel-0": wrong("FRAME-008"),
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -95,7 +109,14 @@ MISSES = {
     "mandatory-to-the-full": ROOM + "1 > publish q m2 \n @queue p \n @stock p n1 \n 1 > publish p n2 mandatory",
     "queue-deleted-under-consumer": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p",
     "killed-young": "@queue q \n - wait 3 \n - killed",
+    "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1",
+    "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 1 < get-empty \n 90 > delete q",
     "channel-shared": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c2",
+    "longer-body": wrong("FRAME-005"),
+    "misplaced-content": wrong("FRAME-008"),
+    "interrupted-content": wrong("FRAME-007"),
+    "other-class": wrong("FRAME-004"),
+    "content-on-channel-0": wrong("FRAME-009"),
 }
 
 

@@ -112,9 +112,9 @@ NOT_OFFERED = [
 ]
 
 
-@pytest.mark.parametrize(("mistake", "kick", "also"), NOT_OFFERED)
-def test_what_may_be_implemented(play, mistake: str, kick: str, also: list[str]) -> None:
-    begin = "@queue q \n @open 1 \n" + mistake + "\n"
+@pytest.mark.parametrize(("error", "kick", "also"), NOT_OFFERED)
+def test_what_may_be_implemented(play, error: str, kick: str, also: list[str]) -> None:
+    begin = "@queue q \n @open 1 \n" + error + "\n"
     assert play(begin + f"0 < kicked {kick}").exercised["ERR-009"] == 1
     assert play(begin + f"0 < kicked {kick}").broken == []
     soft = play(begin + f"1 < closed {kick}")
@@ -122,10 +122,10 @@ def test_what_may_be_implemented(play, mistake: str, kick: str, also: list[str])
     assert soft.exercised["QOS-023"] == len(also), "one frame does not hold one rule and break another about itself"
 
 
-@pytest.mark.parametrize(("mistake", "kick", "also"), NOT_OFFERED)
-def test_where_it_costs_the_channel_by_choice(play, mistake: str, kick: str, also: list[str]) -> None:
+@pytest.mark.parametrize(("error", "kick", "also"), NOT_OFFERED)
+def test_where_it_costs_the_channel_by_choice(play, error: str, kick: str, also: list[str]) -> None:
     """Where the profile says that 540 comes as channel.close; any other code is no refusal of that kind."""
-    begin = "@queue q \n @open 1 \n" + mistake + "\n"
+    begin = "@queue q \n @open 1 \n" + error + "\n"
     soft = play(begin + f"1 < closed {kick}", OTHER)
     assert soft.broken == []
     assert all(soft.exercised[rule] for rule in also)

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.catalogue import profiles, rules
 from conformance.oracle.monitors import Judge, judge
-from conformance.oracle.monitors.table import BY_FACT, BY_RULE
+from conformance.oracle.monitors.table import BY_FACT, BY_METHOD, BY_RULE
 
 HISTORY = """
     @queue q
@@ -33,7 +33,7 @@ def test_every_judged_rule_has_its_function() -> None:
 
 
 def test_every_function_is_driven() -> None:
-    driven = {function for functions in BY_FACT.values() for function in functions}
+    driven = {function for table in (BY_FACT, BY_METHOD) for functions in table.values() for function in functions}
     assert {function for functions in BY_RULE.values() for function in functions} <= driven
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.readings import OTHER
 
-MISTAKEN = """
+ERRONEOUS = """
     @queue q quorum
     @open 1
     @open 2
@@ -23,12 +23,12 @@ MISTAKEN = """
 def test_a_connection_that_fails_without_naming_a_mistake_may_fail_for_something_else(play) -> None:
     """ERR-002, ERR-004: RabbitMQ loses connections over a consume and a cancel, or a publish and a delete, that met."""
     crossing = "1 > consume q c1 \n 1 > cancel c1"
-    assert play(MISTAKEN.format(crossing, "541 0 0 INTERNAL_ERROR")).broken == []
-    assert play(MISTAKEN.format("", "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
-    assert play(MISTAKEN.format(crossing, "406 60 80 unknown delivery tag 2")).broken == ["ERR-002", "ERR-004"]
-    assert play(MISTAKEN.format("2 > publish q m1", "541 0 0 INTERNAL_ERROR")).broken == []
+    assert play(ERRONEOUS.format(crossing, "541 0 0 INTERNAL_ERROR")).broken == []
+    assert play(ERRONEOUS.format("", "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
+    assert play(ERRONEOUS.format(crossing, "406 60 80 unknown delivery tag 2")).broken == ["ERR-002", "ERR-004"]
+    assert play(ERRONEOUS.format("2 > publish q m1", "541 0 0 INTERNAL_ERROR")).broken == []
     handled = "2 > publish q m1 \n @barrier 2"
-    assert play(MISTAKEN.format(handled, "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
+    assert play(ERRONEOUS.format(handled, "541 0 0 INTERNAL_ERROR")).broken == ["ERR-002", "ERR-004"]
 
 
 AFTER_CLOSE = """

@@ -132,7 +132,7 @@ def test_what_went_to_a_channel_that_had_failed_is_lost_by_that(play) -> None:
     """AUTO-004: m1 came back, and GarageMQ sent it to the dead. No settlement before has taken it (ACK-019)."""
     end = "@drain q \n - deadline drain q"
     book = play(AGROUND + "2 < deliver c2 1 m1 q redelivered \n" + end)
-    lost = [(one.rule, one.unless) for one in book.judge.judgement.findings if "never brings it" in one.observed]
+    lost = [(one.rule, one.unless) for one in book.judge.judgement.findings if "did not deliver it" in one.observed]
     assert lost == [("RQ-011", ("AUTO-004",))]
     assert "ACK-019" in play(AGROUND + end).broken, "nobody else had it"
 

@@ -71,7 +71,7 @@ def test_what_follows_from_a_life_that_goes_on_is_no_fault_of_its_own(play) -> N
     assert play(others).broken == ["ERR-007", "ERR-002"], "another channel is judged on"
 
 
-AFTER_A_MISTAKE = """
+AFTER_AN_ERROR = """
     @queue q
     @stock q m1 m2 m3
     @hold 1 q m1 m2 m3
@@ -86,10 +86,10 @@ AFTER_A_MISTAKE = """
 
 def test_what_is_settled_after_a_mistake_is_lost_by_that(play) -> None:
     """ERR-006: a broker that goes on carrying out settlements returns the rest."""
-    assert play(AFTER_A_MISTAKE.format("ack 1", "m2 m3")).broken == ["ERR-006"]
-    assert play(AFTER_A_MISTAKE.format("ack 2 multiple", "m3")).broken == ["ERR-006"]
-    assert "AUTO-004" in play(AFTER_A_MISTAKE.format("nack 1 requeue", "m2 m3")).broken, "to return it would be no loss"
-    assert play(AFTER_A_MISTAKE.format("ack 1", "m1 m2 m3")).broken == []
+    assert play(AFTER_AN_ERROR.format("ack 1", "m2 m3")).broken == ["ERR-006"]
+    assert play(AFTER_AN_ERROR.format("ack 2 multiple", "m3")).broken == ["ERR-006"]
+    assert "AUTO-004" in play(AFTER_AN_ERROR.format("nack 1 requeue", "m2 m3")).broken, "to return it would be no loss"
+    assert play(AFTER_AN_ERROR.format("ack 1", "m1 m2 m3")).broken == []
 
 
 def test_who_goes_on_delivering_when_all_is_closed_may_do_so_on_the_next_channel(play) -> None:

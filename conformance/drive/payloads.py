@@ -1,0 +1,36 @@
+"""What a scene sends where it does not matter: names of messages and consumers, and bodies.
+
+Bodies and names may be made longer, for scenes that are played under other circumstances.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+LARGE = 4096
+NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
+"""What large bodies are made of; its length divides no frame."""
+
+
+class Payloads:
+    """Of one history."""
+
+    def __init__(self) -> None:
+        self.octets = self.length = 0
+        """At least so many have bodies that say nothing else, and characters names."""
+        self._messages, self._consumers = itertools.count(1), itertools.count(1)
+
+    def next_message(self) -> str:
+        return f"m{next(self._messages)}"
+
+    def next_consumer(self) -> str:
+        return self.long(f"c{next(self._consumers)}")
+
+    def long(self, name: str) -> str:
+        """The name, of as many characters as names have here."""
+        return name.ljust(self.length, "-")
+
+    def body(self, message: str) -> bytes:
+        """Another one for each message, and nowhere uniform. Where they are very large, only one in four is."""
+        octets = self.octets if self.octets <= LARGE or not int(message[1:]) % 4 else 0
+        return (message.encode() + b"." + NOISE * (octets // len(NOISE) + 1))[:octets] if octets else message.encode()

@@ -1,0 +1,130 @@
+"""The runner: plays a check from its first frame to the end of its histories, for every caller in the same way.
+
+If a scene cannot go on, that is not an error: its history ends in order, and is judged. If a scene fails, it is cut
+off. A play asserts nothing either; its judgement says everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from conformance.catalogue.profiles import Profile
+from conformance.drive.around import Around
+from conformance.drive.machines import search
+from conformance.drive.machines.campaign import Scheduler
+from conformance.drive.machines.revisits import Circumstances, Veteran
+from conformance.drive.run.audience import Audience, Listener, Witness
+from conformance.drive.run.bench import Bench
+from conformance.drive.run.plays import Play, plays
+from conformance.drive.run.size import REVISITS, STEPS, examples
+from conformance.drive.stage import SceneOver, Stage
+
+A = TypeVar("A", bound=Audience)
+
+
+def observe(play: Play, bench: Bench, witness: Witness) -> BaseException | None:
+    """Plays it. What went wrong and is no finding is returned; ConnectionLost among it, where the broker hung up.
+
+    The witness hears of each history as soon as that is judged.
+    """
+    if play.machine:
+        play.function(Machines(bench, play.queue_type, Listener(witness)), **dict(play.arguments))
+        return None
+    stage, failure = perform(play, bench)
+    witness(stage.judgement, stage.events)
+    return failure
+
+
+def perform(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
+    """A scene from its first frame to its judgement, and what went wrong and is no finding. What it declared is gone
+    again."""
+    with bench.staged(Stage, play.name, play.check.rules, play.queue_type) as stage:
+        return stage, run(stage, play.on(stage))
+
+
+def once_more(play: Play, bench: Bench, seed: int) -> tuple[Stage, BaseException | None]:
+    """The same under circumstances that the seed draws."""
+    drawn = Circumstances.drawn(seed, play.key)
+    with bench.staged(Veteran, play.name, play.check.rules, play.queue_type) as stage:
+        acted = partial(stage.twice, play.on(stage), drawn)
+        return stage, run(stage, acted, give_back=drawn.give_back and not play.timed)
+
+
+def run(stage: Stage, scene: Callable[[], object], *, give_back: bool = False) -> BaseException | None:
+    """A scene on this stage, and the end of its history."""
+    return conclude(stage, attempted(scene), give_back=give_back)
+
+
+def conclude(stage: Stage, failure: BaseException | None, *, give_back: bool = False) -> BaseException | None:
+    """Brings the history to its end: in good order, or cut off where the scene, or that, failed. What failed is
+    returned."""
+    if failure is None or isinstance(failure, SceneOver):
+        failure = attempted(partial(stage.finish, give_back=give_back))
+    if failure is not None:
+        attempted(stage.cut)
+    return None if isinstance(failure, SceneOver) else failure
+
+
+def attempted(
+    action: Callable[[], object], kinds: tuple[type[BaseException], ...] = (Exception,)
+) -> BaseException | None:
+    """What the action raised, of these kinds."""
+    try:
+        action()
+    except kinds as failure:
+        return failure
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Machines(Generic[A]):
+    """What a machine of the suite asks for, on one queue type."""
+
+    bench: Bench
+    queue_type: str
+    audience: A
+
+    def run(self, machine: search.Machine, scheduler: Scheduler) -> None:
+        """Random histories. Each broken rule that the audience has looked into is shown by the shortest one."""
+        bench = self.bench
+        outcome = search.run(
+            machine,
+            bench,
+            self.queue_type,
+            scheduler,
+            bench.examples or examples(bench.depth, timed=machine.clock),
+            STEPS[bench.depth],
+            bench.seed,
+            self.audience,
+        )
+        for broken in outcome.broken.values():
+            self.audience.show(broken.finding, broken.events, broken.reproduced)
+
+    def revisit(self) -> None:
+        """Scenes once more. Raises what went wrong in one and is no finding."""
+        bench, audience = self.bench, self.audience
+        for number, play in _revisited(bench.profile, self.queue_type, bench.depth, bench.around):
+            if (bench.guard is not None and bench.guard.over) or not audience.fit():
+                break
+            stage, failure = once_more(play, bench, bench.seed + number)
+            audience.after(stage)
+            audience.contribute(stage.judgement, stage.events)
+            if failure is not None:
+                raise failure
+
+
+def _revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[tuple[int, Play]]:
+    """All scenes, this many times: those that wait for time to pass only where none is lost by that."""
+    scenes = [
+        play
+        for play in plays()
+        if not play.machine
+        and play.queue_type == queue_type
+        and play.suits(profile, depth)
+        and (around.advance is not None or not play.timed)
+    ]
+    for number in range(REVISITS[depth]):
+        yield from ((number, play) for play in scenes)

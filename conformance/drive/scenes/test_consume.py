@@ -1,0 +1,87 @@
+"""CONSUME: exclusive consumers and others, tags, and many consumers."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import stocked
+from conformance.drive.stage import Stage
+
+
+@rule("CONSUME-001")
+def test_exclusive_beside_another(stage: Stage) -> None:
+    """The other consumer is on the same connection, then on another one."""
+    for connection in (None, stage.connect("other")):
+        queue = stage.queue()
+        present, channel = stage.channel(), stage.channel(connection=connection)
+        present.consume(queue)
+        stage.quiesce()
+        channel.consume(queue, exclusive=True)
+        stage.quiesce()
+        stage.barrier(present)
+
+
+@rule("CONSUME-002")
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_another_beside_an_exclusive_one(stage: Stage, exclusive: bool) -> None:
+    """On the same connection, and on another one, exclusive or not."""
+    queue = stocked(stage, 1)
+    present = stage.channel()
+    present.consume(queue, exclusive=True)
+    stage.quiesce()
+    for connection in (None, stage.connect("other")):
+        channel = stage.channel(connection=connection)
+        channel.consume(queue, exclusive=exclusive)
+        stage.quiesce()
+    stage.barrier(present)
+
+
+@rule("CONSUME-003", queue_types=("classic",))
+def test_consuming_from_a_queue_that_is_deleted(stage: Stage) -> None:
+    """With a tag of the client's, and without."""
+    for tag in (None, ""):
+        queue, channel = stage.queue(), stage.channel()
+        stage.backstage(queue).delete(queue)
+        stage.quiesce()
+        channel.consume(queue, tag=tag)
+        stage.quiesce()
+
+
+@rule("CONSUME-004", queue_types=("classic",))
+def test_tags_that_the_broker_chooses(stage: Stage) -> None:
+    """Several on each of two channels."""
+    queue = stage.queue()
+    for channel in stage.channels(2):
+        for _ in range(3):
+            channel.consume(queue, tag="")
+            stage.quiesce()
+
+
+@rule("CONSUME-005")
+def test_sixteen_consumers(stage: Stage) -> None:
+    """On four channels; one more than that is asked for as well."""
+    queue, channels = stage.queue(), stage.channels(4)
+    for number in range(17):
+        channels[number % 4].consume(queue)
+        stage.quiesce()
+
+
+@rule("CONSUME-006")
+@pytest.mark.parametrize("how", ["cancel", "close"])
+def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
+    """It is cancelled, or its channel closed; then another is exclusive, and after that there are two."""
+    if how == "cancel":
+        stage.require("basic.cancel")
+    queue = stage.queue()
+    for exclusive in (True, True, False):
+        channel = stage.channel()
+        tag = channel.consume(queue, exclusive=exclusive)
+        stage.quiesce()
+        if exclusive and how == "cancel":
+            channel.cancel(tag)
+        elif exclusive:
+            channel.close()
+        stage.quiesce()
+    stage.channel().consume(queue)
+    stage.quiesce()

@@ -1,0 +1,162 @@
+"""CONTENT: bodies in odd frames, headers of all types, properties of odd values, and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+import codec
+from codec import methods as m
+from codec import values
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, reopen
+from conformance.drive.stage import Stage
+
+ODD_SIZES = (1, 700, 3, 256, 1, 2)
+
+
+def settle(stage: Stage, channel: Channel) -> None:
+    """Waits until all publishes of the channel are taken; without a further method, where they are confirmed."""
+    stage.quiesce()
+    if not stage.offers("confirm.select"):
+        stage.barrier(channel)
+
+
+def frames(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], message: str) -> list[bytes]:
+    """A publish whose body is split like this; what is left goes into a last frame."""
+    method, number, pieces, at = m.BasicPublish(channel.number, routing_key=queue), channel.number, [], 0
+    for size in (*sizes, len(body)):
+        pieces.append(body[at : at + size])
+        at += size
+    header = codec.header(number, len(body), message_id=message, delivery_mode=2)
+    return [method.encode(), header.encode(), *(codec.Body(number, piece).encode() for piece in pieces if piece)]
+
+
+@rule("CONTENT-001")
+def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
+    """Small frames before large ones; octet by octet; and those of two channels in turn."""
+    queue = stage.queue()
+    channel, other = confirming(stage), confirming(stage)
+    body = Random(1).randbytes(1000)
+    channel.send(*frames(channel, queue, body, ODD_SIZES, "odd"))
+    settle(stage, channel)
+    channel.send(*frames(channel, queue, body[:40], (1,) * 20, "octets"))
+    settle(stage, channel)
+    first, second = (frames(one, queue, body, ODD_SIZES, f"woven {one.number}") for one in (channel, other))
+    channel.send(*(piece for pair in zip(first, second, strict=True) for piece in pair))
+    for one in (channel, other):
+        settle(stage, one)
+    stage.fetch(channel, queue, 4)
+
+
+PLAIN: Mapping[str, list[tuple[str, Any]]] = {
+    "integers": [("b", -3), ("s", -300), ("u", 60_000), ("I", -70_000), ("i", 3_000_000_000), ("l", 2**40), ("B", 200)],
+    "texts": [("S", "ünï".encode()), ("S", b"\xff\x00"), ("x", b"text"), ("x", b"\x00\xfe")],
+    "others": [("t", True), ("T", 1_700_000_000), ("D", (2, 314)), ("d", 0.5), ("f", 0.25), ("V", None)],
+}
+"""Fields of all types that RabbitMQ's errata list."""
+
+
+def every_type() -> values.FieldTable:
+    """One of each; then the same in a list, in a table, and deeper."""
+    flat = [(f"{kind} {n}", letter, value) for kind in PLAIN for n, (letter, value) in enumerate(PLAIN[kind])]
+    listed = [item for items in PLAIN.values() for item in items]
+    return [*flat, ("list", "A", listed), ("table", "F", flat), ("deep", "F", [("deeper", "A", [("F", flat)])])]
+
+
+@rule("CONTENT-002")
+def test_headers_of_all_types(stage: Stage) -> None:
+    """Published with all types, got, returned to the queue, consumed; and returned to the publisher."""
+    queue = stage.queue()
+    channel = confirming(stage)
+    channel.publish(queue, properties={"headers": every_type()})
+    channel.publish(f"nowhere {queue}", mandatory=True, properties={"headers": every_type()})
+    settle(stage, channel)
+    (tag,) = stage.fetch(channel, queue)
+    channel.reject(tag)
+    stage.barrier(channel)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("CONTENT-003", queue_types=("classic",))
+def test_an_empty_table_and_none(stage: Stage) -> None:
+    """With an empty table of headers, and with no property at all; a quorum queue may add headers to both."""
+    queue = stage.queue()
+    channel = confirming(stage)
+    channel.publish(queue, properties={"headers": []})
+    channel.send((m.BasicPublish(channel.number, routing_key=queue), b"with no property", {}))
+    settle(stage, channel)
+    stage.fetch(channel, queue, 2)
+
+
+def publish_each(stage: Stage, *properties: Mapping[str, Any]) -> None:
+    """One publish after the other, each with some of these properties, and each of them got."""
+    queue, channel = stage.queue(), confirming(stage)
+    for some in properties:
+        channel.publish(queue, properties=some)
+        settle(stage, channel)
+        if channel.state != "open":
+            reopen(stage, channel)
+    stage.fetch(channel, queue, stage.judge.ready(queue))
+
+
+@rule("CONTENT-004")
+def test_timestamps_of_any_value(stage: Stage) -> None:
+    """The beginning of time, milliseconds, and the largest that every client can hold."""
+    late = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
+    publish_each(stage, *({"timestamp": time} for time in (0, late * 1000, 2**63 - 1, 2**64 - 1)))
+
+
+@rule("CONTENT-005")
+def test_priorities_of_any_value(stage: Stage) -> None:
+    """Priorities that no text knows."""
+    publish_each(stage, *({"priority": number} for number in (10, 128, 255)))
+
+
+@rule("CONTENT-006")
+@pytest.mark.parametrize("whose", ["own", "somebody else's"])
+def test_user_ids(stage: Stage, whose: str) -> None:
+    """A publish in the own name, and one in that of somebody else."""
+    queue, channel = stage.queue(), confirming(stage)
+    user = stage.target.user
+    channel.publish(queue, properties={"user_id": user if whose == "own" else f"not {user}"})
+    stage.quiesce()
+
+
+LETTER = {
+    "content_type": "application/octet-stream",
+    "priority": 3,
+    "correlation_id": "c-1",
+    "expiration": "3600000",
+    "timestamp": 1_700_000_000,
+    "app_id": "amqp-conformance",
+}
+
+
+@rule("CONTENT-007")
+def test_dead_letters(stage: Stage) -> None:
+    """Messages with properties and headers of all types are rejected, one alone and two together, and got again."""
+    heir = stage.queue()
+    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    channel = confirming(stage)
+    channel.publish(queue, 3, properties={**LETTER, "headers": every_type()})
+    settle(stage, channel)
+    tags = stage.fetch(channel, queue, 3)
+    channel.reject(tags[0], requeue=False)
+    channel.nack(tags[2], multiple=True, requeue=False) if stage.offers("basic.nack") else None
+    stage.barrier(channel)
+    stage.fetch(channel, heir, stage.judge.ready(heir))
+
+
+@rule("CONTENT-008")
+def test_words_of_applications(stage: Stage) -> None:
+    """Short texts that are empty, as long as can be, and not ASCII."""
+    names = "content_type", "content_encoding", "correlation_id", "reply_to", "type", "app_id", "cluster_id"
+    odd = "", "no slash", "ä€𝄞", "x" * 255
+    publish_each(stage, *(dict.fromkeys(names, text) for text in odd))

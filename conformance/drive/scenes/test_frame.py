@@ -1,0 +1,128 @@
+"""FRAME: octets that are no lawful frame, each on a connection of its own; another connection goes on.
+
+The vectors are written as octets, so that nothing of ours can mend them on the way.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from codec import methods as m
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.stage import Stage
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+END = b"\xce"
+FLOW = bytes((0, 20, 0, 20, 1))
+"""channel.flow, without its frame."""
+
+
+def frame(kind: int, channel: int, payload: bytes, end: bytes = END) -> bytes:
+    """One frame, whatever it holds."""
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + end
+
+
+def header(class_id: int = 60, size: int = 1) -> bytes:
+    """A content header without properties."""
+    return struct.pack(">HHQH", class_id, 0, size, 0)
+
+
+def publish(channel: Channel) -> bytes:
+    """The method alone, to a queue that nobody has."""
+    return m.BasicPublish(channel.number, exchange="amq.fanout").encode()
+
+
+def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes]) -> None:
+    """Each on a connection with an open channel; then one that did nothing wrong is asked for an answer."""
+    bystander = stage.channel()
+    for number, vector in enumerate(vectors, 2):
+        channel = stage.channel(connection=stage.connect(f"c{number}"))
+        stage.barrier(channel)
+        channel.connection.send(*((vector,) if isinstance(vector, bytes) else vector))
+        stage.quiesce()
+        stage.barrier(bystander)
+
+
+@rule("FRAME-001", queue_types=CLASSIC)
+def test_another_octet_than_the_frame_end(stage: Stage) -> None:
+    """At the end of a method, and of a heartbeat."""
+    strike(stage, [frame(METHOD, 1, FLOW, b"\xcd"), frame(HEARTBEAT, 0, b"", b"\0")])
+
+
+@rule("FRAME-002", queue_types=CLASSIC)
+def test_an_unknown_frame_type(stage: Stage) -> None:
+    """Between those that are known, and far from them."""
+    strike(stage, [frame(5, 1, FLOW), frame(255, 0, b"")])
+
+
+@rule("FRAME-003", queue_types=CLASSIC)
+def test_a_frame_that_is_too_large(stage: Stage) -> None:
+    """Even by its payload alone; all of it is sent."""
+    room = stage.channel().connection.tuned.frame_max
+    if not room:
+        return
+    body = bytes(room + 1)
+    strike(stage, [(m.BasicPublish(1).encode() + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body),)])
+
+
+@rule("FRAME-004", queue_types=CLASSIC)
+def test_content_without_a_method(stage: Stage) -> None:
+    """A header, and a body."""
+    strike(stage, [frame(HEADER, 1, header()), frame(BODY, 1, b"x")])
+
+
+@rule("FRAME-005", queue_types=CLASSIC)
+def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
+    """Instead of the header, and instead of the body."""
+    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    flow = frame(METHOD, 1, FLOW)
+    strike(stage, [(method + flow,), (method + frame(HEADER, 1, header()) + flow,)])
+
+
+@rule("FRAME-006", queue_types=CLASSIC)
+def test_more_body_than_announced(stage: Stage) -> None:
+    """Two octets where one was announced."""
+    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    strike(stage, [(method + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"xy"),)])
+
+
+@rule("FRAME-007", queue_types=CLASSIC)
+def test_a_header_of_another_class(stage: Stage) -> None:
+    """Of the class queue, after basic.publish."""
+    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    strike(stage, [(method + frame(HEADER, 1, header(class_id=50)),)])
+
+
+@rule("FRAME-008", queue_types=CLASSIC)
+def test_content_on_channel_0(stage: Stage) -> None:
+    """A header, and a body."""
+    strike(stage, [frame(HEADER, 0, header()), frame(BODY, 0, b"x")])
+
+
+@rule("FRAME-009", queue_types=CLASSIC)
+def test_a_heartbeat_on_a_channel(stage: Stage) -> None:
+    """On one that is open."""
+    strike(stage, [frame(HEARTBEAT, 1, b"")])
+
+
+@rule("FRAME-010", queue_types=CLASSIC)
+def test_a_method_that_does_not_exist(stage: Stage) -> None:
+    """Of an unknown class, and an unknown one of a known class."""
+    strike(stage, [frame(METHOD, 1, struct.pack(">HH", 99, 10)), frame(METHOD, 1, struct.pack(">HH", 60, 999))])
+
+
+@rule("FRAME-011", queue_types=CLASSIC)
+def test_arguments_that_do_not_fit(stage: Stage) -> None:
+    """A name that is longer than the rest of its frame, a table that is, and a method that ends too early."""
+    declare = struct.pack(">HHH", 50, 10, 0)
+    strike(
+        stage,
+        [
+            frame(METHOD, 1, declare + b"\xffq\0"),
+            frame(METHOD, 1, declare + b"\1q\0" + struct.pack(">I", 1000)),
+            frame(METHOD, 1, declare),
+        ],
+    )

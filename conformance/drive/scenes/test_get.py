@@ -1,0 +1,57 @@
+"""GET: gets of queues that are not there, that go away, and of several queues at once."""
+
+from __future__ import annotations
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import reopen, restock, stocked
+from conformance.drive.stage import Stage
+
+ROUNDS = 8
+"""So often a get meets a deletion, on this side of it or that."""
+
+
+@rule("GET-001")
+def test_getting_from_a_queue_that_is_deleted(stage: Stage) -> None:
+    """The queue is deleted by another channel, then by the channel itself; with and without acknowledgements."""
+    for no_ack in (False, True):
+        queue, channel = stage.queue(), stage.channel()
+        stage.backstage(queue).delete(queue)
+        stage.quiesce()
+        channel.get(queue, no_ack)
+        stage.quiesce()
+
+
+@rule("GET-002")
+def test_getting_while_the_queue_is_deleted(stage: Stage) -> None:
+    """Gets on one connection, and the deletion on another, sent at once; sometimes the queue is declared anew."""
+    getter = stage.channel(connection=stage.connect("getting"))
+    deleter = stage.channel(connection=stage.connect("deleting"))
+    for number in range(ROUNDS):
+        queue = stage.queue()
+        restock(stage, queue, 2)
+        if getter.state != "open":
+            reopen(stage, getter)
+        with stage.batch():
+            _gets(getter, queue)
+            deleter.delete(queue)
+            if number % 2:
+                deleter.declare(queue, arguments={"x-queue-type": stage.queue_type} if stage.profile.typed else {})
+        _gets(getter, queue) if getter.state == "open" else None
+        stage.quiesce()
+
+
+def _gets(channel: Channel, queue: str) -> None:
+    for _ in range(3):
+        channel.get(queue, no_ack=True)
+
+
+@rule("GET-003")
+def test_gets_of_several_queues_at_once(stage: Stage) -> None:
+    """Gets in one write: of a queue that has messages, of an empty one, and of a third one, in turn."""
+    full, other, empty = stocked(stage, 3), stocked(stage, 3), stage.queue()
+    channel = stage.channel()
+    with stage.batch():
+        for queue in (full, empty, other, other, full, empty, full, other):
+            channel.get(queue, no_ack=True)
+    stage.quiesce()

@@ -1,0 +1,118 @@
+"""NOWAIT: methods with nowait, and on the same channel what shows that they were carried out."""
+
+from __future__ import annotations
+
+import contextlib
+
+from codec import Method
+from codec import methods as m
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, reopen, stocked
+from conformance.drive.stage import NotOffered, Stage
+
+
+@rule("NOWAIT-001", queue_types=("classic",))
+def test_nothing_is_answered(stage: Stage) -> None:
+    """Each method with nowait, then one that is answered."""
+    queue, doomed, exchange, other = stage.queue(), stage.queue(), stage.exchange(), stage.exchange()
+    channel = stage.channel()
+    n = channel.number
+    quiet: tuple[Method, ...] = (
+        m.QueueDeclare(n, queue=queue, durable=True, passive=True, no_wait=True),
+        m.QueueBind(n, queue=queue, exchange=exchange, routing_key="key", no_wait=True),
+        m.QueuePurge(n, queue=queue, no_wait=True),
+        m.QueueDelete(n, queue=doomed, no_wait=True),
+        m.ExchangeDeclare(n, exchange=exchange, type="fanout", no_wait=True),
+        m.ExchangeBind(n, destination=other, source=exchange, routing_key="key", no_wait=True),
+        m.ExchangeUnbind(n, destination=other, source=exchange, routing_key="key", no_wait=True),
+        m.ExchangeDelete(n, exchange=other, no_wait=True),
+        m.BasicConsume(n, queue=queue, consumer_tag="quiet", no_wait=True),
+    )
+    for method in quiet:
+        with contextlib.suppress(NotOffered):
+            channel.send(method)
+        stage.barrier(channel)
+
+
+@rule("NOWAIT-002")
+def test_what_is_declared_is_there(stage: Stage) -> None:
+    """A queue and an exchange, declared with nowait, and looked for in the same write."""
+    channel = stage.channel()
+    with stage.batch():
+        queue = stage.recorder.private_name()
+        stage.belongings.queues[queue] = channel.connection
+        kind = {"x-queue-type": stage.queue_type} if stage.profile.typed else {}
+        channel.declare(queue, no_wait=True, arguments=kind)
+        channel.declare(queue, passive=True)
+        exchange = stage.recorder.private_name()
+        stage.belongings.exchanges[exchange] = None
+        channel.declare_exchange(exchange, "direct", no_wait=True)
+        channel.find_exchange(exchange)
+    stage.quiesce()
+
+
+@rule("NOWAIT-003", queue_types=("classic",))
+def test_new_bindings_lead_on(stage: Stage) -> None:
+    """To a queue, and where it is offered from exchange to exchange; published to in the same write."""
+    queue, exchange, source = stage.queue(), stage.exchange(), stage.exchange()
+    channel = confirming(stage)
+    with stage.batch():
+        channel.send(m.QueueBind(channel.number, queue=queue, exchange=exchange, no_wait=True))
+        channel.publish("", exchange=exchange, mandatory=True)
+    stage.barrier(channel)
+    with contextlib.suppress(NotOffered), stage.batch():
+        channel.send(m.ExchangeBind(channel.number, destination=exchange, source=source, no_wait=True))
+        channel.publish("", exchange=source, mandatory=True)
+    stage.barrier(channel)
+
+
+@rule("NOWAIT-004", queue_types=("classic",))
+def test_what_is_removed_is_gone(stage: Stage) -> None:
+    """A queue is purged, and got from; a queue and an exchange are deleted, and looked for."""
+    queue, exchange = stocked(stage, 3), stage.exchange(kind="direct")
+    channel = stage.channel()
+    with stage.batch():
+        channel.send(m.QueuePurge(channel.number, queue=queue, no_wait=True))
+        channel.get(queue)
+    stage.quiesce()
+    with stage.batch():
+        channel.delete(queue, no_wait=True)
+        channel.declare(queue, passive=True)
+    reopen(stage, channel)
+    with stage.batch():
+        channel.send(m.ExchangeDelete(channel.number, exchange=exchange, no_wait=True))
+        channel.find_exchange(exchange)
+    stage.quiesce()
+
+
+@rule("NOWAIT-005")
+def test_consumers_without_an_answer(stage: Stage) -> None:
+    """One on a queue that holds messages, and one on a queue that gets them later."""
+    channel = stage.channel()
+    channel.consume(stocked(stage, 2), no_wait=True)
+    stage.quiesce()
+    queue = stage.queue()
+    channel.consume(queue, no_wait=True)
+    publisher = confirming(stage)
+    publisher.publish(queue, 2)
+    stage.quiesce()
+
+
+@rule("NOWAIT-006", queue_types=("classic",))
+def test_errors_are_told(stage: Stage) -> None:
+    """Methods with nowait for a queue that has been deleted."""
+    queue, channel = stage.queue(), stage.channel()
+    stage.backstage(queue).delete(queue)
+    stage.quiesce()
+    for method in _mistakes(channel, queue):
+        channel.send(method)
+        reopen(stage, channel)
+
+
+def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
+    return (
+        m.QueuePurge(channel.number, queue=queue, no_wait=True),
+        m.QueueDeclare(channel.number, queue=queue, passive=True, no_wait=True),
+        m.BasicConsume(channel.number, queue=queue, consumer_tag="none", no_wait=True),
+    )

@@ -1,0 +1,54 @@
+"""RETURN: mandatory publishes to an exchange that leads nowhere."""
+
+from __future__ import annotations
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.stage import Stage
+
+
+@rule("RETURN-001", queue_types=("classic",))
+def test_returns_without_confirms(stage: Stage) -> None:
+    """Bodies of all sizes, some with headers, on a channel without confirms; then it is closed."""
+    exchange, channel = stage.exchange(), stage.channel()
+    for body in (b"", b"one", bytes(5000)):
+        channel.publish("key", exchange=exchange, mandatory=True, body=body)
+        channel.publish("key", exchange=exchange, mandatory=True, body=body, properties={"headers": []})
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+
+
+@rule("RETURN-002", queue_types=("classic",))
+def test_each_publish_comes_back_once(stage: Stage) -> None:
+    """To an exchange without bindings, and to one whose only binding has another key."""
+    nowhere, other = stage.exchange(), stage.exchange(stage.queue(), kind="direct", key="another key")
+    channel = stage.channel()
+    for exchange in (nowhere, other):
+        channel.publish("key", 2, exchange=exchange, mandatory=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+
+
+@rule("RETURN-003", queue_types=("classic",))
+def test_each_channel_gets_its_own_returns(stage: Stage) -> None:
+    """Three channels of a connection publish in turn, in one write."""
+    exchange, channels = stage.exchange(), stage.channels(3)
+    with stage.batch():
+        for channel in (*channels, *reversed(channels)):
+            channel.publish("key", exchange=exchange, mandatory=True)
+    for channel in channels:
+        stage.barrier(channel)
+
+
+@rule("RETURN-004", queue_types=("classic",))
+def test_returns_in_order(stage: Stage) -> None:
+    """Many mandatory publishes in one write, large and small, some of them routed."""
+    queue = stage.queue()
+    exchange, channel = stage.exchange(queue, kind="direct", key="known"), stage.channel()
+    with stage.batch():
+        for size in (0, 5000, 1, 3000):
+            channel.publish("unknown", exchange=exchange, mandatory=True, body=bytes(size))
+            channel.publish("known", exchange=exchange, mandatory=True)
+            channel.publish("unknown", 2, exchange=exchange, mandatory=True)
+    stage.barrier(channel)

@@ -1,0 +1,255 @@
+"""ROUTE: publishes to exchanges with several queues, and what each queue then holds.
+
+A scene binds, publishes, and waits for the confirms; at its end every queue is drained, so each shows what came to it
+and that no more is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from codec import values
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import confirming
+from conformance.drive.stage import Stage
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+Headers = Mapping[str, Any]
+
+
+def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:
+    """An exchange of this type, and for each key a queue of its own bound with that; a channel in confirm mode."""
+    exchange = stage.exchange(kind=kind)
+    for key in keys:
+        stage.bind(stage.queue(), exchange, key)
+    return confirming(stage), exchange
+
+
+def publish(channel: Channel, exchange: str, *keys: str) -> None:
+    """One publish with each key."""
+    for key in keys:
+        channel.publish(key, exchange=exchange)
+
+
+@rule("ROUTE-001", queue_types=CLASSIC)
+def test_direct_keys_are_compared_octet_by_octet(stage: Stage) -> None:
+    """Keys that begin alike, that differ in case, in a space, the empty one, and one with a wildcard in it."""
+    keys = ("red", "Red", "re", "red.", "red ", "", "*")
+    channel, exchange = spread(stage, "direct", keys)
+    publish(channel, exchange, *keys, "reds", "#")
+    stage.quiesce()
+
+
+@rule("ROUTE-002", queue_types=CLASSIC)
+def test_fanout_disregards_keys(stage: Stage) -> None:
+    """Three queues, bound with different keys; publishes with one of these, with another, and with none."""
+    channel, exchange = spread(stage, "fanout", ("", "red", "#"))
+    stage.queue()
+    publish(channel, exchange, "red", "blue", "")
+    stage.quiesce()
+
+
+@rule("ROUTE-003", queue_types=CLASSIC)
+def test_topic_keys_without_wildcards(stage: Stage) -> None:
+    """Words in full: with more words, fewer, in another order, in another case."""
+    channel, exchange = spread(stage, "topic", ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron"))
+    publish(channel, exchange, "red", "red.hot", "Red.hot", "re", "red.hot.iron", "hot", "iron.hot.red", "redhot")
+    stage.quiesce()
+
+
+@rule("ROUTE-004", queue_types=CLASSIC)
+def test_a_star_is_one_word(stage: Stage) -> None:
+    """At the beginning, in the middle, at the end, twice; and as a part of a word."""
+    channel, exchange = spread(stage, "topic", ("*", "*.b", "a.*.c", "a.*", "*.*", "a*"))
+    publish(channel, exchange, "a", "a.b", "a.b.c", "a.c", "a.b.b.c", "", "x.b", "a*", "ab", "*")
+    stage.quiesce()
+
+
+@rule("ROUTE-005", queue_types=CLASSIC)
+def test_a_hash_is_any_number_of_words(stage: Stage) -> None:
+    """At the beginning, in the middle, at the end, alone, twice, beside a star; and as a part of a word."""
+    channel, exchange = spread(stage, "topic", ("#", "a.#", "#.c", "a.#.c", "#.b.#", "*.#", "#.#", "a.#.b.#.c", "a#"))
+    publish(channel, exchange, "a", "a.c", "a.b.c", "a.x.b.y.c", "b", "c", "", "a.b", "b.c.d", "a#", "x.y.z", "c.a")
+    stage.quiesce()
+
+
+def sort(stage: Stage, bindings: Iterable[Headers], messages: Iterable[Headers]) -> None:
+    """A queue for each binding of a headers exchange, and a publish with each of these headers."""
+    exchange = stage.exchange(kind="headers")
+    for arguments in bindings:
+        stage.bind(stage.queue(), exchange, "", arguments)
+    channel = confirming(stage)
+    for headers in messages:
+        channel.publish("", exchange=exchange, properties={"headers": values.table(headers)})
+    stage.quiesce()
+
+
+@rule("ROUTE-006", queue_types=CLASSIC)
+def test_all_headers_of_a_binding(stage: Stage) -> None:
+    """One missing, one with another value, one of another type, more than enough; and one that only has to be there."""
+    sort(
+        stage,
+        [{"x-match": "all", "ink": "red", "size": 3}, {"ink": "red"}, {"x-match": "all", "ink": None, "size": 3}],
+        [
+            {"ink": "red", "size": 3},
+            {"ink": "red", "size": 3, "more": True},
+            {"ink": "red"},
+            {"size": 3},
+            {"ink": "blue", "size": 3},
+            {"ink": "red", "size": "3"},
+            {"other": "red"},
+        ],
+    )
+
+
+@rule("ROUTE-007", queue_types=CLASSIC)
+def test_any_header_of_a_binding(stage: Stage) -> None:
+    """Both, one, the other, one with another value, none."""
+    sort(
+        stage,
+        [{"x-match": "any", "ink": "red", "size": 3}],
+        [
+            {"ink": "red", "size": 3},
+            {"ink": "red"},
+            {"size": 3, "ink": "blue"},
+            {"ink": "blue"},
+            {"size": "3"},
+            {"more": 3},
+        ],
+    )
+
+
+@rule("ROUTE-008", queue_types=CLASSIC)
+def test_headers_that_begin_with_x(stage: Stage) -> None:
+    """Bindings with one of these and another: as if it were not there."""
+    sort(
+        stage,
+        [
+            {"x-match": "all", "ink": "red", "x-tag": "a"},
+            {"x-match": "any", "ink": "red", "x-tag": "a"},
+        ],
+        [{"ink": "red"}, {"x-tag": "a"}, {"ink": "red", "x-tag": "a"}, {"ink": "red", "x-tag": "b"}],
+    )
+
+
+@rule("ROUTE-009", queue_types=CLASSIC)
+def test_one_copy_for_each_queue(stage: Stage) -> None:
+    """Two bindings that match, of a topic and of a fanout exchange, and two ways over other exchanges."""
+    queue, topic, fanout = stage.queue(), stage.exchange(kind="topic"), stage.exchange()
+    for key in ("a.*", "#", "a.b"):
+        stage.bind(queue, topic, key)
+    for key in ("one", "two"):
+        stage.bind(queue, fanout, key)
+    channel = confirming(stage)
+    publish(channel, topic, "a.b", "a.c", "c")
+    publish(channel, fanout, "one")
+    stage.quiesce()
+    consumer = stage.channel()
+    stage.fetch(consumer, queue, 4)
+
+
+@rule("ROUTE-010", queue_types=CLASSIC)
+def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
+    """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's."""
+    first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
+    near, far, other = stage.queue(), stage.queue(), stage.queue()
+    stage.bind(near, second, "a.*")
+    stage.bind(far, third, "a.b")
+    stage.bind(other, third, "far")
+    stage.bind_exchange(second, first, "near")
+    stage.bind_exchange(third, second, "a.#")
+    channel = confirming(stage)
+    publish(channel, first, "a.b", "a.c", "b", "far", "near")
+    stage.quiesce()
+
+
+@rule("ROUTE-011", queue_types=CLASSIC)
+def test_circles_of_exchanges(stage: Stage) -> None:
+    """An exchange bound to itself, and two bound to each other, with a queue at each."""
+    first, second = stage.exchange(), stage.exchange()
+    near, far = stage.queue(), stage.queue()
+    stage.bind(near, first)
+    stage.bind(far, second)
+    for destination, source in ((first, first), (second, first), (first, second)):
+        stage.bind_exchange(destination, source)
+    channel = confirming(stage)
+    publish(channel, first, "a", "b")
+    publish(channel, second, "c")
+    stage.quiesce()
+
+
+@rule("ROUTE-012", queue_types=CLASSIC)
+def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
+    """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route."""
+    last = stage.exchange()
+    alternate = stage.exchange(kind="direct", arguments={"alternate-exchange": last})
+    exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": alternate})
+    for name, key in ((exchange, "a"), (alternate, "b"), (last, "")):
+        stage.bind(stage.queue(), name, key)
+    channel = confirming(stage)
+    publish(channel, exchange, "b", "c", "a")
+    stage.quiesce()
+
+
+@rule("ROUTE-013", queue_types=CLASSIC)
+def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
+    """A topic exchange whose binding matches most."""
+    alternate = stage.exchange()
+    exchange = stage.exchange(kind="topic", arguments={"alternate-exchange": alternate})
+    stage.bind(stage.queue(), exchange, "a.#")
+    stage.bind(stage.queue(), alternate, "a")
+    channel = confirming(stage)
+    publish(channel, exchange, "a", "a.b", "b", "a.b.c")
+    stage.quiesce()
+
+
+@rule("ROUTE-014", queue_types=CLASSIC)
+def test_a_binding_that_was_removed(stage: Stage) -> None:
+    """One of two bindings of a queue, and that of another queue with the same key stays."""
+    queue, other = stage.queue(), stage.queue()
+    exchange = stage.exchange(kind="direct")
+    for key in ("a", "b"):
+        stage.bind(queue, exchange, key)
+    stage.bind(other, exchange, "a")
+    channel = confirming(stage)
+    publish(channel, exchange, "a", "b")
+    stage.quiesce()
+    stage.unbind(queue, exchange, "a")
+    publish(channel, exchange, "a", "b", "a")
+    stage.quiesce()
+
+
+@rule("ROUTE-015", queue_types=CLASSIC)
+def test_exchanges_share_nothing(stage: Stage) -> None:
+    """Two exchanges of each type with a queue each; keys that are the names of queues, and the other's keys."""
+    queues = [stage.queue() for _ in range(4)]
+    topics, directs = [stage.exchange(kind="topic") for _ in "12"], [stage.exchange(kind="direct") for _ in "12"]
+    for queue, exchange, key in zip(queues, topics + directs, ("#", "a", "a", "b"), strict=True):
+        stage.bind(queue, exchange, key)
+    channel = confirming(stage)
+    for exchange in (topics[1], *directs):
+        publish(channel, exchange, "a", "b", "", *queues)
+    stage.quiesce()
+
+
+@rule("ROUTE-016", queue_types=CLASSIC)
+def test_empty_words(stage: Stage) -> None:
+    """At the beginning, in the middle, at the end; the empty key; and wildcards beside them."""
+    channel, exchange = spread(stage, "topic", ("a", "a.", "a..b", ".a", "", "*", "*.b", "a.*", "#.b"))
+    publish(channel, exchange, "a", "a.", "a..b", ".a", "", ".b", "a.b", "..b")
+    stage.quiesce()
+
+
+@rule("ROUTE-017", queue_types=CLASSIC)
+def test_forms_that_count_headers_with_x(stage: Stage) -> None:
+    """Bindings with one of these and another: both are compared."""
+    sort(
+        stage,
+        [
+            {"x-match": "all-with-x", "ink": "red", "x-tag": "a"},
+            {"x-match": "any-with-x", "ink": "red", "x-tag": "a"},
+        ],
+        [{"ink": "red"}, {"x-tag": "a"}, {"ink": "red", "x-tag": "a"}, {"ink": "red", "x-tag": "b"}],
+    )

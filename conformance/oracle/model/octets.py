@@ -1,0 +1,110 @@
+"""What a client sends that is no lawful frame, or a frame in a place where it may not be: it costs the connection.
+
+What is wrong is read off the first frame that is: its type, its size, its end, what it carries, or its place. The texts
+give a code for each; where they give several, or brokers look at things in another order, any of these is right. After
+some flaws the peer may be gone without a word: "close the connection without sending any further data on it".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codec import methods
+from conformance.history.events import HEARTBEAT, Event
+from conformance.oracle.model import requests
+from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.records import ClientError
+
+METHOD, HEADER, BODY, BEAT = 1, 2, 3, 8
+TYPES = frozenset({METHOD, HEADER, BODY, BEAT})
+FRAME_END = 0xCE
+HEAD, OVERHEAD = 7, 8
+BASIC = 60
+CONTENT = "the content of "
+"""How a history says that a content was not finished, or is too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One kind of mistake: the rule that speaks of it, the codes that are right, and whether silence is as well."""
+
+    rule: str
+    codes: tuple[int, ...]
+    what: str
+    silent: bool = False
+
+
+END = Flaw("FRAME-001", (501,), "a frame that ends with another octet than CE", silent=True)
+TYPE = Flaw("FRAME-002", (501,), "a frame of an unknown type", silent=True)
+TOO_LARGE = Flaw("FRAME-003", (501,), "a frame that is larger than agreed")
+FUDGE = 8
+"""Some count the payload alone: what is larger by less than a frame's own octets may pass."""
+MISPLACED = Flaw("FRAME-004", (505,), "a content frame where no content is due")
+INTERRUPTED = Flaw("FRAME-005", (505,), "a method in the middle of a content")
+TOO_LONG = Flaw("FRAME-006", (505, 501), "more body than the header announced")
+OF_ANOTHER_CLASS = Flaw("FRAME-007", (501, 505), "a content header of another class than its method's")
+ON_CHANNEL_0 = Flaw("FRAME-008", (504, 505, 501, 503), "a content frame on channel 0")
+STRAY_HEARTBEAT = Flaw("FRAME-009", (501, 503, 505), "a heartbeat on a channel")
+UNKNOWN_METHOD = Flaw("FRAME-010", (503, 540, 501, 502), "a method that does not exist", silent=True)
+ARGUMENTS = Flaw("FRAME-011", (502, 501, 503), "arguments that do not fit into their frame")
+FLAWS = (
+    END,
+    TYPE,
+    TOO_LARGE,
+    MISPLACED,
+    INTERRUPTED,
+    TOO_LONG,
+    OF_ANOTHER_CLASS,
+    ON_CHANNEL_0,
+    STRAY_HEARTBEAT,
+    UNKNOWN_METHOD,
+    ARGUMENTS,
+)
+
+
+def sent(connection: Connection, event: Event) -> None:
+    """The client sent octets that are no lawful frame. Of a connection that was not seen from its beginning they may be
+    half of something."""
+    flaw = flaw_of(event) if connection.whole and connection.usable() else None
+    if flaw is not None:
+        code, *also = flaw.codes
+        error = ClientError(event.seq, flaw.rule, code, 0, 0, flaw.what, also=tuple(also), octets=True)
+        error.silent = flaw.silent
+        requests.fail_connection(connection, error)
+
+
+def flaw_of(event: Event) -> Flaw | None:
+    """What is wrong with these octets; None where that cannot be told."""
+    raw = event.raw
+    if event.kind == HEARTBEAT:
+        return STRAY_HEARTBEAT if event.channel else None
+    expected, found = str(event.args.get("expected")), str(event.args.get("found"))
+    if expected.startswith(CONTENT):
+        return TOO_LONG if found.endswith(" more") else INTERRUPTED
+    if len(raw) < HEAD:
+        return None
+    kind, channel, size = raw[0], int.from_bytes(raw[1:3], "big"), int.from_bytes(raw[3:HEAD], "big")
+    if kind not in TYPES:
+        return TYPE
+    if expected == "a method":
+        return MISPLACED if channel else ON_CHANNEL_0
+    if "frame_max" in expected:
+        return TOO_LARGE if size > int(expected.split()[5]) + FUDGE else None
+    if len(raw) < size + OVERHEAD:
+        return None  # more of it may come
+    if raw[HEAD + size] != FRAME_END:
+        return END
+    return _of_payload(kind, raw)
+
+
+def _of_payload(kind: int, raw: bytes) -> Flaw | None:
+    if kind == METHOD:
+        return ARGUMENTS if _is_known(raw) else UNKNOWN_METHOD
+    if kind == HEADER and int.from_bytes(raw[HEAD : HEAD + 2], "big") != BASIC:
+        return OF_ANOTHER_CLASS
+    return ARGUMENTS if kind == HEADER else None
+
+
+def _is_known(raw: bytes) -> bool:
+    """Does the declaration have a method of this class and number?"""
+    return int.from_bytes(raw[HEAD : HEAD + 4], "big") in methods.BY_INDEX

@@ -1,0 +1,177 @@
+"""Methods that the broker must refuse, and methods that it must carry out: one judgement for all rules of that form.
+
+A family says when: `refuses` enters a mistake, `grants` a claim (`topology.preconditions`). Then these judges speak for
+its rule. A refusal closes the channel, or the connection, with its code, and names the method or none; it comes before
+the answer to anything that was sent later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.history.events import METHOD
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
+from conformance.oracle.model.owed import CLOSE
+from conformance.oracle.model.records import Request
+from conformance.oracle.monitors import err, silence
+from conformance.oracle.monitors.ack import closing
+from conformance.oracle.monitors.err import NOT_IMPLEMENTED
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import BY_RULE, judges
+from conformance.oracle.topology.preconditions import (
+    Applies,
+    Mistake,
+    Mistaken,
+    Scope,
+    enter_claim,
+    enter_mistake,
+)
+
+OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
+"""Rules of this form whose mistakes the model finds by itself."""
+
+
+@judges(Faulted, *OF_A_CHANNEL, "ERR-011")
+def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
+    """The broker closed the channel over a mistake: with its code, naming its method or none, before any answer.
+
+    The rules give codes alone. A header or a body is no method, so what is wrong with a content has no name.
+    """
+    error, event = fact.error, fact.event
+    notes.exercise(error.rule)
+    ids = error.class_id, error.method_id
+    if int(event.args.get("reply_code", 0)) not in error.codes or ids_of(event) not in (ids, (0, 0)):
+        notes.find(
+            error.rule,
+            event,
+            f"channel.close {error.all_codes} {ids} for {error.what}",
+            closing(event.args),
+            error.seq,
+        )
+    if error.answered:
+        late = error.answered[0]
+        notes.find(
+            "ERR-011",
+            event,
+            f"channel.close for {error.what} before the answer to any later method",
+            f"{late.method} was sent later and answered first",
+            error.seq,
+            late.seq,
+        )
+
+
+@judges(Overlooked, *OF_A_CHANNEL)
+def carried_out(fact: Overlooked, notes: Notes) -> None:
+    """The broker did as asked."""
+    error = fact.error
+    notes.find(
+        error.rule, fact.event, f"channel.close {error.all_codes} for {error.what}", fact.event.method, error.seq
+    )
+
+
+@judges(Unanswered, *OF_A_CHANNEL)
+def never_closed(fact: Unanswered, notes: Notes) -> None:
+    """The channel should have been closed, and was not."""
+    error = fact.channel.method_error if fact.channel is not None else None
+    if fact.obligation.kind == CLOSE and error is not None:
+        notes.find(
+            error.rule,
+            fact.event,
+            f"channel.close {error.all_codes} for {error.what}",
+            "no channel.close comes",
+            error.seq,
+        )
+
+
+@judges(ConnectionFailed, *OF_A_CHANNEL, "ERR-004")
+def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None:
+    """connection.close names what should have cost its channel only. By 540 it would say: not offered."""
+    event = fact.event
+    if event.kind != METHOD or fact.error is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
+        return
+    over = [
+        channel.method_error
+        for channel in fact.connection.channels.values()
+        if channel.method_error is not None and not channel.close_seen
+    ]
+    if len(over) == 1 and ids_of(event) == (over[0].class_id, over[0].method_id):
+        for rule in (over[0].rule, "ERR-004"):
+            notes.find(
+                rule,
+                event,
+                f"channel.close {over[0].all_codes} for {over[0].what}; the connection stays open",
+                f"connection: {closing(event.args)}",
+                over[0].seq,
+            )
+
+
+@judges(Answered)
+def granted(fact: Answered, notes: Notes) -> None:
+    """The broker carried out what it had to."""
+    notes.exercise(*fact.request.claims)
+
+
+@judges(ClosedUnasked)
+def denied(fact: ClosedUnasked, notes: Notes) -> None:
+    """The broker closed the channel over a method that it had to carry out."""
+    request = _blamed(fact.channel.pending(), ids_of(fact.event))
+    if request is not None and fact.suspect is None:
+        for rule in request.claims:
+            notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
+
+
+@judges(ConnectionFailed)
+def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
+    """The broker closed the connection over a method that it had to carry out."""
+    event = fact.event
+    if event.kind != METHOD or fact.error is not None or fact.failing:
+        return
+    pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
+    request = _blamed(pending, ids_of(event))
+    if request is not None:
+        for rule in request.claims:
+            notes.find(
+                rule, event, f"{request.method} is carried out", f"connection: {closing(event.args)}", request.seq
+            )
+
+
+def _blamed(pending: list[Request], ids: tuple[int, int]) -> Request | None:
+    """The request that a close names, if it can name no other."""
+    named = [one for one in pending if (one.class_id, one.method_id) == ids]
+    return named[0] if named and all(one.claims for one in named) else None
+
+
+def refuses(
+    rule: str,
+    *methods: str,
+    code: int,
+    what: str,
+    scope: Scope = "channel",
+) -> Callable[[Mistaken], Mistaken]:
+    """Enters a mistake that `methods` may make: the broker must refuse them with this code, as `rule` says."""
+    hard = (err.hard_error, err.channel_instead, silence.hard_mistake_let_pass)
+    soft = (closed_over_a_mistake, carried_out, never_closed, connection_lost_over_a_mistake)
+    _speak(rule, *(soft if scope == "channel" else hard))
+
+    def enter(made: Mistaken) -> Mistaken:
+        enter_mistake(methods, Mistake(rule, code, what, scope, made))
+        return made
+
+    return enter
+
+
+def grants(rule: str, *methods: str) -> Callable[[Applies], Applies]:
+    """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`."""
+    _speak(rule, granted, denied, connection_denied)
+
+    def enter(applies: Applies) -> Applies:
+        enter_claim(methods, rule, applies)
+        return applies
+
+    return enter
+
+
+def _speak(rule: str, *functions: Callable[..., None]) -> None:
+    """These functions speak for the rule as well."""
+    BY_RULE.setdefault(rule, []).extend(one for one in functions if one not in BY_RULE.get(rule, ()))

@@ -1,0 +1,97 @@
+"""RETURN: what comes back to its publisher. That it comes before its confirm, and as it was published, CNF-009 says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.facts import ChannelClosed, Returned
+from conformance.oracle.model.records import Publication
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import judges
+
+PLAIN, ONCE, OWN, ORDER = "RETURN-001", "RETURN-002", "RETURN-003", "RETURN-004"
+
+
+@dataclass(slots=True)
+class Astray:
+    """Messages that came back on other channels than their own."""
+
+    messages: set[str] = field(default_factory=set)
+
+
+@judges(Returned, PLAIN, ONCE, OWN, ORDER)
+def came_back(fact: Returned, notes: Notes) -> None:
+    """A mandatory publish that reached no queue: once, on its channel, in its turn."""
+    channel, publication, event = fact.channel, fact.publication, fact.event
+    if channel.adopted or channel.indeterminate or (publication is not None and publication.immediate):
+        return
+    if publication is None or event.message != publication.message:
+        _astray(fact, notes)
+        return
+    if publication.returned:
+        if not channel.forgetful:
+            seqs = publication.seq, publication.returned
+            notes.find(ONCE, event, f"one return of {publication}", "another one", *seqs)
+        return
+    if publication.mandatory and publication.routed is False:
+        _in_turn(fact, publication, notes)
+        if not publication.number and not channel.transactional:
+            notes.exercise(PLAIN)
+        if any(_owed(other) for other in _others(channel)):
+            notes.exercise(OWN)
+
+
+def _in_turn(fact: Returned, publication: Publication, notes: Notes) -> None:
+    owed = [one for one in _owed(fact.channel) if one is not publication]
+    before = next((one for one in owed if one.seq < publication.seq), None)
+    if before is not None:
+        allowed, observed = f"the return of {before} first", f"the return of {publication}"
+        notes.find(ORDER, fact.event, allowed, observed, before.seq, publication.seq)
+    elif owed:
+        notes.exercise(ORDER)
+
+
+def _astray(fact: Returned, notes: Notes) -> None:
+    """A return of something that another channel of the connection has published, and this one has not."""
+    for other in _others(fact.channel):
+        for publication in _owed(other):
+            if publication.message == fact.event.message and not fact.channel.recent.get(publication.message):
+                notes.memory(Astray).messages.add(publication.message)
+                allowed = f"the return of {publication} on channel {other.number}"
+                notes.find(OWN, fact.event, allowed, f"its return on channel {fact.channel.number}", publication.seq)
+                return
+
+
+@judges(ChannelClosed, PLAIN, ONCE)
+def never_came_back(fact: ChannelClosed, notes: Notes) -> None:
+    """The client's close is answered: all that it had published was handled by then."""
+    channel = fact.channel
+    if fact.crossed or channel.adopted or channel.indeterminate or channel.transactional or channel.method_error:
+        return
+    astray = notes.memory(Astray).messages
+    for publication in _owed(channel):
+        if not publication.number and publication.message not in astray:
+            notes.find(
+                PLAIN, fact.event, f"the return of {publication}", "channel.close-ok without it", publication.seq
+            )
+            return
+    if any(one.returned for group in channel.recent.values() for one in group):
+        notes.exercise(ONCE)
+
+
+def _others(channel: Channel) -> list[Channel]:
+    return [one for one in channel.connection.channels.values() if one is not channel and one.alive()]
+
+
+def _owed(channel: Channel) -> list[Publication]:
+    """What must come back on it and has not, in the order in which it was published."""
+    return sorted(_candidates(channel), key=lambda one: one.seq)
+
+
+def _candidates(channel: Channel) -> Iterator[Publication]:
+    for group in channel.recent.values() if not channel.transactional else ():
+        for one in group:
+            if one.mandatory and one.routed is False and not (one.returned or one.immediate):
+                yield one

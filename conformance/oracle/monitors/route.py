@@ -1,0 +1,199 @@
+"""ROUTE: which queues a publish to an exchange comes to, and which it does not.
+
+When a publish is sent, its ways are worked out, if the history proves them. A delivery from a queue to which no way
+leads was routed wrongly. So was a message that a drain of its queue does not find. The rule at stake is that of the
+binding which matches, or which should not have matched.
+
+    @exchange x q            a fanout exchange leads to q, and not to r
+    1 > publish any m1 exchange=x
+    2 < get-ok 1 m1 ...      from r: broken
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+
+from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
+from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.topology import Message, explain
+from conformance.oracle.topology import explaining as ways
+
+RULES = {
+    ways.DIRECT: "ROUTE-001",
+    ways.FANOUT: "ROUTE-002",
+    ways.TOPIC: "ROUTE-003",
+    ways.STAR: "ROUTE-004",
+    ways.HASH: "ROUTE-005",
+    ways.ALL: "ROUTE-006",
+    ways.ANY: "ROUTE-007",
+    ways.HEADERS_X: "ROUTE-008",
+    ways.TWICE: "ROUTE-009",
+    ways.ONWARD: "ROUTE-010",
+    ways.CYCLE: "ROUTE-011",
+    ways.ALTERNATE: "ROUTE-012",
+    ways.SPARED: "ROUTE-013",
+    ways.UNBOUND: "ROUTE-014",
+    ways.EMPTY: "ROUTE-016",
+    ways.FORM_X: "ROUTE-017",
+}
+ELSEWHERE = "ROUTE-015"
+"""A queue gets nothing from an exchange to which it was never bound."""
+ALL_RULES = (*RULES.values(), ELSEWHERE)
+NEAREST = (ways.UNBOUND, ways.ALTERNATE, ways.CYCLE, ways.ONWARD)
+"""Where several ways are at stake, these say more than the type of the last exchange."""
+MESSAGES = 1024
+"""Of so many publishes the ways are remembered."""
+LATEST = 64
+"""An empty queue says something about so many."""
+
+
+@dataclass(slots=True)
+class Way:
+    """What is known of one message."""
+
+    sent: int
+    reached: dict[str, tuple[str, ...]]
+    barred: dict[str, str]
+    seen_away: set[str] = field(default_factory=set)
+    """Queues that were empty when it had been handled, and to which no way leads."""
+    handled: bool = False
+    """The broker has confirmed it."""
+
+
+@dataclass(slots=True)
+class Ways:
+    """The latest publishes to exchanges, by message; None where two share an id, or the route is not certain."""
+
+    by_message: OrderedDict[str, Way | None] = field(default_factory=OrderedDict)
+
+    def note(self, message: str, way: Way | None) -> None:
+        """One more publish."""
+        self.by_message[message] = None if message in self.by_message else way
+        if len(self.by_message) > MESSAGES:
+            self.by_message.popitem(last=False)
+
+
+@follows("basic.publish")
+def published(fact: Passed, notes: Notes) -> None:
+    """Where will it go?"""
+    event = fact.event
+    if not event.message:
+        return
+    memory = notes.memory(Ways)
+    if not event.exchange:
+        if event.message in memory.by_message:
+            memory.note(event.message, None)
+        return
+    memory.note(event.message, _way(fact))
+
+
+def _way(fact: Passed) -> Way | None:
+    event = fact.event
+    channel = fact.connection.channels.get(event.channel)
+    if channel is None or channel.state != OPEN or channel.indeterminate or channel.transactional:
+        return None
+    if not fact.connection.usable() or '"CC"' in event.arguments or '"BCC"' in event.arguments:
+        return None
+    found = explain(fact.topology, channel, event.exchange or "", Message(event.routing_key or "", event.arguments))
+    if found is None:
+        return None
+    reached = {queue: tuple(labels) for queue, labels in found.reached.items()}
+    return Way(event.seq, reached, found.barred)
+
+
+@judges(Confirmed)
+def handled(fact: Confirmed, notes: Notes) -> None:
+    """It is in all its queues by now, and in no other."""
+    known = notes.memory(Ways).by_message
+    for publication in fact.resolved if known else ():
+        way = known.get(publication.message)
+        if way is not None and fact.event.method == "basic.ack":
+            way.handled = True
+
+
+@judges(Delivered, *ALL_RULES)
+def came(fact: Delivered, notes: Notes) -> None:
+    """It came out of a queue: one that a way leads to, or another?"""
+    copy, queue, event = fact.copy, fact.queue, fact.event
+    way = notes.memory(Ways).by_message.get(copy.id)
+    if way is None or copy.entry == DEAD:
+        return
+    labels = way.reached.get(queue.name)
+    if labels is None:
+        _astray(fact, way, notes)
+    elif not copy.seen:
+        notes.exercise(*_rules(labels))
+    elif _again(fact, labels):
+        notes.find(
+            RULES[ways.CYCLE] if ways.CYCLE in labels else RULES[ways.TWICE],
+            event,
+            f"one copy of {copy.id} in {queue.name}",
+            f"{event.method} of it once more, as if for the first time",
+            way.sent,
+        )
+
+
+def _astray(fact: Delivered, way: Way, notes: Notes) -> None:
+    copy, queue = fact.copy, fact.queue
+    if queue.opaque or not queue.declared or copy.publication is not None:
+        return
+    why = way.barred.get(queue.name)
+    notes.find(
+        RULES[why] if why else ELSEWHERE,
+        fact.event,
+        f"{copy.id} in {', '.join(way.reached) or 'no queue'}",
+        f"{fact.event.method} of it from {queue.name}",
+        way.sent,
+    )
+
+
+def _again(fact: Delivered, labels: tuple[str, ...]) -> bool:
+    """Is it another copy than the one that came before: neither returned nor marked as redelivered?"""
+    copy = fact.copy
+    if copy.indeterminate or copy.returns or copy.entry != PUBLISHED or fact.delivery.redelivered:
+        return False
+    return copy.place != WAITING and (ways.TWICE in labels or ways.CYCLE in labels)
+
+
+@judges(FoundEmpty, *ALL_RULES)
+def stayed_away(fact: FoundEmpty, notes: Notes) -> None:
+    """The queue is empty, and a message that was handled by now and should not be there never was."""
+    name, declared = fact.queue.name, fact.queue.declared
+    for way in islice(reversed(notes.memory(Ways).by_message.values()), LATEST):
+        if way is None or not way.handled or name in way.reached or name in way.seen_away:
+            continue
+        if 0 < declared < way.sent < fact.since:
+            way.seen_away.add(name)
+            why = way.barred.get(name)
+            notes.exercise(RULES[why] if why else ELSEWHERE)
+
+
+@judges(Missing, *ALL_RULES)
+def never_came(fact: Missing, notes: Notes) -> None:
+    """A way leads to this queue, and the message is not there."""
+    known = notes.memory(Ways).by_message
+    for copy in fact.copies:
+        way = known.get(copy.id)
+        labels = way.reached.get(fact.queue.name) if way is not None else None
+        if way is None or not labels or copy.seen or copy.entry != PUBLISHED:
+            continue
+        notes.find(
+            _rules(labels)[0],
+            fact.event,
+            f"{copy.id} in {fact.queue.name}",
+            "the queue was drained, and did not deliver it",
+            way.sent,
+            certain=not copy.undecided and not copy.unowed,
+        )
+
+
+def _rules(labels: Iterable[str]) -> list[str]:
+    """The rules of these ways, the one that says most first."""
+    ordered = sorted(labels, key=lambda label: label not in NEAREST)
+    return [RULES[label] for label in ordered]

@@ -1,0 +1,34 @@
+"""Topology: exchanges, queues and bindings by name, where a publish goes, and what a method needs to be carried out.
+
+State with one owner: `transitions` alone changes what `state` declares. Nothing here knows messages, or judges.
+"""
+
+from conformance.oracle.topology.explaining import Explained, explain
+from conformance.oracle.topology.matching import Message
+from conformance.oracle.topology.preconditions import Asked, Grant, Refusal, weigh
+from conformance.oracle.topology.routing import MISSING, UNKNOWN, Route, route
+from conformance.oracle.topology.state import Binding, Change, Exchange, NamedQueue, Topology
+from conformance.oracle.topology.transitions import apply, forget_all, forget_queue, name_queue
+
+__all__ = [
+    "MISSING",
+    "UNKNOWN",
+    "Asked",
+    "Binding",
+    "Change",
+    "Exchange",
+    "Explained",
+    "Grant",
+    "Message",
+    "NamedQueue",
+    "Refusal",
+    "Route",
+    "Topology",
+    "apply",
+    "explain",
+    "forget_all",
+    "forget_queue",
+    "name_queue",
+    "route",
+    "weigh",
+]

@@ -1,0 +1,115 @@
+"""Why a publish reaches a queue, or does not: the ways that lead there, and the bindings that bar it.
+
+The same walk as `routing.route`, for those who must name the rule that is at stake. A certain route alone is explained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.oracle.topology.matching import MATCHERS, WITH_X, Message
+from conformance.oracle.topology.routing import route
+from conformance.oracle.topology.state import Actor, Binding, Exchange, NamedQueue, Topology
+
+DIRECT, FANOUT, TOPIC, STAR, HASH = "direct", "fanout", "topic", "topic *", "topic #"
+ALL, ANY, HEADERS_X, FORM_X = "headers all", "headers any", "headers x-", "headers with x-"
+EMPTY = "topic, empty word"
+ONWARD, TWICE, CYCLE, ALTERNATE = "onward", "twice", "cycle", "alternate"
+UNBOUND, SPARED = "unbound", "spared"
+"""Ways, and what bars one: a binding that was removed, and an alternate exchange that is not needed. Where another
+binding of a queue was removed, that one still leads there is at stake as well."""
+
+
+@dataclass(slots=True)
+class Explained:
+    """By the names of queues."""
+
+    reached: dict[str, list[str]] = field(default_factory=dict)
+    """All ways that lead there."""
+    barred: dict[str, str] = field(default_factory=dict)
+    """What keeps it from there, where a binding leads there that does not match, or that is gone."""
+
+
+def explain(topology: Topology, actor: Actor, exchange: str, message: Message) -> Explained | None:
+    """The ways of a publish now sent on this channel; None: its route is not certain."""
+    found = route(topology, actor, exchange, message)
+    start = topology.exchange(actor.connection.vhost, exchange)
+    if isinstance(found, str) or start is None:
+        return None
+    walk = _Walk(topology, actor, message)
+    walk.through(start, ())
+    walk.result.barred = {name: why for name, why in walk.result.barred.items() if name not in walk.result.reached}
+    return walk.result
+
+
+class _Walk:
+    """One walk over the exchanges."""
+
+    def __init__(self, topology: Topology, actor: Actor, message: Message) -> None:
+        self.result = Explained()
+        self._topology, self._actor, self._message = topology, actor, message
+        self._met: set[Exchange] = set()
+
+    def through(self, exchange: Exchange, ways: tuple[str, ...]) -> None:
+        """Takes every binding of the exchange; `ways` led here."""
+        self._met.add(exchange)
+        matched = False
+        for binding in exchange.bindings:
+            way = way_of(exchange, binding, self._message.key)
+            matches = MATCHERS[exchange.kind](binding.key, binding.arguments, self._message)
+            if matches and binding.stands_for(self._actor):
+                matched = True
+                beside = [UNBOUND] if any(one.removed and one.to is binding.to for one in exchange.bindings) else []
+                self._take(binding, (*ways, way, *beside))
+            elif isinstance(binding.to, NamedQueue) and binding.to.there_for(self._actor):
+                why = UNBOUND if matches else ONWARD if ONWARD in ways else way
+                self.result.barred.setdefault(binding.to.name, why)
+        alternate = self._alternate(exchange)
+        if alternate is None or alternate in self._met:
+            return
+        if matched:
+            self._spare(alternate)
+        else:
+            self.through(alternate, (*ways, ALTERNATE))
+
+    def _take(self, binding: Binding, ways: tuple[str, ...]) -> None:
+        to = binding.to
+        if isinstance(to, NamedQueue):
+            known = self.result.reached.setdefault(to.name, [])
+            known.extend(one for one in (*ways, *([TWICE] if known else [])) if one not in known)
+        elif to in self._met:
+            for known in self.result.reached.values():
+                known.append(CYCLE)
+        else:
+            self.through(to, (*ways, ONWARD))
+
+    def _spare(self, alternate: Exchange) -> None:
+        for binding in alternate.bindings:
+            if isinstance(binding.to, NamedQueue) and binding.to.there_for(self._actor):
+                self.result.barred.setdefault(binding.to.name, SPARED)
+
+    def _alternate(self, exchange: Exchange) -> Exchange | None:
+        if exchange.alternate is None:
+            return None
+        return self._topology.exchange(self._actor.connection.vhost, exchange.alternate)
+
+
+def way_of(exchange: Exchange, binding: Binding, key: str) -> str:
+    """What this binding is an example of, for a message with this key. That a key has words which are empty, no text
+    speaks of; the empty key has none, but may be taken for one that is empty."""
+    if exchange.kind == "topic":
+        words = binding.key.split(".")
+        if _empty(words) or _empty(key.split(".")) or (not key and "*" in words):
+            return EMPTY
+        return HASH if "#" in words else STAR if "*" in words else TOPIC
+    if exchange.kind == "headers":
+        form = str(binding.arguments.get("x-match", "all"))
+        if form in WITH_X:
+            return FORM_X
+        counted = any(name.startswith("x-") for name in binding.arguments if name != "x-match")
+        return HEADERS_X if counted else ANY if form == "any" else ALL
+    return exchange.kind
+
+
+def _empty(words: list[str]) -> bool:
+    return len(words) > 1 and "" in words

@@ -1,0 +1,116 @@
+"""Does a binding match a publish? A function for each type of exchange: yes, no, or None where the texts leave it open.
+
+PDF 3.1.3; RabbitMQ's guide on exchanges for `all-with-x` and `any-with-x`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Headers = Mapping[str, Any]
+
+
+class Message:
+    """What exchanges look at: the routing key, and the headers, which are read only where somebody asks for them."""
+
+    __slots__ = ("_content", "_headers", "key")
+
+    def __init__(self, key: str, content: str) -> None:
+        self.key, self._content = key, content
+        self._headers: Headers | None = None
+
+    @property
+    def headers(self) -> Headers:
+        if self._headers is None:
+            found = json.loads(self._content)["properties"] if '"headers"' in self._content else {}
+            self._headers = found.get("headers") or {}
+        return self._headers
+
+
+Matcher = Callable[[str, Headers, Message], bool | None]
+
+WITH_X = {"all-with-x", "any-with-x"}
+FORMS = {"all", "any", *WITH_X}
+
+
+def match_direct(key: str, arguments: Headers, message: Message) -> bool:
+    """The key of the binding is the routing key."""
+    return key == message.key
+
+
+def match_fanout(key: str, arguments: Headers, message: Message) -> bool:
+    """Every publish."""
+    return True
+
+
+def match_topic(key: str, arguments: Headers, message: Message) -> bool:
+    """Words between dots; `*` is exactly one word, `#` any number of words. The empty key has no word at all."""
+    return _match_words(_words(key), _words(message.key))
+
+
+def _words(key: str) -> list[str]:
+    return key.split(".") if key else []
+
+
+def _match_words(pattern: list[str], words: list[str]) -> bool:
+    """Row by row: which prefixes of the pattern match the words so far?"""
+    reached = [True]
+    for one in pattern:
+        reached.append(one == "#" and reached[-1])
+    for word in words:
+        row = [False]
+        for at, one in enumerate(pattern):
+            if one == "#":
+                row.append(row[-1] or reached[at] or reached[at + 1])
+            else:
+                row.append(reached[at] and one in ("*", word))
+        for at, one in enumerate(pattern):
+            row[at + 1] = row[at + 1] or (one == "#" and row[at])
+        reached = row
+    return reached[-1]
+
+
+def match_headers(key: str, arguments: Headers, message: Message) -> bool | None:
+    """All of the binding's arguments are headers of the message with the same values, or any of them is. Those whose
+    names begin with `x-` do not count, unless the form says so; `x-match` never does. With nothing to compare the texts
+    leave it open."""
+    form = arguments.get("x-match", "all")
+    if form not in FORMS:
+        return None
+    wanted = {
+        name: value
+        for name, value in arguments.items()
+        if name != "x-match" and (form in WITH_X or not name.startswith("x-"))
+    }
+    if not wanted:
+        return None
+    hits = [_hit(value, message.headers, name) for name, value in wanted.items()]
+    whole = all if form.startswith("all") else any
+    surely, possibly = whole(hit is True for hit in hits), whole(hit is not False for hit in hits)
+    return surely if surely == possibly else None
+
+
+def _hit(value: Any, headers: Headers, name: str) -> bool | None:
+    """The same value of the same type. A value of no type only asks for presence. Numbers of different types, and what
+    tables and lists hold, are compared differently from broker to broker."""
+    if name not in headers:
+        return False
+    other = headers[name]
+    if value is None:
+        return True
+    if isinstance(value, (dict, list)) or isinstance(other, (dict, list)):
+        return None
+    if type(value) is type(other):
+        return bool(value == other)
+    return None if {type(value), type(other)} <= {int, float} else False
+
+
+MATCHERS: Mapping[str, Matcher] = {
+    "direct": match_direct,
+    "fanout": match_fanout,
+    "topic": match_topic,
+    "headers": match_headers,
+}
+"""By the type of the exchange. What has no function here routes in ways that nobody here follows."""

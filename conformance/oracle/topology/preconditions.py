@@ -1,0 +1,117 @@
+"""What a method needs: the mistakes for which the broker must refuse it, and the claims that it must be carried out.
+
+A family of rules enters both here, each as a question about the tables at the moment when the client sends. A mistake
+is certain (True), possible (None), or none (False). The broker must refuse a method if one mistake is certain, with a
+code of any mistake that is not excluded. It must carry out a method whose mistakes are all excluded: then every claim
+that applies counts. In between nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from conformance.catalogue.profiles import Profile
+from conformance.history.events import Event
+from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Topology
+
+Scope = Literal["channel", "connection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A method at the moment when it is sent, and what was there then."""
+
+    topology: Topology
+    actor: Actor
+    event: Event
+    profile: Profile
+
+    @property
+    def vhost(self) -> str:
+        return self.actor.connection.vhost
+
+    @property
+    def queue_name(self) -> str:
+        """The queue that it names; the empty name stands for the last one that the channel declared."""
+        return self.event.queue or self.topology.last.get(self.actor, "")
+
+    def queue(self) -> NamedQueue | None:
+        """The queue that it names, where anything is known of it."""
+        return self.topology.queue(self.vhost, self.queue_name)
+
+    def exchange(self, name: str | None = None) -> Exchange | None:
+        """The exchange that it names, where anything is known of it."""
+        return self.topology.exchange(self.vhost, self.event.exchange or "" if name is None else name)
+
+    def queue_there(self) -> bool | None:
+        """Is the queue that it names there?"""
+        queue = self.queue()
+        return queue.there_for(self.actor) if queue is not None else None
+
+    def exchange_there(self, name: str | None = None) -> bool | None:
+        """Is the exchange that it names there?"""
+        exchange = self.exchange(name)
+        return exchange.there_for(self.actor) if exchange is not None else None
+
+
+Mistaken = Callable[[Asked], "bool | None"]
+Applies = Callable[[Asked], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Something for which the broker must refuse a method."""
+
+    rule: str
+    code: int
+    what: str
+    scope: Scope
+    made: Mistaken
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The broker must refuse it: this rule says so, and any of these codes is right."""
+
+    rule: str
+    codes: tuple[int, ...]
+    what: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The broker must carry it out: these rules say so."""
+
+    rules: tuple[str, ...]
+
+
+MISTAKES: dict[str, list[Mistake]] = {}
+CLAIMS: dict[str, list[tuple[str, Applies]]] = {}
+
+
+def enter_mistake(methods: Iterable[str], mistake: Mistake) -> None:
+    """Adds a mistake that these methods may make."""
+    for method in methods:
+        MISTAKES.setdefault(method, []).append(mistake)
+
+
+def enter_claim(methods: Iterable[str], rule: str, applies: Applies) -> None:
+    """Adds a claim that these methods must be carried out."""
+    for method in methods:
+        CLAIMS.setdefault(method, []).append((rule, applies))
+
+
+def weigh(asked: Asked) -> Refusal | Grant | None:
+    """What the broker must do with it; None: that is open, or no rule speaks of it."""
+    method = asked.event.method
+    possible = [(one, made) for one in MISTAKES.get(method, ()) if (made := one.made(asked)) is not False]
+    certain = next((one for one, made in possible if made), None)
+    if certain is not None:
+        codes = dict.fromkeys([certain.code, *(one.code for one, _ in possible if one.scope == certain.scope)])
+        return Refusal(certain.rule, tuple(codes), certain.what, certain.scope)
+    if possible:
+        return None
+    return Grant(tuple(dict.fromkeys(rule for rule, applies in CLAIMS.get(method, ()) if applies(asked))))

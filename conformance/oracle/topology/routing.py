@@ -1,0 +1,79 @@
+"""Where a publish goes, as far as the history proves it.
+
+A route is certain only if everything that it depends on is: the exchange, each binding that may match, and what that
+leads to, be it another exchange. An alternate exchange gets what no binding matches. One thing that the history leaves
+open, and the whole route is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from conformance.oracle.topology.matching import MATCHERS, Message
+from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Topology
+
+UNKNOWN, MISSING = "unknown", "missing"
+"""Routes that are no list of queues: nobody can tell, and the exchange does not exist."""
+
+Route = list[NamedQueue] | str
+Found = dict[NamedQueue | Exchange, None]
+
+
+def route(topology: Topology, actor: Actor, exchange: str, message: Message) -> Route:
+    """The queues that a publish now sent on this channel reaches, each once; or UNKNOWN, or MISSING."""
+    vhost = actor.connection.vhost
+    if not exchange:
+        return _by_name(topology.queue(vhost, message.key), actor)
+    start = topology.exchange(vhost, exchange)
+    if start is None:
+        return UNKNOWN
+    if start.there_for(actor) is False:
+        return MISSING
+    reached: Found = {}
+    todo, seen = [start], {start}
+    while todo:
+        step = _step(topology, todo.pop(), actor, message)
+        if step is None:
+            return UNKNOWN
+        for one in step:
+            if isinstance(one, NamedQueue):
+                reached[one] = None
+            elif one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return [one for one in reached if isinstance(one, NamedQueue)]
+
+
+def _by_name(queue: NamedQueue | None, actor: Actor) -> Route:
+    """The default exchange leads to the queue of that name."""
+    there = queue.there_for(actor) if queue is not None else None
+    if queue is None or there is None:
+        return UNKNOWN
+    return [queue] if there else []
+
+
+def _step(topology: Topology, exchange: Exchange, actor: Actor, message: Message) -> Found | None:
+    """Where this exchange sends it; None: nobody can tell."""
+    there = exchange.there_for(actor)
+    if there is False:
+        return {}
+    if there is None or exchange.opaque or exchange.kind not in MATCHERS:
+        return None
+    found: Found = {}
+    for binding in exchange.bindings:
+        matches = MATCHERS[exchange.kind](binding.key, binding.arguments, message)
+        stands = binding.stands_for(actor)
+        if matches is False or stands is False:
+            continue
+        if matches is None or stands is None:
+            return None
+        found[binding.to] = None
+    return found if found else _instead(topology, exchange, actor)
+
+
+def _instead(topology: Topology, exchange: Exchange, actor: Actor) -> Found | None:
+    """No binding that we know of matches."""
+    if exchange.shared:
+        return None
+    if exchange.alternate is None:
+        return {}
+    alternate = topology.exchange(actor.connection.vhost, exchange.alternate)
+    return {alternate: None} if alternate is not None else None

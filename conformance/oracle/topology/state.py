@@ -1,0 +1,170 @@
+"""What exists by name in one history: exchanges, queues, bindings.
+
+Clients race, so each thing has up to three answers to the question whether it is there when the broker handles what a
+channel sends now: yes, no, and None, where the history does not decide. A change is certain for a channel if it was
+answered before the channel sends, or if the same channel asked for it: the broker handles a channel in order.
+
+A name that is declared again after its deletion is another object, so nothing old sticks to it. What the history has
+not declared is not in the tables, and nothing is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+PREDECLARED = {
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.topic": "topic",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+}
+"""Exchanges of every virtual host, by name, with their types. PDF 3.1.3."""
+
+
+class Owner(Protocol):
+    """A connection, as far as it matters here."""
+
+    vhost: str
+    user: str
+    closing: int
+    ended: int
+
+
+class Actor(Protocol):
+    """A channel, as far as it matters here."""
+
+    @property
+    def connection(self) -> Owner: ...
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Change:
+    """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
+
+    by: object
+    sent: int
+    known: int = 0
+
+    def certain_for(self, channel: object) -> bool:
+        """Has the broker certainly done it when it handles what this channel sends now?"""
+        return self.known > 0 or self.by is channel
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Thing:
+    """An exchange or a queue, as it was declared."""
+
+    name: str
+    made: Change
+    durable: bool = False
+    auto_delete: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    gone: Change | None = None
+    doubtful: bool = False
+    """It may be gone, or be another than the one that was declared here."""
+
+    def there_for(self, actor: Actor) -> bool | None:
+        """Is it there for what this channel sends now?"""
+        if self.gone is not None:
+            return False if self.gone.certain_for(actor) else None
+        return None if self.doubtful or not self.made.certain_for(actor) else True
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class NamedQueue(Thing):
+    """A queue, without its messages."""
+
+    owner: Owner | None = None
+    """The connection for which it is exclusive."""
+    used: bool = False
+    """It has had a consumer, as far as can be told: an auto-delete queue may be gone since."""
+
+    def there_for(self, actor: Actor) -> bool | None:
+        there = Thing.there_for(self, actor)
+        if there and self.owner is not None and (self.owner.closing or self.owner.ended):
+            return None
+        return None if there and self.auto_delete and self.used else there
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Exchange(Thing):
+    """An exchange, with the bindings that lead away from it."""
+
+    kind: str = ""
+    internal: bool = False
+    shared: bool = False
+    """It was there before this history, so others may have bound to it."""
+    bindings: list[Binding] = field(default_factory=list)
+    bound: bool = False
+    """It has had a binding: an auto-delete exchange may be gone since."""
+    opaque: bool = False
+    """It has bindings that are not known."""
+
+    def there_for(self, actor: Actor) -> bool | None:
+        there = Thing.there_for(self, actor)
+        idle = self.auto_delete and self.bound and not any(one.stands_for(actor) for one in self.bindings)
+        return None if there and idle else there
+
+    @property
+    def alternate(self) -> str | None:
+        """Its alternate exchange."""
+        name = self.arguments.get("alternate-exchange")
+        return name if isinstance(name, str) else None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Binding:
+    """A queue or an exchange bound to an exchange."""
+
+    to: NamedQueue | Exchange
+    key: str
+    arguments: Mapping[str, Any]
+    added: Change
+    removed: Change | None = None
+
+    def same(self, to: NamedQueue | Exchange, key: str, arguments: Mapping[str, Any]) -> bool:
+        """Is it the binding that these name?"""
+        return self.to is to and self.key == key and self.arguments == arguments
+
+    def stands_for(self, actor: Actor) -> bool | None:
+        """Does it hold for what this channel sends now?"""
+        there = self.to.there_for(actor)
+        if there is False:
+            return False
+        if self.removed is not None:
+            return False if self.removed.certain_for(actor) else None
+        return True if there and self.added.certain_for(actor) else None
+
+
+Name = tuple[str, str]
+"""A virtual host, and a name in it."""
+
+
+class Topology:
+    """The tables of one history."""
+
+    __slots__ = ("exchanges", "last", "queues", "unnamed")
+
+    def __init__(self) -> None:
+        self.exchanges: dict[Name, Exchange] = {}
+        self.queues: dict[Name, NamedQueue] = {}
+        self.last: dict[Actor, str] = {}
+        """The queue that each channel declared last: the one that an empty name stands for. Of the latest channels."""
+        self.unnamed: dict[Change, NamedQueue] = {}
+        """Queues whose name the broker chooses, until it tells."""
+
+    def exchange(self, vhost: str, name: str) -> Exchange | None:
+        """This exchange, where anything is known of it. Predeclared ones are there from the beginning."""
+        found = self.exchanges.get((vhost, name))
+        if found is None and name in PREDECLARED:
+            made = Change(None, 0, known=1)
+            found = Exchange(name, made, durable=True, kind=PREDECLARED[name], shared=True)
+            self.exchanges[vhost, name] = found
+        return found
+
+    def queue(self, vhost: str, name: str) -> NamedQueue | None:
+        """This queue, where anything is known of it."""
+        return self.queues.get((vhost, name))

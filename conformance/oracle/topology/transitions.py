@@ -1,0 +1,219 @@
+"""What a client's methods do to the tables: one function for each method, the only place where they change.
+
+A method is applied when it is sent, and stays uncertain for other channels until it is answered. What the broker must
+refuse is not applied at all; the caller asks `preconditions` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from conformance.history.events import Event
+from conformance.oracle.topology.state import Actor, Binding, Change, Exchange, NamedQueue, Topology
+
+LATEST = 1024
+"""So many channels are remembered with the queue that they declared last, and so many queues without a name."""
+Transition = Callable[[Topology, Actor, Event, Change], None]
+
+
+def apply(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    """The method takes effect, by this change."""
+    transition = TRANSITIONS.get(event.method)
+    if transition is not None:
+        transition(topology, actor, event, change)
+
+
+def name_queue(topology: Topology, actor: Actor, name: str, change: Change) -> None:
+    """declare-ok tells the name that the broker has chosen, where the client left that to it."""
+    queue = topology.unnamed.pop(change, None)
+    if queue is not None:
+        queue.name = name
+        topology.queues[actor.connection.vhost, name] = queue
+        _remember(topology, actor, name)
+
+
+def _remember(topology: Topology, actor: Actor, name: str) -> None:
+    topology.last[actor] = name
+    _bound(topology.last)
+
+
+def _bound(table: dict[Any, Any]) -> None:
+    """The oldest is forgotten where there are too many."""
+    if len(table) > LATEST:
+        del table[next(iter(table))]
+
+
+def _arguments(event: Event) -> Mapping[str, Any]:
+    """A copy: equal events share their arguments, and things here share nothing."""
+    found = event.args.get("arguments")
+    return deepcopy(found) if isinstance(found, dict) else {}
+
+
+def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    name, vhost = event.queue or "", actor.connection.vhost
+    if not name:
+        topology.unnamed[change] = _queue(name, actor, event, change)
+        _bound(topology.unnamed)
+        return
+    _remember(topology, actor, name)
+    present = topology.queue(vhost, name)
+    if event.has("passive") or (present is not None and present.there_for(actor)):
+        return
+    queue = topology.queues[vhost, name] = _queue(name, actor, event, change)
+    queue.doubtful = queue.doubtful or (present is not None and present.there_for(actor) is None)
+
+
+def _queue(name: str, actor: Actor, event: Event, change: Change) -> NamedQueue:
+    arguments = _arguments(event)
+    return NamedQueue(
+        name,
+        change,
+        durable=event.has("durable"),
+        auto_delete=event.has("auto_delete"),
+        arguments=arguments,
+        doubtful="x-expires" in arguments,
+        owner=actor.connection if event.has("exclusive") else None,
+    )
+
+
+def _delete_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    queue = topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
+    if queue is None or queue.gone is not None:
+        return
+    if event.has("if_unused") or event.has("if_empty"):
+        queue.doubtful = True
+    else:
+        queue.gone = change
+
+
+def _consume(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    queue = topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
+    if queue is not None:
+        queue.used = True
+
+
+def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    name, vhost = event.exchange or "", actor.connection.vhost
+    present = topology.exchange(vhost, name)
+    if event.has("passive") or (present is not None and present.there_for(actor)):
+        return
+    topology.exchanges[vhost, name] = Exchange(
+        name,
+        change,
+        durable=event.has("durable"),
+        auto_delete=event.has("auto_delete"),
+        arguments=_arguments(event),
+        doubtful=present is not None and present.there_for(actor) is None,
+        kind=str(event.args.get("type") or ""),
+        internal=event.has("internal"),
+    )
+
+
+def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
+    if exchange is None or exchange.gone is not None:
+        return
+    if event.has("if_unused"):
+        exchange.doubtful = True
+    else:
+        exchange.gone = change
+
+
+def _bind_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
+    if exchange is not None:
+        _bind(exchange, _bound_queue(topology, actor, event), _key(event), _arguments(event), change)
+
+
+def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
+    if exchange is not None:
+        _unbind(exchange, _bound_queue(topology, actor, event), _key(event), _arguments(event), change)
+
+
+def _bound_queue(topology: Topology, actor: Actor, event: Event) -> NamedQueue | None:
+    return topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
+
+
+def _key(event: Event) -> str:
+    return event.routing_key or ""
+
+
+def _bind_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    source, destination = _ends(topology, actor, event)
+    if source is not None:
+        _bind(source, destination, _key(event), _arguments(event), change)
+
+
+def _unbind_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+    source, destination = _ends(topology, actor, event)
+    if source is not None:
+        _unbind(source, destination, _key(event), _arguments(event), change)
+
+
+def _ends(topology: Topology, actor: Actor, event: Event) -> tuple[Exchange | None, Exchange | None]:
+    vhost = actor.connection.vhost
+    source, destination = (str(event.args.get(end) or "") for end in ("source", "destination"))
+    return topology.exchange(vhost, source), topology.exchange(vhost, destination)
+
+
+def _bind(
+    exchange: Exchange,
+    to: NamedQueue | Exchange | None,
+    key: str,
+    arguments: Mapping[str, Any],
+    change: Change,
+) -> None:
+    exchange.bound = True
+    if to is None:
+        exchange.opaque = True
+        return
+    present = next((one for one in exchange.bindings if one.same(to, key, arguments)), None)
+    if present is None:
+        exchange.bindings.append(Binding(to, key, arguments, change))
+    elif present.removed is not None:
+        exchange.opaque = exchange.opaque or not present.removed.certain_for(change.by)
+        exchange.bindings.remove(present)
+        exchange.bindings.append(Binding(to, key, arguments, change))
+
+
+def _unbind(
+    exchange: Exchange,
+    to: NamedQueue | Exchange | None,
+    key: str,
+    arguments: Mapping[str, Any],
+    change: Change,
+) -> None:
+    for one in exchange.bindings:
+        if to is not None and one.same(to, key, arguments) and one.removed is None:
+            one.removed = change
+
+
+def forget_queue(topology: Topology, name: str) -> None:
+    """A queue that is deleted, and that nobody asks for any more, in whatever virtual host."""
+    gone = [topology.queues.pop(one) for one in list(topology.queues) if one[1] == name]
+    for exchange in topology.exchanges.values() if gone else ():
+        exchange.bindings = [one for one in exchange.bindings if one.to not in gone]
+
+
+def forget_all(topology: Topology) -> None:
+    """Anybody may have changed anything."""
+    topology.exchanges.clear()
+    topology.queues.clear()
+    topology.last.clear()
+    topology.unnamed.clear()
+
+
+TRANSITIONS: Mapping[str, Transition] = {
+    "queue.declare": _declare_queue,
+    "queue.delete": _delete_queue,
+    "queue.bind": _bind_queue,
+    "queue.unbind": _unbind_queue,
+    "basic.consume": _consume,
+    "exchange.declare": _declare_exchange,
+    "exchange.delete": _delete_exchange,
+    "exchange.bind": _bind_exchange,
+    "exchange.unbind": _unbind_exchange,
+}

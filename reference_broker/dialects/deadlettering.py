@@ -1,0 +1,29 @@
+"""Dead letters: what their headers tell."""
+
+from __future__ import annotations
+
+from codec.values import FieldTable
+from reference_broker.deadletter import DeadLetters
+from reference_broker.dialects.kinds import Behaviour, does
+
+BEHAVIOURS: list[Behaviour] = []
+
+
+@does(
+    "dead_letters", BEHAVIOURS, "deaths.first-only", "there is no x-last-death-* beside x-first-death-*", until="3.10"
+)
+class FirstOnly(DeadLetters):
+    def with_last(self, headers: FieldTable, queue: str, reason: str, exchange: str) -> FieldTable:
+        return headers
+
+
+@does(
+    "dead_letters",
+    BEHAVIOURS,
+    "deaths.copies-forgotten",
+    "a CC goes from the headers when x-dead-letter-routing-key takes the place of its keys",
+    until="3.10",
+)
+class CopiesForgotten(DeadLetters):
+    def dropped(self, key: str | None) -> tuple[str, ...]:
+        return super().dropped(key) if key is None else (*super().dropped(key), "CC")

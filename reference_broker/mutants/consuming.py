@@ -1,0 +1,118 @@
+"""Consumers that are let in, or kept out, wrongly; and their tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.errors import ChannelException, ConnectionException, precondition, refused
+from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.outbox import Outbound, Outbox
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+
+TEN = 10
+WEBSITE = "https://github.com/rabbitmq/rabbitmq-website/issues/1973"
+AOP = "https://github.com/streamnative/aop/issues/572"
+
+
+@handles(m.BasicConsume, "consuming.exclusive-joins", "an exclusive consumer may join others", "CONSUME-001")
+def exclusive_joins(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and queue.consumers and not queue.exclusive_consumer:
+        method.exclusive = False
+    basic.consume(channel, method)
+
+
+@handles(
+    m.BasicConsume,
+    "consuming.exclusive-crashes",
+    "an exclusive consumer where there is another ends the connection",
+    "CONSUME-001",
+    field=AOP,
+)
+def exclusive_crashes(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and queue.consumers and method.exclusive and not queue.exclusive_consumer:
+        raise ConnectionException(ReplyCode.INTERNAL_ERROR, "exclusive consumer")
+    basic.consume(channel, method)
+
+
+@handles(
+    m.BasicConsume,
+    "consuming.exclusive-on-classic-only",
+    "quorum queues know no exclusive consumers",
+    "CONSUME-002",
+    field=WEBSITE,
+)
+def exclusive_on_classic_only(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and queue.quorum is not None:
+        method.exclusive = False
+    basic.consume(channel, method)
+
+
+@handles(m.BasicConsume, "consuming.family-joins", "a connection may join its exclusive consumer", "CONSUME-002")
+def family_joins(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and any(one.channel.connection is channel.connection for one in queue.consumers):
+        queue.exclusive_consumer, method.exclusive = False, False
+    basic.consume(channel, method)
+
+
+@handles(m.BasicConsume, "consuming.excluded-by-406", "exclusivity is enforced with 406", "CONSUME-001", "CONSUME-002")
+def excluded_by_406(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and (queue.exclusive_consumer or (method.exclusive and queue.consumers)):
+        raise precondition(f"queue '{queue.name}' in exclusive use")
+    basic.consume(channel, method)
+
+
+@handles(m.BasicConsume, "consuming.missing-is-taken", "a missing queue may be consumed from", "CONSUME-003")
+def missing_is_taken(channel: Channel, method: m.BasicConsume) -> None:
+    try:
+        basic.consume(channel, method)
+    except ChannelException:
+        channel.connection.send(m.BasicConsumeOk(channel.number, method.consumer_tag or "amq.ctag-none"))
+
+
+@handles(m.BasicConsume, "consuming.missing-ends-all", "consuming a missing queue ends all", "CONSUME-003")
+def missing_ends_all(channel: Channel, method: m.BasicConsume) -> None:
+    if method.queue and method.queue not in channel.vhost.queues:
+        raise ConnectionException(ReplyCode.NOT_FOUND, f"no queue '{method.queue}'")
+    basic.consume(channel, method)
+
+
+@replaces("outbox.pieces", "consuming.tag-not-told", "consume-ok does not tell a chosen tag", "CONSUME-004")
+def tag_not_told(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    if isinstance(item, m.BasicConsumeOk) and item.consumer_tag.startswith("amq.ctag"):
+        item.consumer_tag = ""
+    return Outbox.pieces(self, item)
+
+
+@handles(m.BasicConsume, "consuming.one-tag-for-all", "the broker always chooses the same tag", "CONSUME-004")
+def one_tag_for_all(channel: Channel, method: m.BasicConsume) -> None:
+    if not method.consumer_tag:
+        method.consumer_tag = "amq.ctag-1"
+        known = channel.consumers.pop("amq.ctag-1", None)
+        if known is not None:
+            known.queue.leave(known)
+    basic.consume(channel, method)
+
+
+@handles(m.BasicConsume, "consuming.ten", "a queue may have ten consumers", "CONSUME-005")
+def ten(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and len(queue.consumers) >= TEN:
+        raise refused(f"queue '{queue.name}' has too many consumers")
+    basic.consume(channel, method)
+
+
+@replaces("queue.leave", "consuming.exclusive-for-ever", "a queue stays exclusive without its consumer", "CONSUME-006")
+def exclusive_for_ever(self: Queue, consumer: Consumer) -> None:
+    exclusive = self.exclusive_consumer
+    Queue.leave(self, consumer)
+    self.exclusive_consumer = exclusive

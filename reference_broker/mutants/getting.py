@@ -1,0 +1,107 @@
+"""Gets that are answered wrongly: of queues that are not there, that went away, or that another get has named."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.errors import ChannelException, ConnectionException
+from reference_broker.mutants.kinds import changes, handles, memory
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/commit/9fbf4dc4"
+RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/issues/4976"
+
+
+def _gone(channel: Channel, method: m.BasicGet) -> bool:
+    """Was there such a queue, and is there none now?"""
+    known: set[str] = memory(channel.connection.broker, "known", set)
+    known |= channel.vhost.queues.keys()
+    return method.queue in known and method.queue not in channel.vhost.queues
+
+
+def _delete(channel: Channel, method: m.QueueDelete) -> None:
+    """A deletion that leaves the name behind."""
+    memory(channel.connection.broker, "known", set).add(method.queue)
+    Parts().handlers[m.QueueDelete](channel, method)
+
+
+@handles(m.BasicGet, "getting.missing-is-empty", "a queue that does not exist is found empty", "GET-001")
+def missing_is_empty(channel: Channel, method: m.BasicGet) -> None:
+    try:
+        basic.get(channel, method)
+    except ChannelException:
+        channel.connection.send(m.BasicGetEmpty(channel.number))
+
+
+@handles(m.BasicGet, "getting.missing-ends-all", "a get from a missing queue ends the connection", "GET-001")
+def missing_ends_all(channel: Channel, method: m.BasicGet) -> None:
+    try:
+        basic.get(channel, method)
+    except ChannelException as error:
+        raise ConnectionException(ReplyCode.NOT_FOUND, str(error)) from None
+
+
+@changes("getting.internal-error", "a get that meets the deletion of its queue fails", "GET-002", field=LAVINMQ)
+def internal_error(parts: Parts) -> None:
+    def get(channel: Channel, method: m.BasicGet) -> None:
+        if _gone(channel, method):
+            raise ConnectionException(ReplyCode.INTERNAL_ERROR, "queue is closed")
+        basic.get(channel, method)
+
+    parts.handlers[m.BasicGet], parts.handlers[m.QueueDelete] = get, _delete
+
+
+@changes(
+    "getting.of-another-kind",
+    "a get from a queue that was declared anew meanwhile closes the channel with 504",
+    "GET-002",
+    field=RABBITMQ,
+)
+def of_another_kind(parts: Parts) -> None:
+    def get(channel: Channel, method: m.BasicGet) -> None:
+        if method.queue in memory(channel.connection.broker, "known", set) and method.queue in channel.vhost.queues:
+            raise ChannelException(ReplyCode.CHANNEL_ERROR, "no such process")
+        basic.get(channel, method)
+
+    parts.handlers[m.BasicGet], parts.handlers[m.QueueDelete] = get, _delete
+
+
+@changes("getting.empty-first", "get-empty comes before get-ok to earlier gets", "GET-003")
+def empty_first(parts: Parts) -> None:
+    below = parts.channel
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        if queue.count():
+            memory(self, "later", list).append((queue, no_ack))
+            self.connection.confirm(self)
+        else:
+            below.get(self, queue, no_ack)
+
+    def flush(self: Channel) -> None:
+        for one in memory(self, "later", list):
+            below.get(self, *one)
+        memory(self, "later", list).clear()
+        below.flush(self)
+
+    parts.override("channel", get=get, flush=flush)
+
+
+@changes("getting.from-one-queue", "of gets that come together all are of the queue of the last", "GET-003")
+def from_one_queue(parts: Parts) -> None:
+    below = parts.channel
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        memory(self, "later", list).append((queue, no_ack))
+        self.connection.confirm(self)
+
+    def flush(self: Channel) -> None:
+        later = memory(self, "later", list)
+        for _, no_ack in later:
+            below.get(self, later[-1][0], no_ack)
+        later.clear()
+        below.flush(self)
+
+    parts.override("channel", get=get, flush=flush)

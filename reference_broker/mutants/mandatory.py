@@ -1,0 +1,50 @@
+"""Returned publishes: not at all, twice, elsewhere, or out of turn."""
+
+from __future__ import annotations
+
+from reference_broker.channel import Channel
+from reference_broker.message import Message
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
+
+
+@replaces("channel.give_back", "mandatory.with-confirms-only", "returns take confirm mode", "RETURN-001")
+def with_confirms_only(self: Channel, exchange: str, message: Message) -> None:
+    if self.confirms is not None or self.transaction is not None:
+        Channel.give_back(self, exchange, message)
+
+
+@replaces("channel.give_back", "mandatory.no-empty-return", "an empty body is not returned", "RETURN-001")
+def no_empty_return(self: Channel, exchange: str, message: Message) -> None:
+    if message.body or self.confirms is not None:
+        Channel.give_back(self, exchange, message)
+
+
+@replaces("channel.give_back", "mandatory.twice", "a mandatory publish comes back twice", "RETURN-002")
+def twice(self: Channel, exchange: str, message: Message) -> None:
+    for _ in range(2):
+        Channel.give_back(self, exchange, message)
+
+
+@replaces("channel.give_back", "mandatory.on-first-channel", "returns come on the first channel", "RETURN-003")
+def on_first_channel(self: Channel, exchange: str, message: Message) -> None:
+    first = next(iter(self.connection.channels.values()))
+    Channel.give_back(first, exchange, message)
+
+
+@changes("mandatory.shortest-first", "a return waits behind a shorter one", "RETURN-004")
+def shortest_first(parts: Parts) -> None:
+    below = parts.channel
+
+    def give_back(self: Channel, exchange: str, message: Message) -> None:
+        memory(self, "waiting", list).append((exchange, message))
+        self.connection.confirm(self)
+
+    def flush(self: Channel) -> None:
+        waiting = memory(self, "waiting", list)
+        for exchange, message in sorted(waiting, key=lambda one: len(one[1].body)):
+            below.give_back(self, exchange, message)
+        waiting.clear()
+        below.flush(self)
+
+    parts.override("channel", give_back=give_back, flush=flush)

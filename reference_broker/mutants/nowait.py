@@ -1,0 +1,85 @@
+"""Methods with nowait that are answered, not carried out, or fail in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic, topology
+from reference_broker.channel import Channel
+from reference_broker.errors import ChannelException, ConnectionException
+from reference_broker.intake import Intake
+from reference_broker.mutants.kinds import changes, handles
+from reference_broker.parts import HANDLERS, Handler, Parts
+
+
+@handles(m.QueueBind, "nowait.bind-answered", "queue.bind with nowait is answered", "NOWAIT-001")
+def bind_answered(channel: Channel, method: m.QueueBind) -> None:
+    method.no_wait = False
+    topology.queue_bind(channel, method)
+
+
+@handles(m.QueueDelete, "nowait.delete-answered", "queue.delete with nowait is answered", "NOWAIT-001")
+def delete_answered(channel: Channel, method: m.QueueDelete) -> None:
+    method.no_wait = False
+    topology.queue_delete(channel, method)
+
+
+@handles(m.BasicConsume, "nowait.consume-answered", "basic.consume with nowait is answered", "NOWAIT-001")
+def consume_answered(channel: Channel, method: m.BasicConsume) -> None:
+    method.no_wait = False
+    basic.consume(channel, method)
+
+
+def _ignored(kind: type[Any]) -> Handler:
+    """What it does without nowait; with it, nothing."""
+
+    def handle(channel: Channel, method: Any) -> None:
+        if not method.no_wait:
+            HANDLERS[kind](channel, method)
+
+    return handle
+
+
+def _entered(kind: type[Any], name: str, rule: str) -> None:
+    method = kind.NAME
+
+    @changes(name, f"{method} with nowait does nothing", rule)
+    def apply(parts: Parts) -> None:
+        parts.handlers[kind] = _ignored(kind)
+
+
+_entered(m.QueueDeclare, "nowait.queue-not-declared", "NOWAIT-002")
+_entered(m.ExchangeDeclare, "nowait.exchange-not-declared", "NOWAIT-002")
+_entered(m.QueueBind, "nowait.queue-not-bound", "NOWAIT-003")
+_entered(m.ExchangeBind, "nowait.exchange-not-bound", "NOWAIT-003")
+_entered(m.QueuePurge, "nowait.not-purged", "NOWAIT-004")
+_entered(m.QueueDelete, "nowait.queue-not-deleted", "NOWAIT-004")
+_entered(m.ExchangeDelete, "nowait.exchange-not-deleted", "NOWAIT-004")
+_entered(m.BasicConsume, "nowait.no-consumer", "NOWAIT-005")
+
+
+@changes("nowait.silent-errors", "what cannot be done with nowait is not done, and nobody is told", "NOWAIT-006")
+def silent_errors(parts: Parts) -> None:
+    def serve(self: Intake, channel: Channel, method: Any) -> None:
+        try:
+            Intake.serve(self, channel, method)
+        except ChannelException:
+            if not getattr(method, "no_wait", False):
+                raise
+
+    parts.override("intake", serve=serve)
+
+
+@changes("nowait.errors-end-all", "what cannot be done with nowait ends the connection", "NOWAIT-006")
+def errors_end_all(parts: Parts) -> None:
+    def serve(self: Intake, channel: Channel, method: Any) -> None:
+        try:
+            Intake.serve(self, channel, method)
+        except ChannelException as error:
+            if not getattr(method, "no_wait", False):
+                raise
+            raise ConnectionException(ReplyCode.NOT_FOUND, str(error)) from None
+
+    parts.override("intake", serve=serve)

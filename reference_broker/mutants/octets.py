@@ -1,0 +1,153 @@
+"""Octets that are no lawful frame, and that are taken, skipped or complained of wrongly."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+import codec
+from codec import Heartbeat, Method
+from codec.errors import ReplyCode
+from reference_broker.channel import Channel
+from reference_broker.content import Assembly
+from reference_broker.errors import ConnectionException
+from reference_broker.intake import HEADER_FRAME, Inbound, Intake
+from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.parts import Parts
+
+HEAD, OVERHEAD = 7, 8
+END = b"\xce"
+TYPES = frozenset({1, 2, 3, 8})
+Mend = Callable[[bytes], bytes]
+
+
+def split(data: bytes) -> Iterator[bytes]:
+    """Frame by frame; what is not whole stays as it is."""
+    at = 0
+    while data[at : at + 4] != b"AMQP" and at + HEAD <= len(data):
+        size = int.from_bytes(data[at + 3 : at + HEAD], "big") + OVERHEAD
+        yield data[at : at + size]
+        at += size
+    if at < len(data):
+        yield data[at:]
+
+
+def mends(name: str, says: str, *rules: str, field: str = "") -> Callable[[Mend], Mend]:
+    """The decorated function makes of each frame what the broker reads."""
+
+    def add(mend: Mend) -> Mend:
+        def feed(self: Intake, data: bytes) -> None:
+            Intake.feed(self, b"".join(map(mend, split(data))))
+
+        replaces("intake.feed", name, says, *rules, field=field)(feed)
+        return mend
+
+    return add
+
+
+def whole(raw: bytes) -> bool:
+    return len(raw) >= OVERHEAD and len(raw) == int.from_bytes(raw[3:HEAD], "big") + OVERHEAD
+
+
+@mends(
+    "octets.end-unseen",
+    "the last octet of a frame is not looked at",
+    "FRAME-001",
+    field="https://github.com/cloudamqp/lavinmq/issues/1813",
+)
+def end_unseen(raw: bytes) -> bytes:
+    return raw[:-1] + END if whole(raw) else raw
+
+
+@replaces("intake.complaint", "octets.complaints-are-505", "a wrong frame is told to be unexpected", "FRAME-001")
+def complaints_are_505(self: Intake, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
+    error, blamed = Intake.complaint(self, broken)
+    return ConnectionException(ReplyCode.UNEXPECTED_FRAME, error.text), blamed
+
+
+@mends("octets.types-skipped", "frames of unknown types are skipped", "FRAME-002")
+def types_skipped(raw: bytes) -> bytes:
+    return b"" if whole(raw) and raw[0] not in TYPES else raw
+
+
+@replaces("intake.feed", "octets.any-size", "frames may be larger than was agreed", "FRAME-003")
+def any_size(self: Intake, data: bytes) -> None:
+    self.reader.frame_max = 0
+    Intake.feed(self, data)
+
+
+@changes("octets.stray-content-dropped", "content without a method is dropped", "FRAME-004")
+def stray_content_dropped(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
+        if number in self.assemblies:
+            below.on_content(self, number, frame)
+
+    parts.override("intake", on_content=on_content)
+
+
+@replaces("intake.serve", "octets.content-given-up", "a method ends the content before it", "FRAME-005")
+def content_given_up(self: Intake, channel: Channel, method: Method) -> None:
+    self.assemblies.pop(channel.number, None)
+    Intake.serve(self, channel, method)
+
+
+class Generous(Assembly):
+    """Takes what comes, up to where it is enough."""
+
+    __slots__ = ()
+
+    def add(self, frame: codec.Header | codec.Body) -> bool:
+        if self.header is not None and isinstance(frame, codec.Body) and len(frame.payload) > self.missing:
+            self.header.body_size += len(frame.payload) - self.missing
+            self.missing = len(frame.payload)
+        return Assembly.add(self, frame)
+
+
+@changes("octets.longer-body-taken", "a body may be longer than announced", "FRAME-006")
+def longer_body_taken(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
+        assembly = self.assemblies.get(number)
+        if type(assembly) is Assembly:
+            generous = self.assemblies[number] = Generous(assembly.method, assembly.max_message)
+            generous.header, generous.bodies, generous.missing = assembly.header, assembly.bodies, assembly.missing
+        below.on_content(self, number, frame)
+
+    parts.override("intake", on_content=on_content, READER=codec.FrameReader)
+
+
+@mends("octets.class-unseen", "the class of a content header is not looked at", "FRAME-007")
+def class_unseen(raw: bytes) -> bytes:
+    return raw[:HEAD] + struct.pack(">H", 60) + raw[HEAD + 2 :] if raw[:1] == HEADER_FRAME and whole(raw) else raw
+
+
+@replaces("intake.control", "octets.channel-0-content-dropped", "content on channel 0 is dropped", "FRAME-008")
+def channel_0_content_dropped(self: Intake, frame: Inbound) -> None:
+    if isinstance(frame, Method | Heartbeat):
+        Intake.control(self, frame)
+
+
+@replaces("intake.on_channel", "octets.heartbeats-anywhere", "heartbeats may come on any channel", "FRAME-009")
+def heartbeats_anywhere(self: Intake, number: int, frame: Inbound) -> None:
+    if not isinstance(frame, Heartbeat):
+        Intake.on_channel(self, number, frame)
+
+
+@mends("octets.methods-skipped", "methods that do not exist are skipped", "FRAME-010")
+def methods_skipped(raw: bytes) -> bytes:
+    index = int.from_bytes(raw[HEAD : HEAD + 4], "big")
+    return b"" if whole(raw) and raw[0] == 1 and index not in codec.methods.BY_INDEX else raw
+
+
+@mends("octets.unreadable-skipped", "methods whose arguments do not fit are skipped", "FRAME-011")
+def unreadable_skipped(raw: bytes) -> bytes:
+    if not whole(raw) or raw[0] != 1 or int.from_bytes(raw[HEAD : HEAD + 4], "big") not in codec.methods.BY_INDEX:
+        return raw
+    try:
+        codec.decode(raw)
+    except codec.MalformedFrame:
+        return b""
+    return raw

@@ -1,0 +1,47 @@
+"""CONSUME: sound and broken histories, and consumers that may be gone."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+BESIDE = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c2 exclusive \n"
+ALONE = "@queue q \n @consume 1 q c1 exclusive \n @open 2 \n 2 > consume q c2 \n"
+GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n 1 > consume q c1 \n"
+CHOSEN = "@queue q \n @open 1 \n 1 > consume q \n 1 < consume-ok amq.1 \n 1 > consume q \n"
+CROWD = "@queue q \n" + " \n".join(f"@consume 1 q c{number}" for number in range(15)) + " \n 1 > consume q c15 \n"
+SAME = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c1 \n"
+ENDED = "@queue q \n @consume 1 q c1 exclusive \n @close 1 \n @open 2 \n 2 > consume q c2 exclusive \n"
+REFUSED = "2 < closed 403 60 20 ACCESS_REFUSED"
+SOUND = {
+    "CONSUME-001": BESIDE + REFUSED,
+    "CONSUME-002": ALONE + REFUSED,
+    "CONSUME-003": GONE + "1 < closed 404 60 20 NOT_FOUND",
+    "CONSUME-004": CHOSEN + "1 < consume-ok amq.2",
+    "CONSUME-005": CROWD + "1 < consume-ok c15",
+    "CONSUME-006": ENDED + "2 < consume-ok c2",
+}
+BROKEN = [
+    ("CONSUME-001", BESIDE + "2 < consume-ok c2"),
+    ("CONSUME-001", BESIDE + "2 < closed 406 60 20 no"),
+    ("CONSUME-001", BESIDE + "0 < kicked 403 60 20 ACCESS_REFUSED"),
+    ("CONSUME-002", ALONE + "2 < consume-ok c2"),
+    ("CONSUME-003", GONE + "1 < consume-ok c1 \n @barrier 1"),
+    ("CONSUME-003", GONE + "0 < kicked 404 60 20 NOT_FOUND"),
+    ("CONSUME-004", CHOSEN + "1 < consume-ok amq.1"),
+    ("CONSUME-005", CROWD + "1 < closed 403 60 20 too many"),
+    ("CONSUME-006", ENDED + REFUSED),
+]
+LAWFUL = {
+    "the other may be cancelled already": "@queue q \n @consume 1 q c1 exclusive \n 1 > cancel c1 \n @open 2 \n"
+    "2 > consume q c2 exclusive \n 2 < consume-ok c2 \n 1 < cancel-ok c1",
+    "or may not be": "@queue q \n @consume 1 q c1 exclusive \n 1 > cancel c1 \n @open 2 \n 2 > consume q c2 \n "
+    + REFUSED,
+    "the channel of the other is about to close": "@queue q \n @consume 1 q c1 exclusive \n @open 2 \n 1 > close \n"
+    "2 > consume q c2 exclusive \n " + REFUSED,
+    "the other has not been answered": "@queue q \n @open 1 \n @open 2 \n 1 > consume q c1 exclusive \n"
+    "2 > consume q c2 \n 2 < consume-ok c2 \n 1 < closed 403 60 20 ACCESS_REFUSED",
+    "whoever asks for what no broker knows": SAME.replace("2 > consume q c1", "2 > consume q c1 x-odd=1")
+    + "2 < closed 406 60 20 no",
+}

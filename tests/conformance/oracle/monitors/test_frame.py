@@ -1,0 +1,52 @@
+"""FRAME: sound and broken histories, and octets of which nobody can tell what is wrong with them."""
+
+from __future__ import annotations
+
+import pytest
+
+import codec
+from conformance.history.events import EventBuilder, Labels
+from conformance.oracle.model import octets
+from tests.support.octets.frames import FLOW, OCTETS, frame
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+CODES = {flaw.rule: flaw.codes[0] for flaw in octets.FLAWS}
+
+
+def sent(rule: str) -> str:
+    return f"@open 1 \n - octets c {OCTETS[rule].hex()} \n"
+
+
+SOUND = {rule: f"{sent(rule)} 0 < kicked {code} 0 0 wrong" for rule, code in CODES.items()}
+BROKEN = [
+    *((rule, f"{sent(rule)} 0 < kicked 541 0 0 wrong") for rule in CODES),
+    *((rule, f"{sent(rule)} - deadline replies") for rule in CODES),
+    ("FRAME-004", f"{sent('FRAME-004')} 1 < closed 505 0 0 unexpected"),
+    ("FRAME-005", f"{sent('FRAME-005')} - end c fin"),
+]
+LAWFUL = [
+    ("the end alone after another frame end", f"{sent('FRAME-001')} - end c fin"),
+    ("the end alone after an unknown type", f"{sent('FRAME-002')} - end c reset"),
+    ("any method may be named", f"{sent('FRAME-005')} 0 < kicked 505 60 40 unexpected"),
+    ("half a frame", f"@open 1 \n - octets c {frame(1, 1, FLOW)[:6].hex()} \n - deadline replies"),
+    (
+        "a connection that was not seen from its beginning",
+        f"- joined c \n - octets c {OCTETS['FRAME-002'].hex()} \n- deadline replies",
+    ),
+]
+
+
+@pytest.mark.parametrize("rule", OCTETS)
+def test_a_flaw_is_read_off_the_octets(rule: str) -> None:
+    builder = EventBuilder(Labels("run", "broker", "history", "c"), iter(range(1, 9)).__next__, lambda: 0)
+    reader, flaws = codec.FrameReader(), []
+    try:
+        for raw in reader.cut(OCTETS[rule]):
+            event = builder.frame(">", codec.decode(raw), raw)
+            flaws.append(octets.flaw_of(event) if event is not None and event.kind != "method" else None)
+    except codec.MalformedFrame as problem:
+        about = {"offset": problem.offset, "expected": problem.expected, "found": problem.found}
+        flaws.append(octets.flaw_of(builder.note(">", "malformed", problem.raw, **about)))
+    assert [flaw.rule for flaw in flaws if flaw is not None] == [rule]

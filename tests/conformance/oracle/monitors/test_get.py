@@ -1,0 +1,30 @@
+"""GET: sound and broken histories, and what races allow."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n 1 > get q \n"
+RACE = "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > delete q \n 1 > get q \n"
+TWO = "@queue q \n @queue r \n @stock q m1 \n @stock r m2 \n @open 1 \n 1 > get q no_ack \n 1 > get r no_ack \n"
+SOUND = {
+    "GET-001": GONE + "1 < closed 404 60 70 NOT_FOUND",
+    "GET-002": RACE + "1 < get-empty \n d:1 < delete-ok",
+    "GET-003": TWO + "1 < get-ok 1 m1 q \n 1 < get-ok 2 m2 r",
+}
+BROKEN = [
+    ("GET-001", GONE + "1 < get-empty \n - deadline replies"),
+    ("GET-001", GONE + "1 < closed 406 60 70 no"),
+    ("GET-001", GONE + "0 < kicked 404 60 70 NOT_FOUND"),
+    ("GET-002", RACE + "d:1 < delete-ok \n 0 < kicked 541 60 70 INTERNAL_ERROR"),
+    ("GET-002", RACE + "d:1 < delete-ok \n 1 < closed 504 60 70 no process"),
+    ("GET-003", TWO + "1 < get-ok 1 m2 r \n 1 < get-ok 2 m1 q"),
+]
+LAWFUL = {
+    "the queue is deleted first": RACE + "1 < closed 404 60 70 NOT_FOUND \n d:1 < delete-ok",
+    "the deletion may still be refused": "@queue q \n @open 1 \n @open 2 \n 2 > delete q \n 1 > get q \n 1 < get-empty",
+    "a queue that nobody has declared here": "@open 1 \n 1 > get q \n 1 < get-empty",
+    "a queue that is declared anew": RACE + "d:1 > declare q \n d:1 < delete-ok \n d:1 < declare-ok q \n 1 < get-empty",
+}

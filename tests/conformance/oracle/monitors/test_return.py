@@ -1,0 +1,37 @@
+"""RETURN: sound and broken histories, and what brokers may do."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+BEGUN = "@exchange x \n @open 1 \n @open 2 \n"
+ONE = BEGUN + "1 > publish any m1 exchange=x mandatory \n"
+TWO = ONE + "1 > publish any m2 exchange=x mandatory \n"
+EACH = ONE + "2 > publish any m2 exchange=x mandatory \n"
+BACK = "1 < return any m1 exchange=x \n"
+SOUND = {
+    "RETURN-001": ONE + BACK,
+    "RETURN-002": ONE + BACK + "@close 1",
+    "RETURN-003": EACH + BACK + "2 < return any m2 exchange=x",
+    "RETURN-004": TWO + BACK + "1 < return any m2 exchange=x",
+}
+BROKEN = {
+    "RETURN-001": ONE + "@barrier 1 \n @close 1",
+    "RETURN-002": ONE + BACK + BACK,
+    "RETURN-003": EACH + BACK + "1 < return any m2 exchange=x",
+    "RETURN-004": TWO + "1 < return any m2 exchange=x \n" + BACK,
+}
+LAWFUL = {
+    "a queue is bound meanwhile": "@queue q \n" + ONE + "90 > bind q x \n 1 > publish any m2 exchange=x mandatory \n"
+    "90 < bind-ok \n" + BACK + "@close 1",
+    "it was never committed": BEGUN
+    + "1 > select \n 1 < select-ok \n 1 > publish any m1 exchange=x mandatory \n @close 1",
+    "two of the same content": BEGUN
+    + "1 > publish any m1 exchange=x mandatory \n 1 > publish any m1 exchange=x mandatory \n"
+    + BACK
+    + BACK
+    + "@close 1",
+    "what an immediate publish is told": "@open 1 \n 1 > publish any m1 immediate \n 1 < return any m1 code=313",
+}

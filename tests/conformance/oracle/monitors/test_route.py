@@ -1,0 +1,108 @@
+"""ROUTE: sound and broken histories, and the lawful ones in which nobody can tell where a message goes."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+Q = "@queue q \n @queue r \n @confirming 1 \n @open 2 \n"
+
+
+def sent(key: str, message: str = "m1", number: int = 1, *more: str) -> str:
+    """Published to x, and confirmed."""
+    return f"1 > publish {key} {message} exchange=x {' '.join(more)} \n 1 < ack {number} \n"
+
+
+def comes(queue: str, message: str = "m1", tag: int = 1) -> str:
+    return f"2 > get {queue} no_ack \n 2 < get-ok {tag} {message} {queue} \n"
+
+
+def route(kind: str, key: str, *more: str) -> str:
+    """x, with q bound by this key."""
+    return f"{Q} @route x {kind} {key} q {' '.join(more)} \n"
+
+
+EMPTY = "@drain q \n"
+LOST = "- deadline drain q \n"
+ONWARD = f"{Q} @route y direct a q \n @exchange x \n 90 > bind-exchange y x \n 90 < bind-exchange-ok \n"
+CIRCLE = f"{Q} @exchange x q \n 90 > bind-exchange x x \n 90 < bind-exchange-ok \n"
+TWICE = f"{route('topic', 'a.#')} 90 > bind q x *.b \n 90 < bind-ok \n"
+ALTERNATE = f"""{Q} @exchange y r
+    90 > exchange x direct alternate-exchange=y
+    90 < exchange-ok
+    90 > bind q x a
+    90 < bind-ok
+"""
+REMOVED = f"{route('direct', 'a')} 90 > bind q x b \n 90 < bind-ok \n 90 > unbind q x a \n 90 < unbind-ok \n"
+INK, TAG = "h.ink=red", "x-tag=a"
+SOUND = {
+    "ROUTE-001": route("direct", "a") + sent("a") + sent("b", "m2", 2) + comes("q") + EMPTY,
+    "ROUTE-002": route("fanout", "a") + sent("b") + comes("q"),
+    "ROUTE-003": route("topic", "a.b") + sent("a.b") + comes("q"),
+    "ROUTE-004": route("topic", "a.*") + sent("a.b") + sent("a.b.c", "m2", 2) + comes("q") + EMPTY,
+    "ROUTE-005": route("topic", "a.#") + sent("a") + comes("q"),
+    "ROUTE-006": route("headers", "-", "ink=red") + sent("any", "m1", 1, INK, "h.more=1") + comes("q"),
+    "ROUTE-007": route("headers", "-", "x-match=any", "ink=red", "size=3") + sent("any", "m1", 1, INK) + comes("q"),
+    "ROUTE-008": route("headers", "-", "ink=red", "x-tag=a") + sent("any", "m1", 1, INK) + comes("q"),
+    "ROUTE-009": TWICE + sent("a.b") + comes("q") + EMPTY,
+    "ROUTE-010": ONWARD + sent("a") + sent("b", "m2", 2) + comes("q") + EMPTY,
+    "ROUTE-011": CIRCLE + sent("a") + comes("q") + EMPTY,
+    "ROUTE-012": ALTERNATE + sent("b") + comes("r"),
+    "ROUTE-013": ALTERNATE + sent("a") + comes("q") + "@drain r",
+    "ROUTE-014": REMOVED + sent("a") + sent("b", "m2", 2) + comes("q", "m2") + EMPTY,
+    "ROUTE-015": route("direct", "a") + sent("r") + "@drain r",
+    "ROUTE-016": route("topic", "a.*") + sent("a.") + comes("q"),
+    "ROUTE-017": route("headers", "-", "x-match=any-with-x", TAG) + sent("any", "m1", 1, f"h.{TAG}") + comes("q"),
+}
+BROKEN = [
+    ("ROUTE-001", route("direct", "a") + sent("A") + comes("q")),
+    ("ROUTE-001", route("direct", "a") + sent("a") + LOST),
+    ("ROUTE-002", route("fanout", "a") + sent("b") + LOST),
+    ("ROUTE-003", route("topic", "a.b") + sent("a.b.c") + comes("q")),
+    ("ROUTE-003", route("topic", "a.b") + sent("a.b") + LOST),
+    ("ROUTE-004", route("topic", "a.*") + sent("a.b.c") + comes("q")),
+    ("ROUTE-004", route("topic", "a.*") + sent("a") + comes("q")),
+    ("ROUTE-005", route("topic", "a.#") + sent("a") + LOST),
+    ("ROUTE-005", route("topic", "#.b.#") + sent("a.c") + comes("q")),
+    ("ROUTE-006", route("headers", "-", "ink=red", "size=3") + sent("any", "m1", 1, INK) + comes("q")),
+    ("ROUTE-006", route("headers", "-", "size=3") + sent("any", "m1", 1, "h.size=three") + comes("q")),
+    ("ROUTE-007", route("headers", "-", "x-match=any", "ink=red", "size=3") + sent("any", "m1", 1, INK) + LOST),
+    ("ROUTE-008", route("headers", "-", "ink=red", "x-tag=a") + sent("any", "m1", 1, INK) + LOST),
+    ("ROUTE-009", TWICE + sent("a.b") + comes("q") + comes("q", "m1", 2)),
+    ("ROUTE-010", ONWARD + sent("b") + comes("q")),
+    ("ROUTE-010", ONWARD + sent("a") + LOST),
+    ("ROUTE-011", CIRCLE + sent("a") + comes("q") + comes("q", "m1", 2)),
+    ("ROUTE-012", ALTERNATE + sent("b") + "- deadline drain r"),
+    ("ROUTE-013", ALTERNATE + sent("a") + comes("r")),
+    ("ROUTE-014", REMOVED + sent("a") + comes("q")),
+    ("ROUTE-014", REMOVED + sent("b") + LOST),
+    ("ROUTE-015", route("direct", "a") + sent("r") + comes("r")),
+    ("ROUTE-016", route("topic", "a") + sent("a.") + comes("q")),
+    (
+        "ROUTE-017",
+        route("headers", "-", "x-match=all-with-x", TAG) + sent("any", "m1", 1, "h.x-tag=b") + comes("q"),
+    ),
+]
+LAWFUL = [
+    ("bound while it is sent", f"{Q} @exchange x \n 90 > bind q x \n" + sent("a") + comes("q")),
+    ("bound on the same channel", f"{Q} @exchange x \n 1 > bind q x \n 1 < bind-ok \n" + sent("a") + comes("q")),
+    ("unbound while it is sent", route("direct", "a") + "90 > unbind q x a \n" + sent("a") + comes("q")),
+    ("an exchange that nobody declared", f"{Q}" + sent("a") + comes("q")),
+    ("an exchange of a type of the broker's own", f"{Q} @route x x-random a q \n" + sent("b") + comes("q")),
+    ("headers that hold a table are not compared", route("headers", "-", "x-match=none") + sent("a") + comes("q")),
+    (
+        "dead letters",
+        "@queue q classic x-dead-letter-exchange=x \n"
+        + Q.replace("@queue q", "")
+        + "@exchange x r \n"
+        + sent("a")
+        + comes("r"),
+    ),
+    (
+        "a message that comes again",
+        route("topic", "a.#") + sent("a.b") + "2 > get q \n 2 < get-ok 1 m1 q \n"
+        "2 > nack 1 requeue \n 2 > get q no_ack \n 2 < get-ok 2 m1 q redelivered \n",
+    ),
+    ("two messages of one id", route("direct", "a") + sent("b") + sent("a", "m1", 2) + comes("q")),
+]

@@ -1,0 +1,92 @@
+"""Matching, beside a second reading of the texts, and beside the reference broker's own exchanges."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codec import values
+from conformance.oracle.topology.matching import MATCHERS, Message, match_headers, match_topic
+from reference_broker.routing import TYPES
+
+WORDS = st.sampled_from(["a", "b", "", "*", "#"])
+KEYS = st.lists(WORDS, max_size=5).map(".".join)
+PATTERNS = st.lists(WORDS, max_size=5).map(".".join)
+TABLES = st.dictionaries(
+    st.sampled_from(["ink", "size", "x-tag"]),
+    st.sampled_from(["red", 3, True, None]),
+    max_size=3,
+)
+FORMS = st.sampled_from([None, "all", "any", "all-with-x", "any-with-x"])
+
+
+def message(key: str = "", headers: dict[str, Any] | None = None) -> Message:
+    found = Message(key, "")
+    found._headers = headers or {}
+    return found
+
+
+def by_backtracking(pattern: list[str], words: list[str]) -> bool:
+    """The texts read aloud: one word for a star, any number for a hash."""
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(by_backtracking(pattern[1:], words[at:]) for at in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and by_backtracking(pattern[1:], words[1:])
+
+
+@given(PATTERNS, KEYS)
+def test_topic_keys_match_as_the_texts_say(pattern: str, key: str) -> None:
+    split = [one.split(".") if one else [] for one in (pattern, key)]
+    assert match_topic(pattern, {}, message(key)) is by_backtracking(*split)
+
+
+def test_a_long_key_with_many_hashes_takes_no_power_of_time() -> None:
+    assert not match_topic(".".join("#a" for _ in range(1)) + ".#" * 200 + ".end", {}, message("a." * 400 + "b"))
+
+
+@given(st.sampled_from(sorted(TYPES)), PATTERNS, KEYS, TABLES, FORMS, TABLES)
+def test_the_reference_broker_agrees_wherever_the_texts_decide(
+    kind: str, pattern: str, key: str, arguments: dict[str, Any], form: str | None, headers: dict[str, Any]
+) -> None:
+    bound = {**arguments, **({"x-match": form} if form else {})}
+    exchange = TYPES[kind]("x")
+    exchange.bind(TYPES["fanout"]("y"), pattern, values.table(bound))
+    honest = bool(list(exchange.matches(key, values.table(headers))))
+    ours = MATCHERS[kind](pattern, bound, message(key, headers))
+    assert ours in (honest, None)
+    assert kind == "headers" or ours is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headers", "matches"),
+    [
+        ({"ink": "red"}, {"ink": "red", "size": 3}, True),
+        ({"ink": "red"}, {"ink": "Red"}, False),
+        ({"size": 3}, {"size": "3"}, False),
+        ({"size": 3}, {"size": 3.0}, None),
+        ({"size": {"of": 3}}, {"size": {"of": 3}}, None),
+        ({"ink": None}, {"ink": "any"}, True),
+        ({"ink": None}, {}, False),
+        ({"x-tag": "a"}, {"x-tag": "a"}, None),
+        ({}, {"ink": "red"}, None),
+        ({"x-match": "some", "ink": "red"}, {"ink": "red"}, None),
+        ({"x-match": "any", "ink": "red", "size": {"of": 3}}, {"ink": "red", "size": 3}, True),
+        ({"x-match": "all", "ink": "red", "size": {"of": 3}}, {"ink": "blue", "size": 3}, False),
+    ],
+)
+def test_what_headers_decide_and_what_they_leave_open(
+    arguments: dict[str, Any], headers: dict[str, Any], matches: bool | None
+) -> None:
+    assert match_headers("", arguments, message(headers=headers)) is matches
+
+
+def test_headers_are_read_where_somebody_asks() -> None:
+    text = '{"properties": {"headers": {"ink": "red"}}}'
+    assert Message("a", text).headers == {"ink": "red"}
+    assert Message("a", '{"properties": {"priority": 3}}').headers == {}
+    assert re.fullmatch("a", Message("a", text).key)

@@ -1,0 +1,72 @@
+"""Which worker gets which tests, and when: files stay whole, what took longest is begun first, Spark is started twice.
+
+What a file sets up for all its tests is set up once, as with `--dist loadfile`, which this takes the place of. How long
+a file took is kept in pytest's cache from one run to the next; a file that is not known yet goes by its number of
+tests. Files with tests on Spark go to two workers: a session costs ten seconds and a gigabyte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+KEPT = "amqp/seconds"
+SESSIONS = 2
+Unit = dict[str, bool]
+"""The tests of one scope, and whether they are done."""
+
+
+@cache
+def scope(nodeid: str) -> str:
+    """What of the tests stays together."""
+    name = nodeid.partition("::")[0]
+    return f"spark {crc32(name.encode()) % SESSIONS}" if on_spark(name) else name
+
+
+@cache
+def on_spark(name: str) -> bool:
+    path = Path(name)
+    return path.exists() and "mark.spark" in path.read_text("utf-8")
+
+
+class LongestFirst(OrderedDict[str, Unit]):
+    """Scopes that wait for a worker."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def popitem(self, last: bool = True) -> tuple[str, Unit]:
+        longest = max(self, key=lambda name: (self._seconds.get(name, float("inf")), len(self[name])))
+        return longest, self.pop(longest)
+
+
+class Whole(LoadScopeScheduling):
+    """Xdist's scheduling by file, with another order."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self.workqueue = LongestFirst(config.cache.get(KEPT, {}) if config.cache else {})
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope(nodeid)
+
+
+class Seconds:
+    """How long each scope takes in this run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.taken = config, Counter[str]()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.taken[scope(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        if self.config.cache is not None:
+            self.config.cache.set(KEPT, {**self.config.cache.get(KEPT, {}), **self.taken})
