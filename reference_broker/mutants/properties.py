@@ -28,21 +28,33 @@ YEAR_2106 = 1 << 32
 # -- frames
 
 
-@replaces("intake.on_content", "frames.of-one-size-only", "frames of one body must have one size", "CONTENT-001")
-def of_one_size_only(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
-    assembly = self.assemblies.get(number)
-    if isinstance(frame, codec.Body) and assembly is not None and assembly.bodies:
-        size = len(frame.payload)
-        if size != len(assembly.bodies[0]) and size < assembly.missing:
-            raise ConnectionException(ReplyCode.FRAME_ERROR, f"unexpected body frame of {size} octets")
-    Intake.on_content(self, number, frame)
+@changes("frames.of-one-size-only", "frames of one body must have one size", "CONTENT-001")
+def of_one_size_only(parts: Parts) -> None:
+    below = parts.intake
+
+    class OfOneSizeOnly(below):  # type: ignore[misc, valid-type]
+        def on_content(self, number: int, frame: codec.Header | codec.Body) -> None:
+            assembly = self.assemblies.get(number)
+            if isinstance(frame, codec.Body) and assembly is not None and assembly.bodies:
+                size = len(frame.payload)
+                if size != len(assembly.bodies[0]) and size < assembly.missing:
+                    raise ConnectionException(ReplyCode.FRAME_ERROR, f"unexpected body frame of {size} octets")
+            super().on_content(number, frame)
+
+    parts.intake = OfOneSizeOnly
 
 
-@replaces("intake.on_content", "frames.short-is-padding", "a frame of one octet counts as padding", "CONTENT-001")
-def short_is_padding(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
-    if isinstance(frame, codec.Body) and len(frame.payload) == 1:
-        frame = codec.Body(number, b"\0")
-    Intake.on_content(self, number, frame)
+@changes("frames.short-is-padding", "a frame of one octet counts as padding", "CONTENT-001")
+def short_is_padding(parts: Parts) -> None:
+    below = parts.intake
+
+    class ShortIsPadding(below):  # type: ignore[misc, valid-type]
+        def on_content(self, number: int, frame: codec.Header | codec.Body) -> None:
+            if isinstance(frame, codec.Body) and len(frame.payload) == 1:
+                frame = codec.Body(number, b"\0")
+            super().on_content(number, frame)
+
+    parts.intake = ShortIsPadding
 
 
 @replaces("intake.serve", "frames.not-woven", "contents of two channels may not overlap", "CONTENT-001")

@@ -60,6 +60,8 @@ IMITATE = {
     "cancel.capability-outside",
     "cancel.second-replaces-first",
     "octets.longer-body-taken",
+    "octets.content-given-up",
+    "octets.channel-0-content-dropped",
     "consuming.exclusive-joins",
     "consuming.exclusive-on-classic-only",
 }
@@ -164,6 +166,8 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "routes.returned-when-full",
         "cancel.notifies-everybody",
         "consuming.exclusive-joins",
+        "octets.content-given-up",
+        "octets.channel-0-content-dropped",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
