@@ -62,6 +62,7 @@ IMITATE = {
     "octets.longer-body-taken",
     "octets.content-given-up",
     "octets.channel-0-content-dropped",
+    "getting.internal-error",
     "consuming.exclusive-joins",
     "consuming.exclusive-on-classic-only",
 }
