@@ -44,6 +44,7 @@ NAMES: Mapping[str, str] = {
     "content-on-channel-0": "a content frame comes on channel 0",
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "exclusive-consumer": "a consumer is started with exclusive",
+    "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

@@ -206,7 +206,22 @@ def _cancel_agreed(model: Model, connection: Connection, event: Event) -> Found:
         yield f"connection {connection.name}", "client-cancel-ok"
 
 
+def _about_queue(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _unopened(model, connection, event)
+    yield from _nameless(model, connection, event)
+
+
+def _nameless(model: Model, connection: Connection, event: Event) -> Found:
+    """By the empty name; does another channel of the connection know what that may stand for?"""
+    channel, last = connection.channels.get(event.channel), model.topology.last
+    if event.queue or channel is None or channel in last:
+        return
+    if any(one.connection is connection for one in last):
+        yield from _on(channel, "last-queue-elsewhere")
+
+
 def _got(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _nameless(model, connection, event)
     queue = model.queues.get(event.queue or "")
     if queue is not None and queue.deletion is not None and not queue.deletion.known:
         yield f"connection {connection.name}", "get-meets-deletion"
@@ -248,6 +263,7 @@ def _consumed(model: Model, connection: Connection, event: Event) -> Found:
     channel, tag = connection.channels.get(event.channel), event.consumer_tag
     if event.has("exclusive"):
         yield EVERYWHERE, "exclusive-consumer"
+    yield from _nameless(model, connection, event)
     if channel is None or not tag:
         return
     if any(one.consumer_tag == tag for one in channel.unacked.values()):
@@ -384,7 +400,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "basic.recover-async": _recovered,
     "basic.publish": _published,
     "basic.get": _got,
-    "queue.purge": _unopened,
-    "queue.bind": _unopened,
+    "queue.purge": _about_queue,
+    "queue.bind": _about_queue,
     "queue.unbind": _unopened,
 }

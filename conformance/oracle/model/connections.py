@@ -29,6 +29,8 @@ class Connection:
     """The broker's frames are missing from here on. Until they are seen again, the client's frames are ignored."""
     error: ClientError | None = None
     closing: int = 0
+    left: int = 0
+    """When the broker agreed to its end."""
     ended: int = 0
     blocked: bool = False
     misused: int = 0

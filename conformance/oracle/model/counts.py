@@ -37,8 +37,8 @@ def asked(model: Model, queue: Queue | None, event: Event) -> Census | None:
         return None
     due = len(queue.fresh) + len(queue.returned)
     said = queue.said if queue.said_at == queue.stirred else NEVER
-    rests = said != NEVER or ((event.method != "basic.get" or due <= MOST) and _rests(queue))
-    return Census(queue, due, said, queue.said_by) if rests else None
+    at_rest = said != NEVER or ((event.method != "basic.get" or due <= MOST) and rests(queue))
+    return Census(queue, due, said, queue.said_by) if at_rest else None
 
 
 def sent(census: Census | None) -> Census | None:
@@ -70,7 +70,7 @@ def answered(channel: Channel, request: Request, event: Event) -> Iterator[Count
     queue.said_at, queue.said_by = queue.stirred, event.seq
 
 
-def _rests(queue: Queue) -> bool:
+def rests(queue: Queue) -> bool:
     """Is it certain what is in it, and does nothing come or go by itself?"""
     if queue.aside or queue.announced or queue.purging or queue.sweepers or queue.overrun:
         return False

@@ -195,6 +195,7 @@ class Model:
 
     def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
         """Close-ok for the connection: all its channels were handled to their end."""
+        connection.left = event.seq
         for channel in connection.open_channels():
             channel.unproven.clear()
             channel.lapsed.clear()

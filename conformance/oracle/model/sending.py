@@ -47,6 +47,7 @@ from conformance.oracle.model.records import (
     PotentialReceiver,
     Settlement,
 )
+from conformance.oracle.model.stock import stock_of
 from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
@@ -103,11 +104,15 @@ def _user(event: Event) -> str:
 
 
 def _carry_out(model: Model, channel: Channel, event: Event) -> None:
-    """A method that the broker handles: what it needs is weighed before it has any effect."""
-    must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile))
+    """A method that the broker handles: what it needs is weighed before it has any effect. The empty name stands for
+    the last queue that the channel declared."""
+    stock = stock_of(model, event) if event.method == "queue.delete" else None
+    must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
         return
+    if event.queue == "" and event.method != "queue.declare":
+        event = event._replace(queue=model.topology.last.get(channel, ""))
     _HANDLERS.get(event.method, _request)(model, channel, event)
     if isinstance(must, topology.Grant):
         requests.claim(channel, event, must.rules)

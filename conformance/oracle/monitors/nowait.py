@@ -181,26 +181,26 @@ def _kind(method: str) -> str:
 @judges(ClosedUnasked, DECLARED, REMOVED)
 def not_found(fact: ClosedUnasked, notes: Notes) -> None:
     """The broker says that something is not there."""
-    _closed(fact, notes)
+    pending = [one for one in fact.channel.pending() if (one.class_id, one.method_id) == ids_of(fact.event)]
+    _closed(fact, pending[0].seq if len(pending) == 1 else 0, notes)
 
 
 @judges(Faulted, REMOVED)
 def as_it_must(fact: Faulted, notes: Notes) -> None:
     """And so it must."""
-    _closed(fact, notes)
+    _closed(fact, fact.error.seq, notes)
 
 
-def _closed(fact: ClosedUnasked | Faulted, notes: Notes) -> None:
+def _closed(fact: ClosedUnasked | Faulted, asked: int, notes: Notes) -> None:
     known, event = notes.memory(Quiets).channels.pop(fact.channel.opened, None), fact.event
     if known is None or int(event.args.get("reply_code", 0)) != NOT_FOUND:
         return
-    pending = [one for one in fact.channel.pending() if (one.class_id, one.method_id) == ids_of(event)]
-    if len(pending) != 1 or pending[0].seq not in known.asked:
+    if asked not in known.asked:
         return
-    kind, there, since = known.asked[pending[0].seq]
+    kind, there, since = known.asked[asked]
     if there:
         allowed = f"the {kind} that was declared with nowait"
-        notes.find(DECLARED, event, allowed, closing(event.args), since, pending[0].seq)
+        notes.find(DECLARED, event, allowed, closing(event.args), since, asked)
     else:
         notes.show(REMOVED, GONE if kind == "queue" else LOST, REMOVALS)
 

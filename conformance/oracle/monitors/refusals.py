@@ -20,6 +20,7 @@ from conformance.oracle.monitors.err import NOT_IMPLEMENTED
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_RULE, judges
 from conformance.oracle.topology.preconditions import (
+    ACCESS_REFUSED,
     Applies,
     Mistake,
     Mistaken,
@@ -114,8 +115,11 @@ def granted(fact: Answered, notes: Notes) -> None:
 
 @judges(ClosedUnasked)
 def denied(fact: ClosedUnasked, notes: Notes) -> None:
-    """The broker closed the channel over a method that it had to carry out."""
+    """The broker closed the channel over a method that it had to carry out, and for which the client has the rights."""
     request = _blamed(fact.channel.pending(), ids_of(fact.event))
+    connection = fact.channel.connection
+    if (connection.overheard or connection.unreadable) and fact.event.args.get("reply_code") == ACCESS_REFUSED:
+        return
     if request is not None and fact.suspect is None:
         for rule in request.claims:
             notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)

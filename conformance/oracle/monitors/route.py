@@ -39,6 +39,7 @@ RULES = {
     ways.ALTERNATE: "ROUTE-012",
     ways.SPARED: "ROUTE-013",
     ways.UNBOUND: "ROUTE-014",
+    ways.FORMER: "BIND-007",
     ways.EMPTY: "ROUTE-016",
     ways.FORM_X: "ROUTE-017",
 }

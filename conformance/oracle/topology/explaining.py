@@ -15,9 +15,10 @@ DIRECT, FANOUT, TOPIC, STAR, HASH = "direct", "fanout", "topic", "topic *", "top
 ALL, ANY, HEADERS_X, FORM_X = "headers all", "headers any", "headers x-", "headers with x-"
 EMPTY = "topic, empty word"
 ONWARD, TWICE, CYCLE, ALTERNATE = "onward", "twice", "cycle", "alternate"
-UNBOUND, SPARED = "unbound", "spared"
-"""Ways, and what bars one: a binding that was removed, and an alternate exchange that is not needed. Where another
-binding of a queue was removed, that one still leads there is at stake as well."""
+UNBOUND, SPARED, FORMER = "unbound", "spared", "former"
+"""Ways, and what bars one: a binding that was removed, an alternate exchange that is not needed, and a binding of
+something that was deleted and has a namesake. Where another binding of a queue was removed, that one still leads there
+is at stake as well."""
 
 
 @dataclass(slots=True)
@@ -64,6 +65,11 @@ class _Walk:
             elif isinstance(binding.to, NamedQueue) and binding.to.there_for(self._actor):
                 why = UNBOUND if matches else ONWARD if ONWARD in ways else way
                 self.result.barred.setdefault(binding.to.name, why)
+            elif matches:
+                self._outlive(binding)
+        for binding in exchange.former:
+            if MATCHERS[exchange.kind](binding.key, binding.arguments, self._message):
+                self._outlive(binding)
         alternate = self._alternate(exchange)
         if alternate is None or alternate in self._met:
             return
@@ -82,6 +88,12 @@ class _Walk:
                 known.append(CYCLE)
         else:
             self.through(to, (*ways, ONWARD))
+
+    def _outlive(self, binding: Binding) -> None:
+        """The binding went with its queue, or with its exchange; a queue of this name is there."""
+        queue = self._topology.queue(self._actor.connection.vhost, binding.to.name)
+        if isinstance(binding.to, NamedQueue) and queue is not None and queue.there_for(self._actor):
+            self.result.barred.setdefault(queue.name, FORMER)
 
     def _spare(self, alternate: Exchange) -> None:
         for binding in alternate.bindings:

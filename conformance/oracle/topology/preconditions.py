@@ -10,13 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Topology
 
 Scope = Literal["channel", "connection"]
+ACCESS_REFUSED = 403
+
+
+class Stock(Protocol):
+    """What a queue holds, and who consumes from it, as far as that is certain."""
+
+    def filled(self) -> bool | None: ...
+
+    def consumed(self) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,14 @@ class Asked:
     actor: Actor
     event: Event
     profile: Profile
+    stock: Stock | None = None
+    """What the queue that it names holds, where the method depends on that."""
+
+    @property
+    def limited(self) -> bool:
+        """May its user lack a right? Of connections that are overheard nobody knows the rights; of others it is told
+        when one is taken away."""
+        return self.actor.connection.overheard or bool(self.actor.connection.unreadable)
 
     @property
     def vhost(self) -> str:
@@ -110,7 +127,10 @@ def weigh(asked: Asked) -> Refusal | Grant | None:
     possible = [(one, made) for one in MISTAKES.get(method, ()) if (made := one.made(asked)) is not False]
     certain = next((one for one, made in possible if made), None)
     if certain is not None:
-        codes = dict.fromkeys([certain.code, *(one.code for one, _ in possible if one.scope == certain.scope)])
+        refused = [ACCESS_REFUSED] if asked.limited and certain.scope == "channel" else []
+        codes = dict.fromkeys(
+            [certain.code, *(one.code for one, _ in possible if one.scope == certain.scope), *refused]
+        )
         return Refusal(certain.rule, tuple(codes), certain.what, certain.scope)
     if possible:
         return None

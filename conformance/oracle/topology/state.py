@@ -29,7 +29,11 @@ class Owner(Protocol):
 
     vhost: str
     user: str
+    whole: bool
+    overheard: bool
+    unreadable: set[str]
     closing: int
+    left: int
     ended: int
 
 
@@ -88,6 +92,10 @@ class NamedQueue(Thing):
             return None
         return None if there and self.auto_delete and self.used else there
 
+    def orphaned(self, actor: Actor) -> bool:
+        """Has its connection, which alone could use it, been closed as agreed?"""
+        return self.owner is not None and self.owner.left > 0 and Thing.there_for(self, actor) is True
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Exchange(Thing):
@@ -102,11 +110,19 @@ class Exchange(Thing):
     """It has had a binding: an auto-delete exchange may be gone since."""
     opaque: bool = False
     """It has bindings that are not known."""
+    former: list[Binding] = field(default_factory=list)
+    """The bindings of the one that had its name before."""
 
     def there_for(self, actor: Actor) -> bool | None:
         there = Thing.there_for(self, actor)
         idle = self.auto_delete and self.bound and not any(one.stands_for(actor) for one in self.bindings)
         return None if there and idle else there
+
+    def abandoned(self, actor: Actor) -> bool:
+        """Was it to go with its last binding, and has that certainly been removed?"""
+        if not (self.auto_delete and self.bound) or self.opaque or Thing.there_for(self, actor) is not True:
+            return False
+        return all(one.stands_for(actor) is False for one in self.bindings)
 
     @property
     def alternate(self) -> str | None:
@@ -168,3 +184,14 @@ class Topology:
     def queue(self, vhost: str, name: str) -> NamedQueue | None:
         """This queue, where anything is known of it."""
         return self.queues.get((vhost, name))
+
+    def in_use(self, exchange: Exchange, actor: Actor) -> bool | None:
+        """Do bindings lead away from it? None: nobody can tell, or it is the end of bindings, about which brokers do
+        not agree."""
+        stands = [one.stands_for(actor) for one in exchange.bindings]
+        if True in stands:
+            return True
+        if None in stands or exchange.opaque or exchange.shared:
+            return None
+        here = (one for other in self.exchanges.values() for one in other.bindings if one.to is exchange)
+        return None if any(one.stands_for(actor) is not False for one in here) else False

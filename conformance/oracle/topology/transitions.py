@@ -54,6 +54,7 @@ def _arguments(event: Event) -> Mapping[str, Any]:
 def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
     name, vhost = event.queue or "", actor.connection.vhost
     if not name:
+        _remember(topology, actor, name)
         topology.unnamed[change] = _queue(name, actor, event, change)
         _bound(topology.unnamed)
         return
@@ -108,6 +109,7 @@ def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Ch
         doubtful=present is not None and present.there_for(actor) is None,
         kind=str(event.args.get("type") or ""),
         internal=event.has("internal"),
+        former=[one for one in present.bindings if one.removed is None] if present is not None else [],
     )
 
 
@@ -115,7 +117,7 @@ def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Cha
     exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
     if exchange is None or exchange.gone is not None:
         return
-    if event.has("if_unused"):
+    if event.has("if_unused") and topology.in_use(exchange, actor) is not False:
         exchange.doubtful = True
     else:
         exchange.gone = change
@@ -196,6 +198,7 @@ def forget_queue(topology: Topology, name: str) -> None:
     gone = [topology.queues.pop(one) for one in list(topology.queues) if one[1] == name]
     for exchange in topology.exchanges.values() if gone else ():
         exchange.bindings = [one for one in exchange.bindings if one.to not in gone]
+        exchange.former = [one for one in exchange.former if one.to not in gone]
 
 
 def forget_all(topology: Topology) -> None:

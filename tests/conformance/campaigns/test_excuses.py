@@ -64,6 +64,7 @@ IMITATE = {
     "octets.channel-0-content-dropped",
     "getting.internal-error",
     "consuming.exclusive-joins",
+    "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""

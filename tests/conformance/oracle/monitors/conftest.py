@@ -61,6 +61,10 @@ FLAGS = frozenset(
         "active",
         "durable",
         "persistent",
+        "auto_delete",
+        "internal",
+        "if_unused",
+        "if_empty",
     }
 )
 
@@ -144,20 +148,29 @@ SENT: dict[str, Maker] = {
         queue=w.text(0),
         passive=w.has("passive"),
         durable=w.has("durable"),
+        exclusive=w.has("exclusive"),
+        auto_delete=w.has("auto_delete"),
         no_wait=w.has("no_wait"),
         arguments=_arguments(w),
     ),
-    "delete": lambda c, w: m.QueueDelete(c, queue=w.text(0), no_wait=w.has("no_wait")),
+    "delete": lambda c, w: m.QueueDelete(
+        c, queue=w.text(0), if_unused=w.has("if_unused"), if_empty=w.has("if_empty"), no_wait=w.has("no_wait")
+    ),
     "purge": lambda c, w: m.QueuePurge(c, queue=w.text(0), no_wait=w.has("no_wait")),
     "exchange": lambda c, w: m.ExchangeDeclare(
         c,
         exchange=w.text(0),
         type=w.text(1, "fanout"),
         passive=w.has("passive"),
+        durable=w.has("durable"),
+        auto_delete=w.has("auto_delete"),
+        internal=w.has("internal"),
         no_wait=w.has("no_wait"),
         arguments=values.table(_table(w)),
     ),
-    "unexchange": lambda c, w: m.ExchangeDelete(c, exchange=w.text(0), no_wait=w.has("no_wait")),
+    "unexchange": lambda c, w: m.ExchangeDelete(
+        c, exchange=w.text(0), if_unused=w.has("if_unused"), no_wait=w.has("no_wait")
+    ),
     "bind": lambda c, w: m.QueueBind(
         c,
         queue=w.text(0),
@@ -178,7 +191,7 @@ SENT: dict[str, Maker] = {
     "qos": lambda c, w: m.BasicQos(c, int(w.pairs.get("size", 0)), w.number(0), w.has("global")),
     "consume": lambda c, w: m.BasicConsume(
         c,
-        queue=w.text(0),
+        queue="" if w.text(0) == "-" else w.text(0),
         consumer_tag=w.text(1),
         no_ack=w.has("no_ack"),
         exclusive=w.has("exclusive"),

@@ -1,0 +1,196 @@
+"""EXCH: exchanges declared, declared again, looked for and deleted, lawfully and not."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import reopen
+from conformance.drive.stage import Stage
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+ALTERNATE = "alternate-exchange"
+
+
+def declared(stage: Stage, kind: str = "direct", **flags: bool) -> str:
+    """A fresh exchange with these flags."""
+    name, hand = stage.recorder.private_name(), stage.backstage()
+    stage.belongings.exchanges[name] = None
+    hand.declare_exchange(name, kind, no_wait=False, arguments=None, **flags)
+    stage.quiesce()
+    return name
+
+
+def delete(channel: Channel, exchange: str, *, if_unused: bool = False) -> None:
+    """By this channel."""
+    channel.send(m.ExchangeDelete(channel.number, exchange=exchange, if_unused=if_unused))
+
+
+@rule("EXCH-001", queue_types=CLASSIC)
+def test_missing_exchanges_are_not_found(stage: Stage) -> None:
+    """Deleted by another channel, and by the one that asks, with if-unused; each is looked for twice."""
+    for own in (False, True):
+        exchange, channel = declared(stage), stage.channel()
+        delete(channel if own else stage.backstage(), exchange, if_unused=own)
+        stage.quiesce()
+        channel.find_exchange(exchange)
+        reopen(stage, channel)
+        channel.find_exchange(exchange)
+        stage.quiesce()
+
+
+@rule("EXCH-002", queue_types=CLASSIC)
+def test_another_type_or_durability(stage: Stage) -> None:
+    """A transient exchange as a durable one and the other way round, a direct one as a fanout; then as it is."""
+    for durable, kind, again in ((False, "direct", True), (True, "direct", False), (True, "fanout", True)):
+        exchange, channel = declared(stage, durable=durable), stage.channel()
+        channel.declare_exchange(exchange, kind, durable=again)
+        reopen(stage, channel)
+        channel.declare_exchange(exchange, "direct", durable=durable)
+        stage.quiesce()
+
+
+@rule("EXCH-003", queue_types=CLASSIC)
+def test_other_flags_of_an_exchange(stage: Stage) -> None:
+    """With auto-delete or internal where it was declared without, and the other way round."""
+    for first in (False, True):
+        exchange, channel = declared(stage, auto_delete=first), stage.channel()
+        channel.declare_exchange(exchange, "direct", auto_delete=not first)
+        stage.quiesce()
+        exchange, channel = declared(stage, internal=first), stage.channel()
+        channel.declare_exchange(exchange, "direct", internal=not first)
+        stage.quiesce()
+
+
+@rule("EXCH-004", queue_types=CLASSIC)
+def test_another_alternate_exchange(stage: Stage) -> None:
+    """With another one, with none, and with one where there was none."""
+    stage.require(ALTERNATE)
+    for before, after in (("amq.fanout", "amq.direct"), ("amq.fanout", ""), ("", "amq.direct")):
+        exchange = stage.exchange(kind="direct", arguments={ALTERNATE: before} if before else None)
+        stage.channel().declare_exchange(exchange, "direct", arguments={ALTERNATE: after} if after else None)
+        stage.quiesce()
+
+
+@rule("EXCH-005", queue_types=CLASSIC)
+def test_the_same_exchange_again(stage: Stage) -> None:
+    """On the same channel, on another connection, with each flag; bound meanwhile; and two that are always there."""
+    channel = stage.channel(connection=stage.connect("other"))
+    for flag in ("", "durable", "auto_delete", "internal"):
+        flags = {flag: True} if flag else {}
+        exchange = declared(stage, "direct", **flags)
+        stage.bind(stage.queue(), exchange, "key")
+        channel.declare_exchange(exchange, "direct", no_wait=False, arguments=None, **flags)
+        stage.quiesce()
+    channel.declare_exchange("amq.direct", "direct", durable=True)
+    channel.declare_exchange("amq.fanout", "fanout", durable=True)
+    stage.quiesce()
+
+
+@rule("EXCH-006", queue_types=CLASSIC)
+def test_exchanges_are_found_by_name(stage: Stage) -> None:
+    """Exchanges of several types and flags, looked for as direct ones on another connection. One of them was to be
+    deleted, and is in use."""
+    used = stage.exchange(stage.queue())
+    delete(stage.channel(), used, if_unused=True)
+    stage.quiesce()
+    exchanges = [declared(stage, "fanout", durable=True), declared(stage, auto_delete=True), used]
+    channel = stage.channel(connection=stage.connect("other"))
+    for exchange in exchanges:
+        channel.find_exchange(exchange)
+        stage.quiesce()
+
+
+@rule("EXCH-007", queue_types=CLASSIC)
+def test_two_exchanges_are_always_there(stage: Stage) -> None:
+    """Looked for in one write."""
+    for exchange in ("amq.direct", "amq.fanout"):
+        stage.channel().find_exchange(exchange)
+        stage.quiesce()
+
+
+@rule("EXCH-008", queue_types=CLASSIC)
+def test_reserved_names_of_exchanges(stage: Stage) -> None:
+    """Two names that nobody has declared, and then looked for: nothing was made."""
+    for kind in ("direct", "fanout"):
+        channel, exchange = stage.channel(), "amq." + stage.recorder.private_name()
+        stage.belongings.exchanges[exchange] = None
+        channel.declare_exchange(exchange, kind)
+        stage.quiesce()
+
+
+@rule("EXCH-009", queue_types=CLASSIC)
+def test_exchanges_in_use_are_spared(stage: Stage) -> None:
+    """One with a queue, and one with an exchange where those can be bound; each is there afterwards."""
+    by_queue = declared(stage)
+    stage.bind(stage.queue(), by_queue, "key")
+    exchanges = [by_queue]
+    if stage.offers("exchange.bind"):
+        by_exchange = declared(stage)
+        stage.bind_exchange(declared(stage), by_exchange, "key")
+        exchanges.append(by_exchange)
+    for exchange in exchanges:
+        channel = stage.channel()
+        delete(channel, exchange, if_unused=True)
+        stage.quiesce()
+        stage.channel().find_exchange(exchange)
+        stage.quiesce()
+
+
+@rule("EXCH-010", queue_types=CLASSIC)
+def test_auto_delete_exchanges_go(stage: Stage) -> None:
+    """Two bindings, removed one by one; a queue that is deleted; a binding to an exchange. Looked for after each."""
+    exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
+    for key in ("red", "blue"):
+        stage.bind(queue, exchange, key)
+    for key in ("red", "blue"):
+        stage.unbind(queue, exchange, key)
+        channel.find_exchange(exchange)
+        stage.quiesce()
+    exchange, channel = declared(stage, auto_delete=True), stage.channel()
+    stage.bind(queue, exchange)
+    stage.backstage(queue).delete(queue)
+    stage.quiesce()
+    channel.find_exchange(exchange)
+    stage.quiesce()
+    if stage.offers("exchange.bind"):
+        exchange, other, channel = declared(stage, auto_delete=True), declared(stage), stage.channel()
+        stage.bind_exchange(other, exchange, "key")
+        channel.unbind_exchange(other, exchange, "key")
+        channel.find_exchange(exchange)
+        stage.quiesce()
+
+
+@rule("EXCH-011", queue_types=CLASSIC)
+def test_the_default_exchange_is_nobodys(stage: Stage) -> None:
+    """Declared as what it is, looked for, and deleted."""
+    channel = stage.channel()
+    channel.declare_exchange("", "direct", durable=True)
+    reopen(stage, channel)
+    channel.find_exchange("")
+    reopen(stage, channel)
+    delete(channel, "")
+    stage.quiesce()
+
+
+@rule("EXCH-012", queue_types=CLASSIC)
+def test_predeclared_exchanges_stay(stage: Stage) -> None:
+    """With if-unused, so that a broker that does so does not harm others who use it; looked for afterwards."""
+    queue, channel = stage.queue(), stage.channel()
+    stage.bind(queue, "amq.direct", queue)
+    delete(channel, "amq.direct", if_unused=True)
+    stage.quiesce()
+    stage.channel().find_exchange("amq.direct")
+    stage.quiesce()
+
+
+@rule("EXCH-013", queue_types=CLASSIC)
+def test_internal_exchanges_take_no_publish(stage: Stage) -> None:
+    """One with a queue and one without; with and without confirms."""
+    exchange = declared(stage, "fanout", internal=True)
+    for bound in (False, True):
+        if bound:
+            stage.bind(stage.queue(), exchange)
+        channel = stage.channel()
+        channel.publish("any", exchange=exchange)
+        reopen(stage, channel)

@@ -1,0 +1,254 @@
+"""QUEUE: queues declared, declared again, looked for, shared and deleted, lawfully and not."""
+
+from __future__ import annotations
+
+from codec import Method
+from codec import methods as m
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import confirming, reopen, stocked
+from conformance.drive.stage import Stage
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+LENGTH = "x-max-length"
+
+
+def typed(stage: Stage, **arguments: object) -> dict[str, object]:
+    """Arguments of a declaration, with the type of queue that the stage is about."""
+    return {**({"x-queue-type": stage.queue_type} if stage.profile.typed else {}), **arguments}
+
+
+def elsewhere(stage: Stage) -> Channel:
+    """A channel of another connection."""
+    return stage.channel(connection=stage.connect(f"other{len(stage.connections)}"))
+
+
+def owned(stage: Stage) -> tuple[str, Channel]:
+    """A queue that is exclusive to a connection of its own, and the channel that declared it."""
+    owner = stage.connect(f"owner{len(stage.connections)}")
+    channel, queue = stage.channel(connection=owner), stage.recorder.private_name()
+    stage.belongings.queues[queue] = owner
+    channel.declare(queue, durable=False, exclusive=True, arguments=typed(stage))
+    stage.quiesce()
+    return queue, channel
+
+
+def leave(stage: Stage, connection: RawConnection) -> None:
+    """The client closes the connection, and waits until the broker agrees."""
+    connection.queue(m.ConnectionClose(0, 200, "done"))
+    connection.flush()
+    stage.waiter.settles(lambda: any(_agreed(stage, connection)))
+
+
+def _agreed(stage: Stage, connection: RawConnection) -> list[bool]:
+    return [one.connection == connection.name and one.method == "connection.close-ok" for one in stage.events]
+
+
+@rule("QUEUE-001")
+def test_missing_queues_are_not_found(stage: Stage) -> None:
+    """Deleted by another channel, and by the one that asks; looked for twice."""
+    for own in (False, True):
+        queue, channel = stage.queue(), stage.channel()
+        (channel if own else stage.backstage(queue)).delete(queue)
+        stage.quiesce()
+        for _ in range(2):
+            channel.declare(queue, passive=True)
+            reopen(stage, channel)
+
+
+@rule("QUEUE-002")
+def test_queues_are_found_by_name(stage: Stage) -> None:
+    """With other flags and arguments than it has, on this connection and on another."""
+    queue = stage.queue()
+    for channel in (stage.channel(), elsewhere(stage)):
+        channel.declare(queue, passive=True, durable=False, auto_delete=True)
+        stage.quiesce()
+        channel.declare(queue, passive=True, arguments={LENGTH: 7})
+        stage.quiesce()
+
+
+@rule("QUEUE-003")
+def test_the_same_queue_again(stage: Stage) -> None:
+    """With messages in it, which are still there: on this connection and on another."""
+    queue = stocked(stage, 2)
+    for channel in (stage.channel(), elsewhere(stage)):
+        channel.declare(queue, arguments=typed(stage))
+        stage.quiesce()
+    stage.fetch(stage.channel(), queue, 2)
+
+
+@rule("QUEUE-004", queue_types=CLASSIC)
+def test_other_flags_of_a_queue(stage: Stage) -> None:
+    """A durable queue as a transient one, and with auto-delete; then as it is."""
+    queue, channel = stage.queue(), stage.channel()
+    channel.declare(queue, durable=False, arguments=typed(stage))
+    reopen(stage, channel)
+    channel.declare(queue, auto_delete=True, arguments=typed(stage))
+    reopen(stage, channel)
+    channel.declare(queue, arguments=typed(stage))
+    stage.quiesce()
+
+
+@rule("QUEUE-005", queue_types=CLASSIC)
+def test_other_arguments(stage: Stage) -> None:
+    """A limit that is another one, that is left out, and that is new."""
+    limited, free = stage.queue({LENGTH: 10}), stage.queue()
+    for queue, arguments in ((limited, {LENGTH: 11}), (limited, {}), (free, {LENGTH: 10})):
+        stage.channel().declare(queue, arguments=typed(stage, **arguments))
+        stage.quiesce()
+    stage.channel().declare(limited, arguments=typed(stage, **{LENGTH: 10}))
+    stage.quiesce()
+
+
+@rule("QUEUE-006", queue_types=CLASSIC)
+def test_exclusive_or_not(stage: Stage) -> None:
+    """An exclusive queue as a shared one, by its own connection; a shared one as an exclusive one."""
+    queue, owner = owned(stage)
+    owner.declare(queue, durable=False, arguments=typed(stage))
+    stage.quiesce()
+    shared, channel = stage.queue(), stage.channel()
+    channel.declare(shared, exclusive=True, arguments=typed(stage))
+    stage.quiesce()
+
+
+@rule("QUEUE-007", queue_types=CLASSIC)
+def test_exclusive_queues_are_locked(stage: Stage) -> None:
+    """Another connection uses the queue in every way; its own then finds it, on another channel as well."""
+    queue, owner = owned(stage)
+    channel = elsewhere(stage)
+    for method in _uses(channel, queue):
+        channel.send(method)
+        reopen(stage, channel)
+    stage.channel(connection=owner.connection).declare(queue, passive=True)
+    stage.quiesce()
+
+
+def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
+    number = channel.number
+    return (
+        m.QueueDeclare(number, queue=queue, passive=True),
+        m.QueueDeclare(number, queue=queue, exclusive=True),
+        m.QueueBind(number, queue=queue, exchange="amq.direct", routing_key=queue),
+        m.QueuePurge(number, queue=queue),
+        m.BasicGet(number, queue=queue),
+        m.BasicConsume(number, queue=queue, consumer_tag="other"),
+        m.QueueDelete(number, queue=queue),
+    )
+
+
+@rule("QUEUE-008", queue_types=CLASSIC)
+def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
+    """The connection is closed; another one looks for the queue. The second queue is declared twice."""
+    for again in (False, True):
+        (queue, owner), channel = owned(stage), elsewhere(stage)
+        if again:
+            owner.declare(queue, durable=False, exclusive=True, arguments=typed(stage))
+            stage.quiesce()
+        leave(stage, owner.connection)
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+
+
+@rule("QUEUE-009")
+def test_reserved_names_of_queues(stage: Stage) -> None:
+    """Names that nobody has declared."""
+    channel, queue = stage.channel(), "amq." + stage.recorder.private_name()
+    stage.belongings.queues[queue] = channel.connection
+    channel.declare(queue, arguments=typed(stage))
+    stage.quiesce()
+
+
+@rule("QUEUE-010", queue_types=CLASSIC)
+def test_names_that_the_broker_chooses(stage: Stage) -> None:
+    """Four exclusive queues, on two connections."""
+    for channel in (stage.channel(), elsewhere(stage)):
+        for _ in range(2):
+            channel.declare("", durable=False, exclusive=True)
+            stage.quiesce()
+
+
+@rule("QUEUE-011", queue_types=CLASSIC)
+def test_answers_name_the_queue(stage: Stage) -> None:
+    """Names with capitals, signs, and of full length."""
+    channel = stage.channel()
+    for more in ("", ".Red-Hot_1:2", "x" * 60):
+        queue = stage.recorder.private_name() + more
+        stage.belongings.queues[queue] = channel.connection
+        channel.declare(queue, arguments=typed(stage))
+        stage.quiesce()
+
+
+@rule("QUEUE-012", queue_types=CLASSIC)
+def test_queues_in_use_are_spared(stage: Stage) -> None:
+    """A consumer of the same connection, and one of another; the queue is there afterwards."""
+    for consumer in (stage.channel(), elsewhere(stage)):
+        queue, channel = stage.queue(), stage.channel()
+        consumer.consume(queue)
+        stage.quiesce()
+        channel.send(m.QueueDelete(channel.number, queue=queue, if_unused=True))
+        reopen(stage, channel)
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+
+
+@rule("QUEUE-013", queue_types=CLASSIC)
+def test_queues_with_messages_are_spared(stage: Stage) -> None:
+    """The queue is there afterwards, with its messages."""
+    queue, channel = stocked(stage, 2), stage.channel()
+    channel.send(m.QueueDelete(channel.number, queue=queue, if_empty=True))
+    reopen(stage, channel)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    stage.fetch(channel, queue, 2)
+
+
+@rule("QUEUE-014")
+def test_missing_queues_are_not_purged(stage: Stage) -> None:
+    """Deleted by another channel, and by the one that purges."""
+    for own in (False, True):
+        queue, channel = stage.queue(), stage.channel()
+        (channel if own else stage.backstage(queue)).delete(queue)
+        stage.quiesce()
+        channel.purge(queue)
+        stage.quiesce()
+
+
+@rule("QUEUE-015", queue_types=CLASSIC)
+def test_the_last_queue_of_the_channel(stage: Stage) -> None:
+    """Each method with the empty name, where only another channel has declared a queue; then on that one."""
+    exchange, queue = stage.exchange(kind="direct"), stage.queue()
+    channel, idle = stage.channel(), stage.channel()
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    for method in _by_last_name(idle, exchange)[:-1]:
+        idle.send(method)
+        stage.quiesce()
+        if idle.state != "open":
+            stage.reopen(idle)
+    confirming(stage).publish(queue, 2)
+    stage.quiesce()
+    for method in _by_last_name(channel, exchange):
+        channel.send(method)
+        stage.quiesce()
+
+
+def _by_last_name(channel: Channel, exchange: str) -> tuple[Method, ...]:
+    number = channel.number
+    return (
+        m.QueueBind(number, queue="", exchange=exchange, routing_key="key"),
+        m.BasicGet(number, queue="", no_ack=True),
+        m.QueuePurge(number, queue=""),
+        m.BasicConsume(number, queue="", consumer_tag="last"),
+    )
+
+
+@rule("QUEUE-016", queue_types=CLASSIC)
+def test_senseless_limits(stage: Stage) -> None:
+    """Negative ones, and texts."""
+    for name in (LENGTH, "x-message-ttl", "x-expires"):
+        for value in (-1, "many"):
+            channel, queue = stage.channel(), stage.recorder.private_name()
+            stage.belongings.queues[queue] = channel.connection
+            channel.declare(queue, arguments=typed(stage, **{name: value}))
+            stage.quiesce()

@@ -1,0 +1,55 @@
+"""QUEUE-015: for which queue does the empty name stand?
+
+    python last_queue.py amqp://guest:guest@localhost:5672/%2F ...
+
+Channel 1 declares a queue, which then holds one message. A method with an empty queue name follows: on channel 1, on
+channel 2, which has declared none, or on a channel of another connection.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import wire
+
+PURGE = wire.method(2, (50, 30), bytes(2) + wire.short("") + bytes(1))
+SENT = {
+    "get on the same channel": (False, wire.get(1, "")),
+    "get on another channel": (False, wire.get(2, "")),
+    "purge on another channel": (False, PURGE),
+    "get on another connection": (True, wire.get(2, "")),
+}
+
+
+def outcome(url: str, apart: bool, sent: bytes) -> str:
+    """What comes first in answer."""
+    first = wire.Connection(url)
+    user, queue = wire.Connection(url) if apart else first, f"finding-{uuid.uuid4().hex[:12]}"
+    first.open(1)
+    user.open(2)
+    first.declare(1, queue, "classic")
+    first.fill(1, queue, ["1"])
+    user.send(sent)
+    found = user.read(2)
+    first.open(3)
+    first.delete(3, queue)
+    for one in {first, user}:
+        one.end()
+    if found is None:
+        return "nothing"
+    if found[1] == wire.CHANNEL_CLOSE:
+        return f"channel.close {wire.reason(found[2]).split(' - ')[0]}"
+    return {wire.GET_OK: "the message", wire.GET_EMPTY: "get-empty", (50, 31): "purge-ok"}.get(found[1], str(found[1]))
+
+
+def main() -> None:
+    for url in wire.urls():
+        connection = wire.Connection(url)
+        print(connection.broker)
+        connection.end()
+        for name, (apart, sent) in SENT.items():
+            print(f"  {name}: {outcome(url, apart, sent)}")
+
+
+if __name__ == "__main__":
+    main()

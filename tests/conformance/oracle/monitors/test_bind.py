@@ -1,0 +1,47 @@
+"""BIND: sound and broken histories, and what races allow."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+THERE = "@queue q \n @exchange x \n @open 1 \n"
+NO_QUEUE = THERE + "90 > delete q \n 90 < delete-ok \n 1 > bind q x key \n"
+NO_EXCHANGE = THERE + "90 > unexchange x \n 90 < unexchange-ok \n 1 > bind q x key \n"
+NO_END = THERE + "@exchange y \n 90 > unexchange x \n 90 < unexchange-ok \n 1 > bind-exchange y x key \n"
+NOT_FOUND = "1 < closed 404 50 20 NOT_FOUND"
+BOUND = THERE + "1 > bind q x key \n 1 < bind-ok \n"
+ANEW = "@confirming 1 \n @queue q \n @exchange x q \n 90 > delete q \n 90 < delete-ok \n 90 > declare q \n"
+FORMER = ANEW + "90 < declare-ok q \n 1 > publish any m1 exchange=x \n 1 < ack 1 \n @open 2 \n 2 > get q \n"
+DELETED = "90 > unexchange x \n 90 < unexchange-ok \n 90 > exchange x \n 90 < exchange-ok \n"
+OLD = "@confirming 1 \n @queue q \n @exchange x q \n" + DELETED + "1 > publish any m1 exchange=x \n 1 < ack 1 \n"
+OTHER_END = OLD + "@open 2 \n 2 > get q \n"
+SOUND = {
+    "BIND-001": NO_QUEUE + NOT_FOUND,
+    "BIND-002": NO_EXCHANGE + NOT_FOUND,
+    "BIND-003": NO_END + "1 < closed 404 40 30 NOT_FOUND",
+    "BIND-004": BOUND + "1 > bind q x key \n 1 < bind-ok",
+    "BIND-005": THERE + "1 > unbind q x key \n 1 < unbind-ok",
+    "BIND-006": THERE + "1 > bind q \n 1 < closed 403 50 20 ACCESS_REFUSED",
+    "BIND-007": FORMER + "2 < get-empty",
+    "BIND-008": BOUND,
+}
+BROKEN = [
+    ("BIND-001", NO_QUEUE + "1 < bind-ok"),
+    ("BIND-001", NO_QUEUE + "0 < kicked 404 50 20 NOT_FOUND"),
+    ("BIND-002", NO_EXCHANGE + "1 < bind-ok"),
+    ("BIND-003", NO_END + "1 < bind-exchange-ok"),
+    ("BIND-004", BOUND + "1 > bind q x key \n 1 < closed 406 50 20 there already"),
+    ("BIND-005", THERE + "1 > unbind q x key \n 1 < closed 404 50 50 NOT_FOUND"),
+    ("BIND-006", THERE + "1 > bind q \n 1 < bind-ok"),
+    ("BIND-007", FORMER + "2 < get-ok 1 m1 q"),
+    ("BIND-007", OTHER_END + "2 < get-ok 1 m1 q"),
+    ("BIND-008", THERE + "1 > bind q x key \n 1 < closed 406 50 20 transient"),
+]
+LAWFUL = {
+    "the queue is deleted meanwhile": THERE + "@open 2 \n 2 > delete q \n 1 > bind q x key \n 1 < bind-ok",
+    "nobody has declared the queue here": "@exchange x \n @open 1 \n 1 > bind q x key \n 1 < bind-ok",
+    "an exchange of which not all is known": "@queue q \n @open 1 \n 1 > unbind q amq.direct key \n"
+    "1 < closed 404 50 50 no binding",
+}

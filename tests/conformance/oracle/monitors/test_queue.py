@@ -1,0 +1,72 @@
+"""QUEUE: sound and broken histories, and what the history leaves open."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+Q = "@open 1 \n 1 > declare q durable \n 1 < declare-ok q \n"
+FIND, AGAIN = "1 > declare q passive \n", "1 > declare q durable \n"
+GONE = Q + "1 > delete q \n 1 < delete-ok \n"
+NOT_FOUND, UNEQUAL = "1 < closed 404 50 10 NOT_FOUND \n", "1 < closed 406 50 10 PRECONDITION_FAILED \n"
+LOCKED = "1 < closed 405 50 10 RESOURCE_LOCKED \n"
+OTHER = "@open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n"
+LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n" + FIND
+LIMIT = "@open 1 \n 1 > declare q x-max-length=9 \n 1 < declare-ok q \n"
+USED = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > delete q if_unused \n"
+FULL = "@queue q \n @stock q m1 \n @open 2 \n 2 > delete q if_empty \n"
+SOUND = {
+    "QUEUE-001": GONE + FIND + NOT_FOUND,
+    "QUEUE-002": Q + FIND + "1 < declare-ok q",
+    "QUEUE-003": Q + AGAIN + "1 < declare-ok q",
+    "QUEUE-004": Q + "1 > declare q \n" + UNEQUAL,
+    "QUEUE-005": LIMIT + "1 > declare q x-max-length=8 \n" + UNEQUAL,
+    "QUEUE-006": Q + "1 > declare q durable exclusive \n" + LOCKED,
+    "QUEUE-007": OTHER + "1 > get q \n 1 < closed 405 60 70 RESOURCE_LOCKED",
+    "QUEUE-008": LEFT + NOT_FOUND,
+    "QUEUE-009": "@open 1 \n 1 > declare amq.mine \n 1 < closed 403 50 10 ACCESS_REFUSED",
+    "QUEUE-010": "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok b",
+    "QUEUE-011": Q,
+    "QUEUE-012": USED + "2 < closed 406 50 40 in use",
+    "QUEUE-013": FULL + "2 < closed 406 50 40 not empty",
+    "QUEUE-014": GONE + "1 > purge q \n 1 < closed 404 50 30 NOT_FOUND",
+    "QUEUE-015": Q + "1 > purge \n 1 < purge-ok \n @open 2 \n 2 > purge \n 2 < closed 404 50 30 NOT_FOUND",
+    "QUEUE-016": "@open 1 \n 1 > declare q x-max-length=-1 \n" + UNEQUAL,
+}
+BROKEN = [
+    ("QUEUE-001", GONE + FIND + "1 < declare-ok q"),
+    ("QUEUE-001", GONE + FIND + "0 < kicked 404 50 10 NOT_FOUND"),
+    ("QUEUE-002", Q + FIND + UNEQUAL),
+    ("QUEUE-003", Q + AGAIN + UNEQUAL),
+    ("QUEUE-004", Q + "1 > declare q \n 1 < declare-ok q"),
+    ("QUEUE-004", Q + "1 > declare q durable auto_delete \n 1 < declare-ok q"),
+    ("QUEUE-005", LIMIT + "1 > declare q x-max-length=8 \n 1 < declare-ok q"),
+    ("QUEUE-005", LIMIT + "1 > declare q \n 1 < declare-ok q"),
+    ("QUEUE-006", Q + "1 > declare q durable exclusive \n 1 < declare-ok q"),
+    ("QUEUE-007", OTHER + "1 > get q \n 1 < get-empty \n - deadline replies"),
+    ("QUEUE-007", OTHER + FIND + "1 < closed 403 50 10 ACCESS_REFUSED"),
+    ("QUEUE-008", LEFT + "1 < declare-ok q"),
+    ("QUEUE-009", "@open 1 \n 1 > declare amq.mine \n 1 < declare-ok amq.mine"),
+    ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
+    ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok a"),
+    ("QUEUE-011", "@open 1 \n 1 > declare Q \n 1 < declare-ok q"),
+    ("QUEUE-012", USED + "2 < delete-ok"),
+    ("QUEUE-013", FULL + "2 < delete-ok"),
+    ("QUEUE-014", GONE + "1 > purge q \n 1 < purge-ok"),
+    ("QUEUE-015", Q + "1 > purge \n 1 < closed 404 50 30 NOT_FOUND"),
+    ("QUEUE-015", Q + "@open 2 \n 2 > get \n 2 < get-empty \n - deadline replies"),
+    ("QUEUE-016", "@open 1 \n 1 > declare q x-expires=-1 \n 1 < declare-ok q"),
+]
+LAWFUL = {
+    "somebody else deletes it meanwhile": Q + "@open 2 \n 2 > delete q \n" + FIND + NOT_FOUND,
+    "nobody has declared it here": "@open 1 \n" + FIND + "1 < declare-ok q",
+    "its connection is lost": OTHER + "- end d lost \n" + FIND + LOCKED,
+    "the close of its connection is not answered yet": OTHER + "d:0 > bye \n" + FIND + "1 < declare-ok q",
+    "its consumer is being cancelled": "@queue q \n @consume 1 q c1 \n @open 2 \n 1 > cancel c1 \n"
+    "2 > delete q if_unused \n 2 < delete-ok",
+    "its message is being taken": "@queue q \n @stock q m1 \n @open 1 \n @open 2 \n 1 > get q \n"
+    "2 > delete q if_empty \n 2 < delete-ok",
+    "an argument of which nothing is known": Q + "1 > declare q durable x-odd=1 \n" + UNEQUAL,
+    "the right to use it was taken away": OTHER + "- rights c q \n 1 > get q \n 1 < closed 403 60 70 ACCESS_REFUSED",
+}
