@@ -231,7 +231,8 @@ def _tells(name: str, says: str, rule: str, told: Callable[[Channel, m.QueueDecl
         def answer(self: Connection, method: codec.Method) -> None:
             asked = memory(self, "asked", list)
             if isinstance(method, m.QueueDeclareOk) and asked:
-                method.queue = told(*asked[0], method.queue)
+                channel, question = asked[0]
+                method.queue = told(channel, question, method.queue)
             connection.send(self, method)
 
         parts.handlers[m.QueueDeclare] = declare
