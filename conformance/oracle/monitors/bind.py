@@ -62,8 +62,9 @@ def again(asked: Asked) -> bool:
 
 @grants(BOUND, "queue.bind", "exchange.bind")
 def bound(asked: Asked) -> bool:
-    """There is none."""
-    return _binding(asked) is False
+    """There is none, and nothing in its arguments that a broker might not know."""
+    arguments = asked.event.args.get("arguments") or {}
+    return _binding(asked) is False and not any(name.startswith("x-") for name in arguments)
 
 
 @grants(NOT_BOUND, "queue.unbind", "exchange.unbind")

@@ -42,6 +42,8 @@ BROKEN = [
 LAWFUL = {
     "the queue is deleted meanwhile": THERE + "@open 2 \n 2 > delete q \n 1 > bind q x key \n 1 < bind-ok",
     "nobody has declared the queue here": "@exchange x \n @open 1 \n 1 > bind q x key \n 1 < bind-ok",
+    "a form of comparison that it does not know": "@queue q \n @open 1 \n 1 > exchange x headers \n 1 < exchange-ok \n"
+    "1 > bind q x key x-match=all-with-x \n 1 < closed 406 50 20 Invalid x-match",
     "an exchange of which not all is known": "@queue q \n @open 1 \n 1 > unbind q amq.direct key \n"
     "1 < closed 404 50 50 no binding",
 }
