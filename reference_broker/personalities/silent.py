@@ -193,12 +193,12 @@ def vhost_by_deletion(parts: Parts) -> None:
 @around_handler(
     m.QueueDeclare,
     "refused.declares-after-40",
-    "after 40 queues every queue.declare is refused by channel.close 403",
+    "after 40 queues every further one is refused by channel.close 403",
     hides="*",
     about=WEDGED,
 )
 def declares_after_40(earlier: Handler, channel: Channel, method: m.QueueDeclare) -> None:
-    if count(channel.vhost, "declares") > 40:
+    if not method.passive and count(channel.vhost, "declares") > 40:
         raise ChannelException(ReplyCode.ACCESS_REFUSED, "no more queues")
     earlier(channel, method)
 

@@ -64,7 +64,8 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
     for channel in (stage.channel(), elsewhere(stage)):
         channel.declare(queue, passive=True, durable=False, auto_delete=True)
         stage.quiesce()
-        channel.declare(queue, passive=True, arguments={LENGTH: 7})
+        if stage.offers(LENGTH):
+            channel.declare(queue, passive=True, arguments={LENGTH: 7})
         stage.quiesce()
 
 

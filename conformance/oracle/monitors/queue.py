@@ -173,8 +173,9 @@ def not_empty(asked: Asked) -> bool | None:
 
 @grants(FOUND, DECLARE)
 def found(asked: Asked) -> bool:
-    """It is looked for, and there."""
-    return _passive(asked) and asked.queue_there() is True
+    """It is looked for, and there, with no argument that the broker refuses wherever it comes."""
+    known = all(name in COMPARED and name not in asked.profile.refused for name in _given(asked))
+    return _passive(asked) and known and asked.queue_there() is True
 
 
 @grants(SAME, DECLARE)
