@@ -44,10 +44,13 @@ def fail_connection(connection: Connection, error: ClientError) -> None:
             endings.blur(channel)
 
 
-def claim(channel: Channel, event: Event, rules: tuple[str, ...]) -> None:
-    """By these rules the broker must carry out the method that was just sent."""
+def claim(channel: Channel, event: Event, rules: tuple[str, ...], earlier: int) -> None:
+    """By these rules the broker must carry out the method that was just sent. A close that names it may mean the same
+    method before, where that was sent with nowait and is not handled yet: then nothing is claimed."""
     pending = channel.requests.get((event.method, ""))
-    if rules and pending and pending[-1].seq == event.seq:
+    if not rules or not pending or pending[-1].seq != event.seq:
+        return
+    if not earlier or any(one.seq == earlier for one in pending):
         pending[-1].claims = rules
 
 

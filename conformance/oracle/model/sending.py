@@ -93,8 +93,9 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     elif event.method in SETTLING:
         settling.apply(settling.settlement_of(event, channel), channel)
     else:
-        channel.sent[event.class_id, event.method_id] = event.seq
-        _carry_out(model, channel, event)
+        ids = event.class_id, event.method_id
+        earlier, channel.sent[ids] = channel.sent.get(ids, 0), event.seq
+        _carry_out(model, channel, event, earlier)
 
 
 def _user(event: Event) -> str:
@@ -103,9 +104,9 @@ def _user(event: Event) -> str:
     return response.split("\0")[1] if isinstance(response, str) and response.count("\0") == 2 else ""
 
 
-def _carry_out(model: Model, channel: Channel, event: Event) -> None:
+def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> None:
     """A method that the broker handles: what it needs is weighed before it has any effect. The empty name stands for
-    the last queue that the channel declared."""
+    the last queue that the channel declared. `earlier` is the same method before, if that may not be handled yet."""
     stock = stock_of(model, event) if event.method == "queue.delete" else None
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
@@ -115,7 +116,7 @@ def _carry_out(model: Model, channel: Channel, event: Event) -> None:
         event = event._replace(queue=model.topology.last.get(channel, ""))
     _HANDLERS.get(event.method, _request)(model, channel, event)
     if isinstance(must, topology.Grant):
-        requests.claim(channel, event, must.rules)
+        requests.claim(channel, event, must.rules, earlier)
 
 
 def _refuse(channel: Channel, event: Event, refusal: topology.Refusal) -> None:

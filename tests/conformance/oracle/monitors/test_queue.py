@@ -61,6 +61,9 @@ BROKEN = [
 LAWFUL = {
     "somebody else deletes it meanwhile": Q + "@open 2 \n 2 > delete q \n" + FIND + NOT_FOUND,
     "nobody has declared it here": "@open 1 \n" + FIND + "1 < declare-ok q",
+    "a refusal may mean the declaration without an answer before": "@open 1 \n 1 > declare q durable no_wait \n"
+    + FIND
+    + "1 < closed 403 50 10 ACCESS_REFUSED",
     "its connection is lost": OTHER + "- end d lost \n" + FIND + LOCKED,
     "the close of its connection is not answered yet": OTHER + "d:0 > bye \n" + FIND + "1 < declare-ok q",
     "its consumer is being cancelled": "@queue q \n @consume 1 q c1 \n @open 2 \n 1 > cancel c1 \n"
