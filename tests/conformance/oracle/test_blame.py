@@ -43,7 +43,8 @@ def accused(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if crc32(name.encode()) % EVERY == 0])
 def test_a_wrong_broker_is_accused_of_little_more_than_what_is_wrong(name: str) -> None:
-    found = accused(name) or accused(name)  # silence while the machine stands still is no finding: once more then
+    tries = (accused(name) for _ in range(3))  # silence while the machine stands still is no finding: once more then
+    found = next(filter(None, tries), set[str]())
     assert found & set(MUTANTS[name].rules)
     assert len(found - set(MUTANTS[name].rules)) <= MOST, sorted(found)
 
