@@ -231,6 +231,8 @@ CUT = """[...document.querySelectorAll('#sheet *, .wrongs *')]
         const box = one.getBoundingClientRect();
         return box.right > innerWidth || box.left < 0; })
     .map(one => one.outerHTML.slice(0, 80))"""
+AREAS = """[...document.querySelectorAll('#sheet .area')]
+    .filter(one => one.checkVisibility({visibilityProperty: true})).map(one => one.innerText)"""
 MUTE = """[...document.querySelectorAll('#sheet .tally')]
     .filter(one => !one.checkVisibility() || !one.innerText.trim()).length"""
 
@@ -246,6 +248,7 @@ def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path,
     chrome.open(f"file://{path}", width=1440, height=1000)
     assert chrome.js(SHEET) <= 1000
     assert chrome.js("document.querySelectorAll('#sheet tbody tr').length") == len(rules.FAMILIES)
+    assert chrome.js(AREAS) == list(dict.fromkeys(family.area for family in rules.FAMILIES))
 
 
 @pytest.mark.parametrize("brokers", [1, 3, 12])
