@@ -248,7 +248,7 @@ def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path,
     chrome.open(f"file://{path}", width=1440, height=1000)
     assert chrome.js(SHEET) <= 1000
     assert chrome.js("document.querySelectorAll('#sheet tbody tr').length") == len(rules.FAMILIES)
-    assert chrome.js(AREAS) == list(dict.fromkeys(family.area for family in rules.FAMILIES))
+    assert chrome.js(AREAS) == list(dict.fromkeys(family.area for family in rules.FAMILIES.values()))
 
 
 @pytest.mark.parametrize("brokers", [1, 3, 12])
