@@ -279,8 +279,8 @@ def _known_rules(rules: str, level: str, of: str) -> None:
     try:
         if sets.select(of, rules, level):
             return
-    except sets.UnknownSet as unknown:
-        raise Refused(WRONG_USE, f"--set: {unknown}. See: amqp-conformance list --set NAME.") from None
+    except sets.UnknownSet as wrong:
+        raise Refused(WRONG_USE, f"--set: {wrong}. See: amqp-conformance list --set NAME.") from None
     if of and catalogue.select(rules, level):
         raise Refused(
             WRONG_USE, f"no rule of --set {of} matches --rules {rules}. See: amqp-conformance list --set {of}."

@@ -123,8 +123,8 @@ def page(runs: Sequence[Run]) -> str:
         [
             HEAD,
             _summary(table_of_theirs, runs),
-            "## Rows that RabbitMQ follows, and that a version breaks\n\nRabbitMQ says *ok* or *does*, and a rule of the "
-            "row is broken: often in one corner only, which [compatibility](compatibility.md#in-words) describes.\n",
+            "## Rows that RabbitMQ follows, and that a version breaks\n\nRabbitMQ says *ok* or *does*, and a rule of "
+            "the row is broken. Often it is one corner only, as [compatibility](compatibility.md#in-words) tells.\n",
             _contradicted(table_of_theirs, runs),
             "## The 160 rows\n\nIn the order of RabbitMQ's table: first the XML, then the PDF by its sections.\n",
             _rows(table_of_theirs, runs),
