@@ -153,9 +153,11 @@ def _words(rule: Mapping[str, Any]) -> str:
 
 def _foot(results: Mapping[str, Any]) -> Iterator[str]:
     size = f"{count(results['histories'], 'history', 'histories')}, {count(results['events'], 'event')}"
+    names = results.get("selection", {}).get("set")
+    of = f" Rules of the set {names}." if names else ""
     yield text(
         f"Profile {results['profile']}, depth {results['depth']}, seed {results['seed']}; {size}, "
-        f"{duration(results['seconds'])}. Suite {results['suite']}."
+        f"{duration(results['seconds'])}. Suite {results['suite']}.{of}"
     )
 
 

@@ -29,7 +29,7 @@ def workers(said: str | None) -> str | None:
 
 def completed(action: argparse.Action) -> None:
     """What a shell may complete here, where argcomplete asks for it."""
-    known = {"rule": _rules, "rules": _rules, "mutant": _mutants, "profile": _profiles}
+    known = {"rule": _rules, "rules": _rules, "mutant": _mutants, "profile": _profiles, "set": _sets}
     if action.dest in known:
         action.completer = known[action.dest]  # type: ignore[attr-defined]
 
@@ -44,6 +44,12 @@ def _mutants(**_: object) -> list[str]:
     from reference_broker.mutants import MUTANTS
 
     return list(MUTANTS)
+
+
+def _sets(**_: object) -> list[str]:
+    from conformance.catalogue import sets
+
+    return list(sets.SETS)
 
 
 def _profiles(**_: object) -> list[str]:

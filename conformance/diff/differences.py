@@ -340,6 +340,12 @@ def _rules(number: int, *, first: bool) -> str:
     return f"{number} rule{'s' * (number != 1)}" if first else str(number)
 
 
+def _asked(run: Results) -> str:
+    """Which rules the run asked for."""
+    of = f" of {run.selection.set}" if run.selection.set else ""
+    return f"{run.selection.rules}{of} from {run.selection.level}"
+
+
 def _warnings(before: Results, after: Results, names: tuple[str, str], readings: Readings) -> Iterator[str]:
     """Why the comparison may say less, or more, than the brokers deserve."""
     for run, name in zip((before, after), names, strict=True):
@@ -352,8 +358,7 @@ def _warnings(before: Results, after: Results, names: tuple[str, str], readings:
     if before.selection != after.selection:
         yield (
             "The runs asked for different rules "
-            f"({before.selection.rules} from {before.selection.level}, {after.selection.rules} from "
-            f"{after.selection.level}): a rule that one run left out is listed as new or gone."
+            f"({_asked(before)}, {_asked(after)}): a rule that one run left out is listed as new or gone."
         )
     for name in dict.fromkeys(readings.missing):
         yield f"The suite does not know the profile {name}, so its answers to open questions are not compared."

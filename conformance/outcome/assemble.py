@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import __version__
-from conformance.catalogue import deviations
+from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import CHOICES
-from conformance.catalogue.rules import CATALOGUE, Rule, circumstances, select
+from conformance.catalogue.rules import CATALOGUE, Rule, circumstances
 from conformance.history.stopwatch import curves
 from conformance.oracle.verdicts import Verdict, verdict_of
 from conformance.outcome import gate, reach
@@ -161,7 +161,8 @@ class _Scope:
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
         self._unreached = ledger.unreached()
         self._witnesses = _weighed(ledger.witnesses(), frame.known)
-        self._selected = {rule.id for rule in select(frame.selection.rules, frame.selection.level)}
+        asked = frame.selection
+        self._selected = {rule.id for rule in sets.select(asked.set, asked.rules, asked.level)}
         self._targets = ledger.targets() if frame.complete else None
         self._failed = {
             rule

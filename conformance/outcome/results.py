@@ -107,6 +107,8 @@ class Selection:
     strict: bool
     min_coverage: int = 0
     """Per cent of the MUST rules that must have been exercised."""
+    set: str = ""
+    """Names of the sets (`catalogue.sets`) that the rules are of; empty: of none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,7 +281,8 @@ def _judged(results: Results) -> str:
     status = Counter(rule.status for rule in results.rules)
     rest = {"characterised": "characterised", "planned": "planned, not judged yet", "not-judgeable": "not judged"}
     also = ", ".join(f"{status[name]} {words}" for name, words in rest.items() if status[name])
-    return f"{count(status['judged'], 'rule')} judged: {_counts(results)}{f'; also {also}' if also else ''}"
+    of = f" of the set {results.selection.set}" if results.selection.set else ""
+    return f"{count(status['judged'], 'rule')}{of} judged: {_counts(results)}{f'; also {also}' if also else ''}"
 
 
 def _reasons(said: Sequence[str]) -> list[str]:

@@ -31,6 +31,7 @@ from conformance.outcome import incidents, terminal
 from conformance.outcome.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
 from conformance.outcome.reach import Rows, packed
 from conformance.session.options import Options
+from conformance.session.selection import selected_by
 from conformance.session.session import Opened, again
 
 Kind = tuple[str, bool, str, int | None]
@@ -263,9 +264,7 @@ class Attempt:
         return not self.known(finding)
 
     def _mine(self, rule: str) -> bool:
-        if self.check.rules:
-            return rule in self.check.rules
-        return rule in {selected.id for selected in rules.select(self.options.rules, self.options.level)}
+        return rule in selected_by(self.options) and rule in (self.check.rules or (rule,))
 
 
 def play(attempt: Attempt, scene: Callable[[], object], stage: Stage | None) -> None:

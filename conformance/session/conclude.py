@@ -6,6 +6,7 @@ import datetime
 import shlex
 from dataclasses import replace
 
+from conformance.catalogue import sets
 from conformance.oracle.verdicts import Verdict
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.gate import Known
@@ -52,7 +53,9 @@ def conclude(
         admin=options.admin is not None or options.url is None,
         step=began.step(Clocks.now()) if began else 0.0,
     )
-    return replace(results, gate=replace(results.gate, warnings=(*results.gate.warnings, *weak)))
+    return replace(
+        results, gate=replace(results.gate, warnings=(*results.gate.warnings, *weak, *sets.drafts(options.set)))
+    )
 
 
 def known(options: Options, ticket: Ticket, ledger: Ledger) -> Known:

@@ -66,6 +66,12 @@ TABLE = (
         "PERCENT",
     ),
     Option("rules", "play only these rules: comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
+    Option(
+        "set",
+        "play only the rules of these named lists: guides-1, which stays as it is, or protocol-1, a draft that still "
+        "grows (amqp-conformance list --set NAME)",
+        "NAME,...",
+    ),
     Option("depth", "how much to play: smoke, ci (default) or deep", "DEPTH"),
     Option("examples", "number of examples for each machine; overrides that of --depth", "N"),
     Option("seed", "seed of all random choices (default 0)", "N"),
@@ -109,6 +115,7 @@ class Options:
     strict: bool = False
     min_coverage: int = MIN_COVERAGE
     rules: str = "*"
+    set: str = ""
     depth: str = "ci"
     examples: int | None = None
     seed: int = 0
@@ -134,7 +141,7 @@ class Options:
 
     @property
     def selection(self) -> Selection:
-        return Selection(self.level, self.rules, self.strict, self.min_coverage)
+        return Selection(self.level, self.rules, self.strict, self.min_coverage, self.set)
 
     @classmethod
     def checked(cls, said: Callable[[str], object], environment: Mapping[str, str] = os.environ) -> Options:
@@ -142,7 +149,8 @@ class Options:
         text = {option.name: _value_given(option, said(option.name), environment) for option in TABLE}
         rules = str(text["rules"] or "*")
         level = _one_of("level", text["level"] or "may", LEVELS)
-        _known_rules(rules, level)
+        of = ",".join(_names(text["set"]))
+        _known_rules(rules, level, of)
         url = _url(text["broker-url"])
         return cls(
             url=url,
@@ -154,6 +162,7 @@ class Options:
             level=level,
             strict=bool(text["strict"]),
             rules=rules,
+            set=of,
             min_coverage=_percent("min-coverage", text["min-coverage"], MIN_COVERAGE),
             depth=_one_of("depth", text["depth"] or "ci", DEPTHS),
             examples=_number("examples", text["examples"], 1),
@@ -262,12 +271,20 @@ def _directory(name: str, value: object) -> Path | None:
     return None if value is None else writable(name, value)
 
 
-def _known_rules(rules: str, level: str) -> None:
+def _known_rules(rules: str, level: str, of: str) -> None:
     """A pattern that selects nothing is a slip of the pen, and a run without rules would prove nothing."""
     from conformance.catalogue import rules as catalogue
+    from conformance.catalogue import sets
 
-    if catalogue.select(rules, level):
-        return
+    try:
+        if sets.select(of, rules, level):
+            return
+    except sets.UnknownSet as wrong:
+        raise Refused(WRONG_USE, f"--set: {wrong}. See: amqp-conformance list --set NAME.") from None
+    if of and catalogue.select(rules, level):
+        raise Refused(
+            WRONG_USE, f"no rule of --set {of} matches --rules {rules}. See: amqp-conformance list --set {of}."
+        )
     unknown = [part for part in rules.split(",") if part.strip() and not catalogue.select(part)]
     why = f"no rule of level {level} or higher matches --rules {rules}."
     if unknown:

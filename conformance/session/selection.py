@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from conformance.catalogue import rules
+from conformance.catalogue import rules, sets
 from conformance.drive.run.check import Check
 from conformance.session.options import Options
 
@@ -13,7 +13,7 @@ def wanted(check: Check, options: Options) -> bool:
     """Does this check run at all?"""
     if not check.within(options.depth):
         return False
-    selected = _selected(options.rules, options.level)
+    selected = selected_by(options)
     return bool(selected & set(check.rules)) if check.rules else _serves(check, selected)
 
 
@@ -23,7 +23,12 @@ def _serves(check: Check, names: frozenset[str]) -> bool:
     return any(rule.judged and rule.family in (check.for_families or {rule.family}) for rule in chosen)
 
 
+def selected_by(options: Options) -> frozenset[str]:
+    """The ids of the rules that these options ask for."""
+    return _selected(options.set, options.rules, options.level)
+
+
 @cache
-def _selected(patterns: str, level: str) -> frozenset[str]:
-    """The ids of these rules, looked up once for all checks."""
-    return frozenset(rule.id for rule in rules.select(patterns, level))
+def _selected(names: str, patterns: str, level: str) -> frozenset[str]:
+    """Looked up once for all checks."""
+    return frozenset(rule.id for rule in sets.select(names, patterns, level))

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from conformance.catalogue import profiles, rules
 from conformance.catalogue.deviations import load as load_deviations
 from conformance.catalogue.profiles import Profile
+from conformance.catalogue.sets import SETS
 from conformance.oracle.verdicts import Finding, Verdict, why_not
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.gate import Known
@@ -195,6 +196,7 @@ def _selection(header: Mapping[str, Any]) -> Selection:
         str(said.get("rules", "*")),
         strict=bool(said.get("strict")),
         min_coverage=int(said.get("min_coverage", 0)),
+        set=",".join(name for name in str(said.get("set", "")).split(",") if name in SETS),
     )
 
 

@@ -76,6 +76,22 @@ def any_size(self: Intake, data: bytes) -> None:
     Intake.feed(self, data)
 
 
+@replaces(
+    "intake.feed",
+    "octets.full-frames-refused",
+    "a frame of just the size that was agreed is too large",
+    "CONTENT-001",
+    field="https://github.com/cloudamqp/lavinmq/pull/1485",
+)
+def full_frames_refused(self: Intake, data: bytes) -> None:
+    """The octets around the payload count twice."""
+    room = self.reader.frame_max
+    self.reader.frame_max = lowered = room - 2 * OVERHEAD
+    Intake.feed(self, data)
+    if self.reader.frame_max == lowered:  # nothing else was agreed on meanwhile
+        self.reader.frame_max = room
+
+
 @changes("octets.stray-content-dropped", "content without a method is dropped", "FRAME-004")
 def stray_content_dropped(parts: Parts) -> None:
     below = parts.intake

@@ -166,7 +166,12 @@ def locked_is_refused(channel: Channel, method: Any, below: Handle) -> None:
     below(channel, method)
 
 
-@changes("queues.outlive-their-connection", "exclusive queues stay when their connection is closed", "QUEUE-008")
+@changes(
+    "queues.outlive-their-connection",
+    "exclusive queues stay when their connection is closed",
+    "QUEUE-008",
+    field="https://github.com/nameko/nameko/issues/359",
+)
 def outlive_their_connection(parts: Parts) -> None:
     below = parts.handlers[m.QueueDeclare]
 

@@ -85,6 +85,17 @@ def returned_without_consumers(self: Channel, exchange: str, message: Message, m
 
 
 @replaces(
+    "vhost.publish",
+    "routes.default-leads-nowhere",
+    "the default exchange leads to no queue that is not bound to it",
+    "CNF-025",
+    field="https://github.com/arempe93/bunny-mock/issues/24",
+)
+def default_leads_nowhere(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    return VirtualHost.publish(self, exchange, message) if exchange else (False, True)
+
+
+@replaces(
     "channel.publish",
     "routes.returned-when-full",
     "a mandatory message that a full queue rejects is returned as not routed",

@@ -29,7 +29,7 @@ from attr import asdict
 
 from conformance.catalogue.rules import FAMILIES
 from conformance.evidence.words import results_for_display
-from reports.exports.words import began, evidence, observed, why
+from reports.exports.words import began, evidence, observed, of_set, why
 from reports.html import visible
 
 ALLURE = "allure-results"
@@ -139,6 +139,7 @@ def _properties(results: Mapping[str, Any]) -> str:
         "depth": results["depth"],
         "seed": results["seed"],
         "suite": results["suite"],
+        **of_set(results),
         "gate": "open" if results["gate"]["open"] else "closed",
     }
     return "".join(f"{name}={json.dumps(str(value), ensure_ascii=True)[1:-1]}\n" for name, value in said.items())

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.evidence.words import results_for_display
-from reports.exports.words import began, evidence, observed, why
+from reports.exports.words import began, evidence, observed, of_set, why
 from reports.html import visible
 
 SPEC = "0.0.0"
@@ -92,5 +92,6 @@ def _environment(results: Mapping[str, Any]) -> dict[str, Any]:
             "reasons": results["gate"]["reasons"],
             "seed": results["seed"],
             "depth": results["depth"],
+            **of_set(results),
         },
     }

@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from conformance.evidence.words import results_for_display
-from reports.exports.words import SKIPPED, evidence, why
+from reports.exports.words import SKIPPED, evidence, of_set, why
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -52,6 +52,7 @@ def _properties(suite: ElementTree.Element, results: Mapping[str, Any]) -> None:
         "profile": results["profile"],
         "seed": results["seed"],
         "suite": results["suite"],
+        **of_set(results),
         "gate": "open" if results["gate"]["open"] else "closed",
     }
     holder = ElementTree.SubElement(suite, "properties")

@@ -29,6 +29,12 @@ def began(results: Mapping[str, Any]) -> int:
         return 0
 
 
+def of_set(results: Mapping[str, Any]) -> dict[str, str]:
+    """`{"set": names}` where the run was asked for the rules of sets, else nothing."""
+    names = results.get("selection", {}).get("set")
+    return {"set": str(names)} if names else {}
+
+
 def why(rule: Mapping[str, Any]) -> str:
     """One line on a verdict that is neither `held` nor `broken`."""
     verdict = str(rule["verdict"])

@@ -106,7 +106,10 @@ def columns(documents: Iterable[Mapping[str, Any]]) -> list[Run]:
 
 def _chosen(results: Mapping[str, Any]) -> str:
     """The rules that this run was asked for, if not for all: it tells it from another one of the same broker."""
-    rules = str(results.get("selection", {}).get("rules", "*"))
+    asked = results.get("selection", {})
+    rules = str(asked.get("rules", "*"))
+    if rules == "*" and asked.get("set"):
+        return str(asked["set"])
     if rules == "*":
         return ""
     return rules if len(rules) <= LABEL else f"{rules.partition(',')[0][:LABEL]}, …"

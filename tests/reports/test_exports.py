@@ -6,7 +6,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from conformance.catalogue import rules
-from reports.exports import junit
+from reports.exports import ctrf, junit
+from reports.html import render
+from reports.summary import markdown
 
 
 def cases(text: str) -> dict[str, ElementTree.Element]:
@@ -82,3 +84,12 @@ def test_an_exchange_marks_the_failing_step_and_folds_runs(results: dict[str, An
     rule["cases"][0].update(steps=acks, at=140)
     failure = cases(junit(results))["ACK-010"][0]
     assert "    1 > c1.1 basic.ack 1..39, 39 frames\n✕  40 > c1.1 basic.ack 40\n" in str(failure.text)
+
+
+def test_every_document_says_of_which_set_the_rules_are(results: dict[str, Any]) -> None:
+    plain = (junit(results), ctrf(results), markdown(results), render(results))
+    results["selection"]["set"] = "guides-1"
+    told = (junit(results), ctrf(results), markdown(results), render(results))
+    assert [("guides-1" in before, "guides-1" in after) for before, after in zip(plain, told, strict=True)] == [
+        (False, True)
+    ] * 4

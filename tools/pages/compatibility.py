@@ -51,7 +51,7 @@ def digest(folder: Path) -> list[dict[str, Any]]:
         for path in sorted(folder.glob("*.json"))
         if path.stem not in ("compare", "gates") and not path.stem.startswith("reference-")
     ]
-    whole = [run for run in runs if run.complete and run.selection.rules == "*"]
+    whole = [run for run in runs if run.complete and run.selection.rules == "*" and not run.selection.set]
     return [_digested(run) for run in sorted(whole, key=lambda run: [*map(_number, run.broker.version.split("."))])]
 
 

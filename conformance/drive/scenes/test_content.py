@@ -18,6 +18,7 @@ from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.stage import Stage
 
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
+MOST = 131072
 
 
 def settle(stage: Stage, channel: Channel) -> None:
@@ -37,9 +38,14 @@ def frames(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], mess
     return [method.encode(), header.encode(), *(codec.Body(number, piece).encode() for piece in pieces if piece)]
 
 
+def largest(channel: Channel) -> int:
+    """The octets of a body that one frame may carry, within reason."""
+    return min(channel.connection.tuned.frame_max or MOST, MOST) - 8
+
+
 @rule("CONTENT-001")
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
-    """Small frames before large ones; octet by octet; and those of two channels in turn."""
+    """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
@@ -47,11 +53,14 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     settle(stage, channel)
     channel.send(*frames(channel, queue, body[:40], (1,) * 20, "octets"))
     settle(stage, channel)
+    room = largest(channel)
+    channel.send(*frames(channel, queue, bytes(room + 4), (3, room), "whole"))
+    settle(stage, channel)
     first, second = (frames(one, queue, body, ODD_SIZES, f"woven {one.number}") for one in (channel, other))
     channel.send(*(piece for pair in zip(first, second, strict=True) for piece in pair))
     for one in (channel, other):
         settle(stage, one)
-    stage.fetch(channel, queue, 4)
+    stage.fetch(channel, queue, 5)
 
 
 PLAIN: Mapping[str, list[tuple[str, Any]]] = {

@@ -68,6 +68,32 @@ def test_a_part_of_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["level"] for row in rows} == {"must"}
 
 
+def test_a_set_says_whether_it_may_still_change(capsys: pytest.CaptureFixture[str]) -> None:
+    said = out(capsys, "list", "--set", "guides-1")
+    assert "guides-1 · The guides, first edition" in said
+    assert "no others from now on" in said
+    assert "178 rules:" in said
+    assert "a draft, which may still change" in out(capsys, "list", "GET-*", "--set", "protocol-1")
+    rows = json.loads(out(capsys, "list", "RQ-*", "--set", "guides-1", "--format", "json"))
+    assert [row["id"] for row in rows] == [f"RQ-{number:03}" for number in range(1, 16)]
+
+
+def test_a_run_says_which_set_it_played(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "--depth", "smoke", "--rules", "RQ-015,RQ-016", "--set")
+    assert "1 rule of the set guides-1 judged: 1 held" in out(capsys, *words, "guides-1")
+    document = json.loads(out(capsys, *words, "guides-1,protocol-1", "--format", "json"))
+    assert document["selection"]["set"] == "guides-1,protocol-1"
+    assert [rule["id"] for rule in document["rules"]] == ["RQ-015", "RQ-016"]
+    assert any("the set protocol-1 is a draft" in one for one in document["gate"]["warnings"])
+
+
+def test_what_is_learned_later_closes_no_gate_of_a_set(capsys: pytest.CaptureFixture[str]) -> None:
+    """RQ-016 is not of guides-1, so a broker that breaks it still passes the gate of that set."""
+    words = ("run", "--depth", "smoke", "--rules", "RQ-*", "--mutant", "contents.headers-lost")
+    assert out(capsys, *words, code=1)
+    assert out(capsys, *words, "--set", "guides-1")
+
+
 def test_a_rule_explained(capsys: pytest.CaptureFixture[str]) -> None:
     said = out(capsys, "explain", "ack-010")
     assert said.startswith("ACK-010  ")

@@ -167,6 +167,7 @@ def test_the_shell_completes_words(monkeypatch: pytest.MonkeyPatch) -> None:
     completed = {option: completer for option, completer in completers(parsers[0]) if completer}
     assert "ACK-010" in completed["rule"]()
     assert "tags.start-at-zero" in completed["--mutant"]()
+    assert "guides-1" in completed["--set"]()
     monkeypatch.setitem(sys.modules, "argcomplete", None)
     assert main(["schema"]) == 0
 

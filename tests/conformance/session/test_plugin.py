@@ -250,7 +250,8 @@ def test_options_come_from_the_ini_file_and_the_environment(
     broker: ReferenceBroker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytester.makeini("[pytest]\namqp_rules = TAG-001\namqp_profile = documented\namqp_seed = 5\namqp_strict = true")
+    said = ("rules = TAG-001", "set = guides-1", "profile = documented", "seed = 5", "strict = true")
+    pytester.makeini("\n".join(["[pytest]", *(f"amqp_{line}" for line in said)]))
     monkeypatch.setenv("AMQP_URL", broker.url)
     done = run(pytester, f"--report={pytester.path / 'out'}", "--seed", "6", "-k", "TAG-001")
     results = json.loads((pytester.path / "out" / "results.json").read_text())
@@ -261,6 +262,7 @@ def test_options_come_from_the_ini_file_and_the_environment(
         "rules": "TAG-001",
         "strict": True,
         "min_coverage": 75,
+        "set": "guides-1",
     }
     assert results["seed"] == 6
     done.stdout.fnmatch_lines(["broker:*profile documented (as asked)*"])
@@ -278,6 +280,7 @@ def test_strict_of_pytest_is_strict_of_the_gate(pytester: pytest.Pytester, broke
         (("--broker-url", "amqp://"), 2, "names no host"),
         (("--profile", "rabbitmq-5"), 2, "there is no profile"),
         (("--rules", "NO-*", "-n", "1"), 2, "matches no rule"),
+        (("--set", "guides-0"), 2, "sets are guides-1, protocol-1 (a draft)"),
         (("--broker-url", "amqp://a@127.0.0.1:1/"), 3, "nothing listens"),
         (("--broker-url", "amqp://a@127.0.0.1:1/", "-n", "2"), 3, "nothing listens"),
     ],
