@@ -49,6 +49,10 @@ class Connection:
     """When the broker last said that it has taken new credentials."""
     heartbeat: int = 0
     """Seconds, as the client agreed to."""
+    channel_max: int = 0
+    """How many channels may be open, as the client agreed to; 0: not seen, or no limit."""
+    closes: int = 0
+    """When the broker last agreed to the end of a channel."""
     beats: bool | None = None
     """Has the broker said that it wants heartbeats? None: we have not seen."""
     heard_at: int = 0

@@ -21,6 +21,7 @@ from conformance.oracle.model import (
     gaps,
     memory,
     octets,
+    opening,
     receiving,
     sending,
     timeouts,
@@ -172,6 +173,8 @@ class Model:
 
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
         if event.method.startswith("connection.") is (event.channel > 0):
+            if connection.error is not None and connection.error.rule == opening.CHANNEL_0:
+                return ()  # that the broker lets this mistake pass is a fault of its own
             allowed = "methods of the connection on channel 0, and others on channels of their own"
             return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
         if event.channel:
