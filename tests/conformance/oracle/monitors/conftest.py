@@ -142,7 +142,7 @@ SENT: dict[str, Maker] = {
     "open": lambda c, w: m.ChannelOpen(c),
     "close": lambda c, w: m.ChannelClose(c, 200),
     "closed-ok": lambda c, w: m.ChannelCloseOk(c),
-    "flow": lambda c, w: m.ChannelFlow(c, True),
+    "flow": lambda c, w: m.ChannelFlow(c, "pause" not in w.rest),
     "declare": lambda c, w: m.QueueDeclare(
         c,
         queue=w.text(0),
@@ -202,7 +202,9 @@ SENT: dict[str, Maker] = {
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w), "PLAIN", _login(w)),
-    "tune-ok": lambda c, w: m.ConnectionTuneOk(c, heartbeat=int(w.pairs["heartbeat"])),
+    "tune-ok": lambda c, w: m.ConnectionTuneOk(
+        c, channel_max=int(w.pairs.get("channels", 0)), heartbeat=int(w.pairs.get("heartbeat", 0))
+    ),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
@@ -222,7 +224,7 @@ SENT: dict[str, Maker] = {
 RECEIVED: dict[str, Maker] = {
     "open-ok": lambda c, w: m.ChannelOpenOk(c),
     "close-ok": lambda c, w: m.ChannelCloseOk(c),
-    "flow-ok": lambda c, w: m.ChannelFlowOk(c, True),
+    "flow-ok": lambda c, w: m.ChannelFlowOk(c, "paused" not in w.rest),
     "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0), message_count=w.number(1)),
     "delete-ok": lambda c, w: m.QueueDeleteOk(c),
     "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
