@@ -13,6 +13,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.history import events
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model import (
+    alarms,
     cancelling,
     closing,
     crash,
@@ -29,7 +30,7 @@ from conformance.oracle.model import (
 from conformance.oracle.model.channels import CLOSED, GIVEN_UP
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
-from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
+from conformance.oracle.model.owed import BLOCKING, CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.topology import Topology
 
@@ -127,6 +128,8 @@ class Model:
         elif kind == events.KILLED:
             self.killed = event.seq
             crash.killed(self, event)
+        elif kind == events.ALARM:
+            alarms.changed(self.connections.values(), event)
         elif kind == events.RIGHTS:
             self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
         elif kind in _BROKEN:
@@ -191,7 +194,7 @@ class Model:
         elif event.method == "connection.tune":
             connection.beats = int(event.args.get("heartbeat", 0)) > 0
         elif event.method in ("connection.blocked", "connection.unblocked"):
-            connection.blocked = event.method == "connection.blocked"
+            alarms.told(connection, event)
         elif event.method == "connection.update-secret-ok":
             connection.renewed = event.seq
         return ()
@@ -251,6 +254,8 @@ class Model:
         kind, channel = fact.obligation.kind, fact.channel
         if kind == HARD_CLOSE:
             connection.error = None
+        elif kind == BLOCKING:
+            connection.block_owed = 0
         elif channel is None:
             closing.lose_connection(connection, fact.event.seq)
         elif kind == CLOSE:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model import (
+    alarms,
     cancelling,
     counts,
     declaring,
@@ -69,6 +70,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         elif event.method == "connection.start-ok":
             connection.whole = True
             cancelling.announce(connection, event)
+            alarms.announce(connection, event)
             connection.user = _user(event)
         elif event.method == "connection.tune-ok":
             connection.heartbeat = int(event.args.get("heartbeat", 0))
@@ -83,6 +85,8 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     if event.method == "channel.open":
         opening.apply(connection, event)
         return
+    if event.method == "basic.publish":
+        alarms.published(connection, event)
     channel = connection.met(event.channel, event.seq)
     if channel is not None and channel.requests:
         transacting.hurry(channel, event)

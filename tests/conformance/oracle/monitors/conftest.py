@@ -10,6 +10,7 @@
     - joined c                  what an observer notes: of this connection the beginning is missing
     - killed                    the broker was killed and started again
     - octets c 0100...          the client sends these octets, whatever they are
+    - alarm raised            a resource alarm is raised; before it: raising, at the end: clearing, cleared
     - rights c q              the user of this connection may no longer read the queue
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
@@ -123,7 +124,8 @@ def _pairs(words: Words) -> Iterator[str]:
 def _announced(words: Words) -> list[tuple[str, str, object]]:
     """What a side says of cancel notifications: `notify`, `notify=1`, `beside` the capabilities, or nothing."""
     value: object = True if "notify" in words.rest else words.pairs.get("notify")
-    announced = {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    blocking: dict[str, object] = {"connection.blocked": True} if "blocking" in words.rest else {}
+    announced = blocking if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
     beside = {"consumer_cancel_notify": True} if "beside" in words.rest else {}
     return values.table({"capabilities": announced, **beside})
 
@@ -253,6 +255,8 @@ RECEIVED: dict[str, Maker] = {
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
     "closed": lambda c, w: _blame(m.ChannelClose, c, w),
     "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
+    "blocked": lambda c, w: m.ConnectionBlocked(0, w.text(0)),
+    "unblocked": lambda c, w: m.ConnectionUnblocked(0),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
     "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
@@ -348,6 +352,8 @@ class Playbook:
             self._step(self._builder("").local("policy", queue=words[0], consumer_timeout=int(words[1])))
         elif kind == "setting":
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
+        elif kind == "alarm":
+            self._step(self._builder("").local("alarm", state=words[0]))
         elif kind == "killed":
             self._step(self._builder("").local("killed"))
         elif kind == "octets":
