@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,11 +46,14 @@ class Around:
     advance: Callable[[float], None] | None = None
     kill: Callable[[], None] | None = None
     """Kills the broker and starts it again; it answers when this returns."""
+    alarm: Callable[[str | None], None] | None = None
+    """Makes the broker run short of something, for this reason; None: no more."""
     general: int | None = None
     """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
     _policies: dict[str, str] = field(default_factory=dict)
     _users: list[str] = field(default_factory=list)
     _changed: bool = False
+    _alarmed: bool = False
 
     @property
     def adjustable(self) -> bool:
@@ -98,6 +101,29 @@ class Around:
         for connection in stage.connections.values():
             connection.abort()
 
+    @contextlib.contextmanager
+    def shortage(self, stage: Stage) -> Iterator[None]:
+        """Inside, the broker is short of something; noted before and after, for nobody sees when it begins."""
+        assert self.alarm is not None
+        stage.note(events.ALARM, state="raising")
+        self._alarmed = True
+        try:
+            self._alarm("low on memory")
+            stage.note(events.ALARM, state="raised")
+            yield
+        finally:
+            stage.note(events.ALARM, state="clearing")
+            self._alarm(None)
+            self._alarmed = False
+            stage.note(events.ALARM, state="cleared")
+
+    def _alarm(self, reason: str | None) -> None:
+        assert self.alarm is not None
+        try:
+            self.alarm(reason)
+        except BadRestart as bad:
+            raise NotOffered(str(bad)) from None
+
     def user(self) -> tuple[str, str]:
         """A user of this history's own, who may do anything in the vhost, with its password."""
         assert self.admin is not None
@@ -114,6 +140,10 @@ class Around:
 
     def clean(self) -> None:
         """Leaves the broker as it was."""
+        if self._alarmed and self.alarm is not None:
+            with contextlib.suppress(BadRestart):
+                self.alarm(None)
+            self._alarmed = False
         with contextlib.suppress(AdminRefused):
             for queue, name in self._policies.items():
                 assert self.admin is not None

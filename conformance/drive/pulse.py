@@ -178,6 +178,12 @@ class Pulse:
         return f"answers no {STEPS[answered]}" if answered < len(STEPS) else ""
 
 
+def alarm(block: str, unblock: str, reason: str | None) -> None:
+    """Runs the user's command by which the broker runs short of something, or the one that ends this. Raises
+    BadRestart."""
+    _run(*(("--unblock", unblock) if reason is None else ("--block", block)))
+
+
 def _run(option: str, command: str) -> None:
     """The user's command. What it says goes to a file: a broker that it leaves running would keep a pipe open."""
     with tempfile.TemporaryFile("w+") as said:

@@ -101,8 +101,10 @@ class Stage:
         heartbeat: int = 0,
         properties: Mapping[str, object] | None = None,
         login: tuple[str, str] | None = None,
+        channel_max: int = 0,
     ) -> RawConnection:
-        """One more connection in this history; by another user, where a login is given."""
+        """One more connection in this history; by another user, where a login is given; with so many channels at most,
+        where that is less than the broker allows."""
         connection = open_connection(
             self.target_of(login),
             self.recorder,
@@ -110,6 +112,7 @@ class Stage:
             capabilities=capabilities,
             heartbeat=heartbeat,
             properties=properties,
+            channel_max=channel_max,
         )
         self.connections[name] = connection
         return connection

@@ -45,6 +45,7 @@ END = "end"  # TCP connection ended                       {cause: fin | reset | 
 POLICY = "policy"  # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
 SETTINGS = "settings"  # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 KILLED = "killed"  # the broker is killed, and has been started again after it  {}
+ALARM = "alarm"  # the broker is made to run short of something  {state: raising | raised | clearing | cleared}
 RIGHTS = "rights"  # the user of a connection may no longer read a queue  {of: connection, queue}
 SCENE = "scene"  # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"  # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}

@@ -81,6 +81,8 @@ TABLE = (
         "shell command that kills the broker (kill -9, no clean shutdown) and starts it again, to judge CNF-013",
         "COMMAND",
     ),
+    Option("block", "shell command that raises a resource alarm, to judge BLOCK-*", "COMMAND"),
+    Option("unblock", "shell command that clears that alarm", "COMMAND"),
     Option("spare-vhosts", "vhosts to continue in if the vhost of the URL hangs", "NAME,..."),
     Option(
         "time-limit", "minutes after which the run stops and writes its report; default by depth: 10, 15 or 240", "MIN"
@@ -121,6 +123,8 @@ class Options:
     seed: int = 0
     restart: str | None = None
     kill: str | None = None
+    block: str | None = None
+    unblock: str | None = None
     spare_vhosts: tuple[str, ...] = ()
     time_limit: int | None = None
     hunt: float = 0.0
@@ -169,6 +173,8 @@ class Options:
             seed=_number("seed", text["seed"], 0) or 0,
             restart=_text(text["restart"]),
             kill=_text(text["kill"]),
+            block=_text(text["block"]),
+            unblock=_text(text["unblock"]),
             spare_vhosts=_names(text["spare-vhosts"]),
             time_limit=_number("time-limit", text["time-limit"], 1),
             hunt=_minutes("hunt", text["hunt"]),

@@ -27,7 +27,7 @@ from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.sweep import hasty
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.drive.guard import Guard
-from conformance.drive.pulse import BadRestart, Pulse
+from conformance.drive.pulse import BadRestart, Pulse, alarm
 from conformance.drive.vhosts import Vhosts
 from conformance.history.events import Event
 from conformance.history.recorder import Recorder, Sink
@@ -44,7 +44,7 @@ from conformance.session.ticket import Ticket
 from conformance.session.vitals import Vitals
 
 EMBEDDED = "embedded"
-MANAGEMENT, KILL = "management API", "kill command"
+MANAGEMENT, KILL, ALARM = "management API", "kill command", "alarm command"
 ALONE = "main"
 """The worker of a run that has no others."""
 SHARE = 0.93
@@ -126,6 +126,8 @@ class Session:
         pulse = Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart)
         if options.kill is not None and under_test.embedded is None:
             beside.kill = self._killing(pulse, options.kill)
+        if options.block is not None and options.unblock is not None and under_test.embedded is None:
+            beside.alarm = partial(alarm, options.block, options.unblock)
         profile = replace(profile, refused={**profile.refused, **self._missing(beside)})
         guard = Guard(
             pulse,
@@ -168,6 +170,10 @@ class Session:
             missing[KILL] = "none was given (--kill)"
         elif self.worker != ALONE and self.options.url is not None:
             missing[KILL] = "several processes test the broker (-n), and a kill would disturb all of them"
+        if beside.alarm is None:
+            missing[ALARM] = "none was given (--block and --unblock)"
+        elif self.worker != ALONE and self.options.url is not None:
+            missing[ALARM] = "several processes test the broker (-n), and an alarm would disturb all of them"
         return missing
 
     def _sink(self, broker: Broker, profile: Profile) -> Sink | None:
@@ -235,7 +241,7 @@ def around(admin_url: str | None, timeout: int | None, under_test: brokers.Broke
     """The broker's management API and clock, where we have them; `timeout` is its own consumer timeout, if known."""
     embedded = under_test.embedded
     if embedded is not None:
-        return Around(Admin(embedded.admin_url), embedded.leap, embedded.crash)
+        return Around(Admin(embedded.admin_url), embedded.leap, embedded.crash, embedded.alarm)
     if admin_url is None:
         return Around(general=timeout)
     admin = Admin(admin_url, under_test.target.vhost)

@@ -3,7 +3,8 @@
     python last_queue.py amqp://guest:guest@localhost:5672/%2F ...
 
 Channel 1 declares a queue, which then holds one message. A method with an empty queue name follows: on channel 1, on
-channel 2, which has declared none, or on a channel of another connection.
+channel 2, which has declared none, on a channel of another connection, or on channel 1 when it was closed and opened
+again (CHAN-007).
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ SENT = {
     "get on another channel": (False, wire.get(2, "")),
     "purge on another channel": (False, PURGE),
     "get on another connection": (True, wire.get(2, "")),
+    "get on the same channel, opened again": (False, wire.get(1, "")),
 }
 
 
-def outcome(url: str, apart: bool, sent: bytes) -> str:
+def outcome(url: str, apart: bool, sent: bytes, again: bool = False) -> str:
     """What comes first in answer."""
     first = wire.Connection(url)
     user, queue = wire.Connection(url) if apart else first, f"finding-{uuid.uuid4().hex[:12]}"
@@ -29,6 +31,10 @@ def outcome(url: str, apart: bool, sent: bytes) -> str:
     user.open(2)
     first.declare(1, queue, "classic")
     first.fill(1, queue, ["1"])
+    if again:
+        first.send(wire.close(1))
+        first.wait(wire.CHANNEL_CLOSE_OK)
+        first.open(1)
     user.send(sent)
     found = user.read(2)
     first.open(3)
@@ -48,7 +54,7 @@ def main() -> None:
         print(connection.broker)
         connection.end()
         for name, (apart, sent) in SENT.items():
-            print(f"  {name}: {outcome(url, apart, sent)}")
+            print(f"  {name}: {outcome(url, apart, sent, name.endswith('again'))}")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ NAMES: Mapping[str, str] = {
     "interrupted-content": "a method comes in the middle of a content",
     "other-class": "a content header has another class than its method",
     "content-on-channel-0": "a content frame comes on channel 0",
+    "method-on-channel-0": "a method that belongs on a channel comes on channel 0",
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "exclusive-consumer": "a consumer is started with exclusive",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",

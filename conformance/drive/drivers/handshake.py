@@ -33,10 +33,10 @@ CAPABILITIES: Mapping[str, bool] = {
 _M = TypeVar("_M", bound=codec.Method)
 
 
-def shake_hands(link: RawConnection, properties: Mapping[str, object], heartbeat: int) -> None:
+def shake_hands(link: RawConnection, properties: Mapping[str, object], heartbeat: int, channel_max: int = 0) -> None:
     """Protocol header, login, tuning, vhost. `properties` is what the client says of itself."""
     _login(link, properties)
-    _enter(link, heartbeat)
+    _enter(link, heartbeat, channel_max)
 
 
 def introduce(link: RawConnection) -> Mapping[str, object]:
@@ -130,9 +130,10 @@ def _login(link: RawConnection, properties: Mapping[str, object]) -> None:
     link.send(m.ConnectionStartOk(0, about, target.mechanism, response, "en_US"))
 
 
-def _enter(link: RawConnection, heartbeat: int) -> None:
+def _enter(link: RawConnection, heartbeat: int, channel_max: int) -> None:
     tune = _expect(link, m.ConnectionTune, "login")
-    tuned = Tuned(tune.channel_max or 65535, tune.frame_max or 131072, heartbeat)
+    most = tune.channel_max or 65535
+    tuned = Tuned(min(channel_max or most, most), tune.frame_max or 131072, heartbeat)
     link.tune(tuned)
     link.send(
         m.ConnectionTuneOk(0, tuned.channel_max, tuned.frame_max, heartbeat),

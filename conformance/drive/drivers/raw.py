@@ -32,16 +32,18 @@ def open_connection(
     capabilities: Mapping[str, object] | None = None,
     heartbeat: int = 0,
     properties: Mapping[str, object] | None = None,
+    channel_max: int = 0,
 ) -> RawConnection:
     """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
 
-    `properties` are further client properties, beside the table of capabilities.
+    `properties` are further client properties, beside the table of capabilities; `channel_max` is less than the broker
+    offers, 0 for all of it.
     """
     connection = RawConnection(reach(target), recorder, name, target)
     try:
         announced = CAPABILITIES if capabilities is None else capabilities
         said = {} if capabilities is None and target.terse else {"capabilities": dict(announced)}
-        shake_hands(connection, {**(properties or {}), **said}, heartbeat)
+        shake_hands(connection, {**(properties or {}), **said}, heartbeat, channel_max)
     except BaseException:
         connection.abort()
         raise

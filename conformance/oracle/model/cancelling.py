@@ -51,17 +51,18 @@ class Ended:
 
 def introduce(connection: Connection, event: Event) -> None:
     """The broker's connection.start."""
-    connection.offers = _capability(event.args.get("server_properties"))
+    connection.offers = capability(event.args.get("server_properties"))
 
 
 def announce(connection: Connection, event: Event) -> None:
     """The client's start-ok. Only the boolean counts: JSON keeps it apart from 1 and from the word."""
-    connection.notices = _capability(event.args.get("client_properties"))
+    connection.notices = capability(event.args.get("client_properties"))
 
 
-def _capability(properties: object) -> bool:
+def capability(properties: object, name: str = NOTICE) -> bool:
+    """Is this among the capabilities that a side announces?"""
     capabilities = properties.get("capabilities") if isinstance(properties, Mapping) else None
-    return isinstance(capabilities, Mapping) and capabilities.get(NOTICE) is True
+    return isinstance(capabilities, Mapping) and capabilities.get(name) is True
 
 
 # -- what the client asks for

@@ -141,6 +141,8 @@ def _life(channel: Channel) -> str:
 def _completed(model: Model, event: Event) -> Found:
     if event.kind == KILLED:
         yield from _killed(model, event)
+    if event.channel == 0 and event.method and not event.method.startswith("connection."):
+        yield f"connection {event.connection}", "method-on-channel-0"
     handler = _HANDLERS.get(event.method or event.kind)
     connection = model.connections.get(event.connection) if handler is not None else None
     if handler is not None and connection is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import endings, timeouts
+from conformance.oracle.model import endings, opening, timeouts
 from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, Channel
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import (
@@ -51,7 +51,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     if channel is None or channel.state == CLOSED:
         yield AfterClose(event, channel, None, ours=channel is not None and not channel.close_seen)
         return
-    ids, hard = ids_of(event), connection.error
+    ids, hard = ids_of(event), opening.pending(connection, event)
     if hard is not None and ids == (hard.class_id, hard.method_id) and (hard.rule != "ERR-010"):
         yield ChannelInsteadOfConnection(event, channel, hard)
         connection.error = None

@@ -33,6 +33,24 @@ class Connection:
     """When the broker agreed to its end."""
     ended: int = 0
     blocked: bool = False
+    wants_blocked: bool | None = None
+    """Has the client said that it wants to be told when it is blocked? None: we have not seen."""
+    halting: bool = False
+    """The broker may be short of something: who publishes may be heard no further."""
+    alarmed: int = 0
+    """Since when it certainly is."""
+    halted: bool = False
+    """It may be heard no further: it has published since."""
+    published: int = 0
+    """How often it has published."""
+    pressed: int = 0
+    """How often it has published since the broker is certainly short of something."""
+    block_owed: int = 0
+    """Since when the broker has to say that it is blocked, or that it is no more."""
+    block_at: int = 0
+    """When the broker last said that it is blocked."""
+    unblock_at: int = 0
+    """When it last said that it is so no more."""
     misused: int = 0
     """When the client last used a channel that was closed already."""
     refusals: int = 0
@@ -49,6 +67,10 @@ class Connection:
     """When the broker last said that it has taken new credentials."""
     heartbeat: int = 0
     """Seconds, as the client agreed to."""
+    channel_max: int = 0
+    """How many channels may be open, as the client agreed to; 0: not seen, or no limit."""
+    closes: int = 0
+    """When the broker last agreed to the end of a channel."""
     beats: bool | None = None
     """Has the broker said that it wants heartbeats? None: we have not seen."""
     heard_at: int = 0

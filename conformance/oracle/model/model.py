@@ -13,6 +13,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.history import events
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model import (
+    alarms,
     cancelling,
     closing,
     crash,
@@ -21,6 +22,7 @@ from conformance.oracle.model import (
     gaps,
     memory,
     octets,
+    opening,
     receiving,
     sending,
     timeouts,
@@ -28,7 +30,7 @@ from conformance.oracle.model import (
 from conformance.oracle.model.channels import CLOSED, GIVEN_UP
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
-from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
+from conformance.oracle.model.owed import BLOCKING, CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.topology import Topology
 
@@ -126,6 +128,8 @@ class Model:
         elif kind == events.KILLED:
             self.killed = event.seq
             crash.killed(self, event)
+        elif kind == events.ALARM:
+            alarms.changed(self.connections.values(), event)
         elif kind == events.RIGHTS:
             self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
         elif kind in _BROKEN:
@@ -172,6 +176,8 @@ class Model:
 
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
         if event.method.startswith("connection.") is (event.channel > 0):
+            if connection.error is not None and connection.error.rule == opening.CHANNEL_0:
+                return ()  # that the broker lets this mistake pass is a fault of its own
             allowed = "methods of the connection on channel 0, and others on channels of their own"
             return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
         if event.channel:
@@ -188,7 +194,7 @@ class Model:
         elif event.method == "connection.tune":
             connection.beats = int(event.args.get("heartbeat", 0)) > 0
         elif event.method in ("connection.blocked", "connection.unblocked"):
-            connection.blocked = event.method == "connection.blocked"
+            alarms.told(connection, event)
         elif event.method == "connection.update-secret-ok":
             connection.renewed = event.seq
         return ()
@@ -248,6 +254,8 @@ class Model:
         kind, channel = fact.obligation.kind, fact.channel
         if kind == HARD_CLOSE:
             connection.error = None
+        elif kind == BLOCKING:
+            connection.block_owed = 0
         elif channel is None:
             closing.lose_connection(connection, fact.event.seq)
         elif kind == CLOSE:

@@ -15,7 +15,7 @@ from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.records import RELEASED, Copy
 
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
-NOTICE = "notice"
+NOTICE, BLOCKING = "notice", "connection.blocked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
             continue
         if connection.error and not connection.error.optional:
             yield Obligation(HARD_CLOSE, connection.name, 0, HARD_CLOSE, connection.error.seq), None, None
+        elif connection.block_owed:
+            what = "connection.unblocked" if connection.blocked else "connection.blocked"
+            yield Obligation(BLOCKING, connection.name, 0, what, connection.block_owed), None, None
+        elif connection.halted:
+            continue
         elif connection.closing:
             yield Obligation(REPLY, connection.name, 0, "connection.close-ok", connection.closing), None, None
         else:

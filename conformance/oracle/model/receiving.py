@@ -179,6 +179,8 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
         endings.end_receivers(channel, event.seq)
     channel.state = CLOSED
     channel.close_sent, channel.close_answered = 0, event.seq
+    if not crossed:
+        channel.connection.closes = event.seq
     if channel.connection.failed.get(channel.number) is channel and not crossed:
         del channel.connection.failed[channel.number]
 

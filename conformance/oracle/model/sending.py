@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model import (
+    alarms,
     cancelling,
     counts,
     declaring,
     endings,
     memory,
+    opening,
     publishing,
     races,
     requests,
@@ -68,17 +70,23 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         elif event.method == "connection.start-ok":
             connection.whole = True
             cancelling.announce(connection, event)
+            alarms.announce(connection, event)
             connection.user = _user(event)
         elif event.method == "connection.tune-ok":
             connection.heartbeat = int(event.args.get("heartbeat", 0))
+            connection.channel_max = int(event.args.get("channel_max", 0))
         elif event.method == "connection.open":
             connection.vhost = str(event.args.get("virtual_host") or "/")
         elif event.method == "connection.update-secret":
             cancelling.renew(connection, event.seq)
+        elif not event.method.startswith("connection."):
+            opening.on_channel_0(connection, event)
         return
     if event.method == "channel.open":
-        _open(connection, event)
+        opening.apply(connection, event)
         return
+    if event.method == "basic.publish":
+        alarms.published(connection, event)
     channel = connection.met(event.channel, event.seq)
     if channel is not None and channel.requests:
         transacting.hurry(channel, event)
@@ -136,33 +144,6 @@ def _close_connection(connection: Connection, seq: int) -> None:
         channel.closed_with = seq
         channel.end = channel.end or "connection.close"
         endings.release(channel, seq)
-
-
-def _open(connection: Connection, event: Event) -> None:
-    former = connection.channels.get(event.channel)
-    if former is not None and former.adopted:
-        former.state = CLOSED
-        connection.failed[event.channel] = former
-    if former is not None and former.state not in (CLOSED, CLOSING):
-        what = "channel.open of an open channel"
-        requests.fail_connection(connection, ClientError(event.seq, "", 504, 20, 10, what, optional=True))
-        return
-    if former is not None:
-        former.previous = None
-        if former.state == CLOSING:
-            connection.failed[event.channel] = former
-    channel = Channel(connection, event.channel, event.seq, previous=former)
-    if former is not None:
-        channel.former_tag = max(former.last_tag, former.former_tag)
-        counted = former.published + (former.plain if former.former_confirm else 0)
-        channel.former_published = former.former_published + counted
-        channel.former_open = former.former_open + len(former.unconfirmed)
-        channel.former_confirm = former.former_confirm or former.confirm
-        if former.haunted:
-            channel.ghosts = former.ghosts.union(former.consumers)
-            endings.haunt(channel)
-    connection.channels[event.channel] = channel
-    requests.request(channel, event)
 
 
 def _unopened(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:

@@ -143,9 +143,11 @@ def senseless(asked: Asked) -> bool | None:
 
 @refuses(LAST, *BY_LAST_NAME, code=404, what="the empty name on a channel that has declared no queue")
 def none_declared(asked: Asked) -> bool | None:
-    """Has this channel declared a queue?"""
+    """Has this channel declared a queue? Of the one that had its number before, CHAN-007 speaks."""
     if asked.event.queue or asked.actor in asked.topology.last:
         return False
+    if asked.actor.previous in asked.topology.last:
+        return None
     return True if asked.actor.connection.whole and len(asked.topology.last) < LATEST else None
 
 

@@ -43,6 +43,10 @@ class Actor(Protocol):
     @property
     def connection(self) -> Owner: ...
 
+    @property
+    def previous(self) -> Actor | None:
+        """What had its number before."""
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Change:

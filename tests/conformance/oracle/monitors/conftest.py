@@ -10,6 +10,7 @@
     - joined c                  what an observer notes: of this connection the beginning is missing
     - killed                    the broker was killed and started again
     - octets c 0100...          the client sends these octets, whatever they are
+    - alarm raised            a resource alarm is raised; before it: raising, at the end: clearing, cleared
     - rights c q              the user of this connection may no longer read the queue
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
@@ -123,7 +124,8 @@ def _pairs(words: Words) -> Iterator[str]:
 def _announced(words: Words) -> list[tuple[str, str, object]]:
     """What a side says of cancel notifications: `notify`, `notify=1`, `beside` the capabilities, or nothing."""
     value: object = True if "notify" in words.rest else words.pairs.get("notify")
-    announced = {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    blocking: dict[str, object] = {"connection.blocked": True} if "blocking" in words.rest else {}
+    announced = blocking if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
     beside = {"consumer_cancel_notify": True} if "beside" in words.rest else {}
     return values.table({"capabilities": announced, **beside})
 
@@ -142,7 +144,7 @@ SENT: dict[str, Maker] = {
     "open": lambda c, w: m.ChannelOpen(c),
     "close": lambda c, w: m.ChannelClose(c, 200),
     "closed-ok": lambda c, w: m.ChannelCloseOk(c),
-    "flow": lambda c, w: m.ChannelFlow(c, True),
+    "flow": lambda c, w: m.ChannelFlow(c, "pause" not in w.rest),
     "declare": lambda c, w: m.QueueDeclare(
         c,
         queue=w.text(0),
@@ -202,7 +204,9 @@ SENT: dict[str, Maker] = {
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w), "PLAIN", _login(w)),
-    "tune-ok": lambda c, w: m.ConnectionTuneOk(c, heartbeat=int(w.pairs["heartbeat"])),
+    "tune-ok": lambda c, w: m.ConnectionTuneOk(
+        c, channel_max=int(w.pairs.get("channels", 0)), heartbeat=int(w.pairs.get("heartbeat", 0))
+    ),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
@@ -222,7 +226,7 @@ SENT: dict[str, Maker] = {
 RECEIVED: dict[str, Maker] = {
     "open-ok": lambda c, w: m.ChannelOpenOk(c),
     "close-ok": lambda c, w: m.ChannelCloseOk(c),
-    "flow-ok": lambda c, w: m.ChannelFlowOk(c, True),
+    "flow-ok": lambda c, w: m.ChannelFlowOk(c, "paused" not in w.rest),
     "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0), message_count=w.number(1)),
     "delete-ok": lambda c, w: m.QueueDeleteOk(c),
     "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
@@ -251,6 +255,8 @@ RECEIVED: dict[str, Maker] = {
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
     "closed": lambda c, w: _blame(m.ChannelClose, c, w),
     "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
+    "blocked": lambda c, w: m.ConnectionBlocked(0, w.text(0)),
+    "unblocked": lambda c, w: m.ConnectionUnblocked(0),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
     "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
@@ -346,6 +352,8 @@ class Playbook:
             self._step(self._builder("").local("policy", queue=words[0], consumer_timeout=int(words[1])))
         elif kind == "setting":
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
+        elif kind == "alarm":
+            self._step(self._builder("").local("alarm", state=words[0]))
         elif kind == "killed":
             self._step(self._builder("").local("killed"))
         elif kind == "octets":

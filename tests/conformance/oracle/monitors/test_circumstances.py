@@ -77,6 +77,7 @@ ARISES = {
     "interrupted-content": wrong("FRAME-005"),
     "other-class": wrong("FRAME-007"),
     "content-on-channel-0": wrong("FRAME-008"),
+    "method-on-channel-0": "@open 1 \n 0 > open",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -119,6 +120,7 @@ MISSES = {
     "interrupted-content": wrong("FRAME-007"),
     "other-class": wrong("FRAME-004"),
     "content-on-channel-0": wrong("FRAME-009"),
+    "method-on-channel-0": "@open 1 \n 0 > bye",
 }
 
 

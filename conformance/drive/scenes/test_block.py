@@ -1,0 +1,102 @@
+"""BLOCK: a publisher, one that did not ask to be told, and a consumer, while the broker is short of something."""
+
+from __future__ import annotations
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import stocked
+from conformance.drive.stage import Stage
+from conformance.oracle.model.alarms import BLOCKED, ENOUGH
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+MOMENT = 0.2
+"""Seconds between two publishes of one who waits to be told."""
+
+
+def publisher(stage: Stage, name: str = "publisher", *, asks: bool = True) -> Channel:
+    """A channel in confirm mode on a connection of its own, by a client that asks to be told, or does not."""
+    connection = stage.connect(name, {"publisher_confirms": True, **({"connection.blocked": True} if asks else {})})
+    channel = stage.channel(connection=connection)
+    if stage.offers("confirm.select"):
+        channel.confirm()
+    stage.quiesce()
+    return channel
+
+
+def told(stage: Stage, channel: Channel) -> bool:
+    """Does the client know that it is blocked?"""
+    return any(one.method == BLOCKED and one.connection == channel.connection.name for one in stage.events)
+
+
+def press(stage: Stage, channel: Channel, queue: str) -> None:
+    """Publishes until the client is told that it is blocked, or should have been."""
+    for _ in range(ENOUGH):
+        channel.publish(queue)
+        if stage.waiter.settles(lambda: told(stage, channel), MOMENT):
+            break
+    stage.quiesce()
+
+
+def shortage(stage: Stage, *, asks: bool = True, meanwhile: int = 0, queue: str = "") -> None:
+    """A publisher is blocked; another one publishes as well; then the alarm is over, and both are answered."""
+    if stage.around.alarm is None:
+        return
+    queue = queue or stage.queue()
+    channel, other = publisher(stage), publisher(stage, "other", asks=asks)
+    with stage.around.shortage(stage):
+        press(stage, channel, queue)
+        channel.publish(queue, meanwhile) if meanwhile else None
+        other.publish(queue)
+        stage.quiesce()
+    stage.quiesce()
+    for one in (channel, other):
+        stage.barrier(one)
+
+
+@rule("BLOCK-001", queue_types=CLASSIC, last=True)
+def test_who_did_not_ask_is_not_told(stage: Stage) -> None:
+    """One publisher has asked, the other has not."""
+    shortage(stage, asks=False)
+
+
+@rule("BLOCK-002", queue_types=CLASSIC, last=True)
+def test_blocked_and_unblocked_in_turn(stage: Stage) -> None:
+    """A publisher goes on publishing while it is blocked."""
+    shortage(stage, meanwhile=3)
+
+
+@rule("BLOCK-003", queue_types=CLASSIC, last=True)
+def test_a_publisher_is_told(stage: Stage) -> None:
+    """It publishes until it is."""
+    shortage(stage)
+
+
+@rule("BLOCK-004", queue_types=CLASSIC, last=True)
+def test_the_end_is_told(stage: Stage) -> None:
+    """Two publishers."""
+    shortage(stage)
+
+
+@rule("BLOCK-005", queue_types=CLASSIC, last=True)
+def test_publishes_are_kept(stage: Stage) -> None:
+    """Ten publishes while the client is blocked; and a method after them."""
+    shortage(stage, meanwhile=10)
+
+
+@rule("BLOCK-006", queue_types=CLASSIC, last=True)
+def test_consumers_go_on(stage: Stage) -> None:
+    """A connection that has published nothing asks, and consumes what was there before."""
+    if stage.around.alarm is None:
+        return
+    queue, channel = stocked(stage, 3), publisher(stage)
+    reader = stage.channel(connection=stage.connect("reader"))
+    with stage.around.shortage(stage):
+        press(stage, channel, stage.queue())
+        stage.barrier(reader)
+        reader.consume(queue)
+        stage.quiesce()
+        for tag in reader.unacked:
+            reader.ack(tag)
+        stage.barrier(reader)
+    stage.quiesce()
+    stage.barrier(channel)

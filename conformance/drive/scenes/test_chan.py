@@ -1,0 +1,151 @@
+"""CHAN: channels opened, closed and opened again, in every order and number."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import Item
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import confirming, reopen
+from conformance.drive.stage import Stage
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+FEW = 3
+"""Channels that a connection may have, where that is the matter."""
+
+
+def strike(stage: Stage, *vectors: Item) -> None:
+    """Each on a connection of its own; then one that did nothing wrong is asked for an answer."""
+    bystander = stage.channel()
+    for number, vector in enumerate(vectors, 2):
+        connection = stage.connect(f"c{number}")
+        stage.barrier(stage.channel(1, connection))
+        connection.send(vector)
+        stage.quiesce()
+        stage.barrier(bystander)
+
+
+def end(stage: Stage, channel: Channel) -> Channel:
+    """The client closes it, and opens it again."""
+    channel.close()
+    reopen(stage, channel)
+    return channel
+
+
+@rule("CHAN-001", queue_types=CLASSIC)
+def test_an_open_channel_is_opened(stage: Stage) -> None:
+    """When it has answered something; and one that was closed and opened again."""
+    strike(stage, m.ChannelOpen(1))
+    connection = stage.connect("again")
+    channel = end(stage, stage.channel(1, connection))
+    stage.barrier(channel)
+    channel.open()
+    stage.quiesce()
+
+
+@rule("CHAN-002", queue_types=CLASSIC)
+def test_numbers_in_any_order(stage: Stage) -> None:
+    """The highest first, and others downwards; all of them answer."""
+    connection = stage.connect("few", channel_max=9)
+    channels = [stage.channel(number, connection) for number in (9, 5, 2, 7)]
+    for channel in channels:
+        stage.barrier(channel)
+    wide = stage.connect("many")
+    stage.barrier(stage.channel(wide.tuned.channel_max, wide))
+
+
+@rule("CHAN-003", queue_types=CLASSIC)
+def test_closed_channels_do_not_count(stage: Stage) -> None:
+    """All that may be open, opened and closed, five times."""
+    connection = stage.connect("few", channel_max=FEW)
+    for _ in range(5):
+        channels = [stage.channel(number, connection) for number in range(1, FEW + 1)]
+        for channel in channels:
+            channel.close()
+        stage.quiesce()
+    stage.barrier(stage.channel(1, connection))
+
+
+@rule("CHAN-004", queue_types=CLASSIC)
+def test_one_channel_too_many(stage: Stage) -> None:
+    """All that may be open, and one more."""
+    bystander, connection = stage.channel(), stage.connect("few", channel_max=FEW)
+    for number in range(FEW, 0, -1):
+        stage.channel(number, connection)
+    connection.send(m.ChannelOpen(FEW + 1))
+    stage.quiesce()
+    stage.barrier(bystander)
+
+
+@rule("CHAN-005")
+def test_others_go_on(stage: Stage) -> None:
+    """A channel below and one above are closed; one with a consumer is asked, in one write, and gets a message."""
+    queue, publisher = stage.queue(), confirming(stage)
+    connection = stage.connect("beside")
+    low, other, high = (stage.channel(number, connection) for number in (1, 2, 3))
+    other.consume(queue)
+    stage.quiesce()
+    for closed in (low, high):
+        closed.close()
+        stage.quiesce()
+        with stage.batch():
+            other.find_exchange("amq.direct")
+            other.declare(queue, passive=True)
+        stage.quiesce()
+        publisher.publish(queue)
+        stage.quiesce()
+
+
+@rule("CHAN-006", queue_types=CLASSIC)
+def test_flow_is_confirmed_as_asked(stage: Stage) -> None:
+    """Twice active; and inactive, on a connection that may not outlive it, then active again."""
+    channel = stage.channel()
+    for _ in range(2):
+        channel.flow()
+        stage.quiesce()
+    paused = stage.channel(connection=stage.connect("paused"))
+    paused.flow(active=False)
+    stage.quiesce()
+    if paused.connection.alive and paused.state == "open":
+        paused.flow()
+        stage.quiesce()
+
+
+@rule("CHAN-007", queue_types=CLASSIC)
+def test_the_last_queue_is_forgotten(stage: Stage) -> None:
+    """Each method with the empty name, each on a channel that was opened again after it had declared a queue."""
+    queue, exchange = stage.queue(), stage.exchange(kind="direct")
+    channel = stage.channel()
+    number = channel.number
+    for method in (
+        m.QueueBind(number, queue="", exchange=exchange, routing_key="key"),
+        m.BasicGet(number, queue="", no_ack=True),
+        m.QueuePurge(number, queue=""),
+        m.BasicConsume(number, queue="", consumer_tag="last"),
+    ):
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        end(stage, channel).send(method)
+        stage.quiesce()
+        if channel.state != "open":
+            stage.reopen(channel)
+
+
+@rule("CHAN-008", queue_types=CLASSIC)
+def test_modes_end_with_the_channel(stage: Stage) -> None:
+    """A transaction, then confirm mode, then a transaction, each after the channel was closed; and a commit."""
+    channel = stage.channel()
+    channel.tx_select()
+    stage.quiesce()
+    end(stage, channel).confirm()
+    stage.quiesce()
+    end(stage, channel).tx_select()
+    stage.quiesce()
+    end(stage, channel).tx_commit()
+    stage.quiesce()
+
+
+@rule("CHAN-009", queue_types=CLASSIC)
+def test_methods_on_channel_0(stage: Stage) -> None:
+    """Opened, asked to flow, and asked for a queue."""
+    strike(stage, m.ChannelOpen(0), m.ChannelFlow(0, True), m.QueueDeclare(0, queue="", exclusive=True))

@@ -1,0 +1,66 @@
+"""Alarms that are told to the wrong clients, or not told, and publishers that lose what they send meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec import methods as m
+from reference_broker.connection import Connection
+from reference_broker.intake import Intake
+from reference_broker.mutants.kinds import replaces
+
+ANNOUNCED = "connection.blocked"
+
+
+@replaces("connection.block", "blocking.everybody-told", "clients are told that did not ask", "BLOCK-001")
+def everybody_told(self: Connection, reason: str) -> None:
+    self.blocked = True
+    self.send(m.ConnectionBlocked(0, reason))
+
+
+@replaces("connection.unblock", "blocking.unblocked-twice", "the end of an alarm is told twice", "BLOCK-002")
+def unblocked_twice(self: Connection) -> None:
+    if self.blocked and self.announces(ANNOUNCED):
+        self.send(m.ConnectionUnblocked(0))
+    Connection.unblock(self)
+
+
+@replaces("connection.block", "blocking.blocked-twice", "an alarm is told twice", "BLOCK-002")
+def blocked_twice(self: Connection, reason: str) -> None:
+    for _ in range(2):
+        Connection.block(self, reason)
+
+
+@replaces("connection.block", "blocking.without-a-word", "publishers are stopped without a word", "BLOCK-003")
+def without_a_word(self: Connection, reason: str) -> None:
+    self.blocked = True
+
+
+@replaces("connection.block", "blocking.without-reason", "connection.blocked has no reason", "BLOCK-003")
+def without_reason(self: Connection, reason: str) -> None:
+    Connection.block(self, "")
+
+
+@replaces("connection.unblock", "blocking.end-untold", "the end of an alarm is not told", "BLOCK-004")
+def end_untold(self: Connection) -> None:
+    capabilities, self.capabilities = self.capabilities, {}
+    Connection.unblock(self)
+    self.capabilities = capabilities
+
+
+@replaces("connection.unblock", "blocking.dropped", "what a blocked client has sent is dropped", "BLOCK-005")
+def dropped(self: Connection) -> None:
+    if self.blocked:
+        self.intake.waiting.clear()
+    Connection.unblock(self)
+
+
+@replaces("intake.work", "blocking.everybody-stopped", "an alarm stops all clients", "BLOCK-006")
+def everybody_stopped(self: Intake, frames: Any) -> None:
+    if self.broker.alarm is None:
+        Intake.work(self, frames)
+    elif not self.waiting and any(one.blocked for one in self.broker.connections):
+        self.waiting.extend(frames)
+        self.connection.blocked = True
+    else:
+        Intake.work(self, frames)
