@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
+from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
 from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING
@@ -59,12 +60,16 @@ class Way:
     """What is known of one message."""
 
     sent: int
+    on: tuple[str, int]
+    """The channel of the publish, as its connection and number."""
     reached: dict[str, tuple[str, ...]]
     barred: dict[str, str]
     seen_away: set[str] = field(default_factory=set)
     """Queues that were empty when it had been handled, and to which no way leads."""
     handled: bool = False
     """The broker has confirmed it."""
+    moved: bool = False
+    """Bindings were changed elsewhere while it was on its way: the broker may have made the change first."""
 
 
 @dataclass(slots=True)
@@ -94,6 +99,17 @@ def published(fact: Passed, notes: Notes) -> None:
     memory.note(event.message, _way(fact))
 
 
+@follows("queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind", "exchange.declare", "exchange.delete")
+def rebound(fact: Passed, notes: Notes) -> None:
+    """Bindings change, which a publish of another channel may meet that was sent before."""
+    event = fact.event
+    if event.direction != TO_BROKER:
+        return
+    for way in notes.memory(Ways).by_message.values():
+        if way is not None and not way.handled and way.on != (event.connection, event.channel):
+            way.moved = True
+
+
 def _way(fact: Passed) -> Way | None:
     event = fact.event
     channel = fact.connection.channels.get(event.channel)
@@ -105,7 +121,7 @@ def _way(fact: Passed) -> Way | None:
     if found is None:
         return None
     reached = {queue: tuple(labels) for queue, labels in found.reached.items()}
-    return Way(event.seq, reached, found.barred)
+    return Way(event.seq, (event.connection, event.channel), reached, found.barred)
 
 
 @judges(Confirmed)
@@ -142,7 +158,7 @@ def came(fact: Delivered, notes: Notes) -> None:
 
 def _astray(fact: Delivered, way: Way, notes: Notes) -> None:
     copy, queue = fact.copy, fact.queue
-    if queue.opaque or not queue.declared or copy.publication is not None:
+    if queue.opaque or not queue.declared or copy.publication is not None or way.moved:
         return
     why = way.barred.get(queue.name)
     notes.find(
@@ -167,7 +183,7 @@ def stayed_away(fact: FoundEmpty, notes: Notes) -> None:
     """The queue is empty, and a message that was handled by now and should not be there never was."""
     name, declared = fact.queue.name, fact.queue.declared
     for way in islice(reversed(notes.memory(Ways).by_message.values()), LATEST):
-        if way is None or not way.handled or name in way.reached or name in way.seen_away:
+        if way is None or not way.handled or way.moved or name in way.reached or name in way.seen_away:
             continue
         if 0 < declared < way.sent < fact.since:
             way.seen_away.add(name)
@@ -182,7 +198,7 @@ def never_came(fact: Missing, notes: Notes) -> None:
     for copy in fact.copies:
         way = known.get(copy.id)
         labels = way.reached.get(fact.queue.name) if way is not None else None
-        if way is None or not labels or copy.seen or copy.entry != PUBLISHED:
+        if way is None or way.moved or not labels or copy.seen or copy.entry != PUBLISHED:
             continue
         notes.find(
             _rules(labels)[0],

@@ -78,6 +78,7 @@ BROKEN = [
     ("ROUTE-014", REMOVED + sent("a") + comes("q")),
     ("ROUTE-014", REMOVED + sent("b") + LOST),
     ("ROUTE-015", route("direct", "a") + sent("r") + comes("r")),
+    ("ROUTE-015", route("fanout", "a") + sent("b") + "90 > bind r x \n 90 < bind-ok \n" + comes("r")),
     ("ROUTE-016", route("topic", "a") + sent("a.") + comes("q")),
     (
         "ROUTE-017",
@@ -86,6 +87,10 @@ BROKEN = [
 ]
 LAWFUL = [
     ("bound while it is sent", f"{Q} @exchange x \n 90 > bind q x \n" + sent("a") + comes("q")),
+    (
+        "bound after it was sent, and perhaps before it was handled",
+        route("fanout", "a") + "1 > publish any m1 exchange=x \n 90 > bind r x \n 90 < bind-ok \n" + comes("r"),
+    ),
     ("bound on the same channel", f"{Q} @exchange x \n 1 > bind q x \n 1 < bind-ok \n" + sent("a") + comes("q")),
     ("unbound while it is sent", route("direct", "a") + "90 > unbind q x a \n" + sent("a") + comes("q")),
     ("an exchange that nobody declared", f"{Q}" + sent("a") + comes("q")),
