@@ -101,10 +101,12 @@ class Stage:
         heartbeat: int = 0,
         properties: Mapping[str, object] | None = None,
         login: tuple[str, str] | None = None,
+        vhost: str | None = None,
     ) -> RawConnection:
-        """One more connection in this history; by another user, where a login is given."""
+        """One more connection in this history; by another user, where a login is given, or into another vhost."""
+        target = self.target_of(login)
         connection = open_connection(
-            self.target_of(login),
+            target if vhost is None else replace(target, vhost=vhost),
             self.recorder,
             name,
             capabilities=capabilities,
