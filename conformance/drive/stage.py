@@ -104,9 +104,8 @@ class Stage:
         vhost: str | None = None,
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given, or into another vhost."""
-        target = self.target_of(login)
         connection = open_connection(
-            target if vhost is None else replace(target, vhost=vhost),
+            self.target_of(login, vhost),
             self.recorder,
             name,
             capabilities=capabilities,
@@ -116,9 +115,10 @@ class Stage:
         self.connections[name] = connection
         return connection
 
-    def target_of(self, login: tuple[str, str] | None) -> Target:
-        """The broker, as this user, or as the one of the run."""
-        return replace(self.target, user=login[0], password=login[1]) if login else self.target
+    def target_of(self, login: tuple[str, str] | None, vhost: str | None = None) -> Target:
+        """The broker, as this user, or as the one of the run; in this vhost, or in that of the run."""
+        user, password = login or (self.target.user, self.target.password)
+        return replace(self.target, user=user, password=password, vhost=vhost or self.target.vhost)
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         """Opens a channel and waits until it is open."""

@@ -1,10 +1,6 @@
-"""AUTH, continued: who may enter a virtual host, publishes, deleted users, and what a refusal leaves as it was.
+"""AUTH, continued: who may enter a virtual host, deleted users, and what a refusal leaves as it was.
 
-A publish has no answer. That a user might publish shows when something later on the channel is answered or confirmed;
-that it might not, when the broker closes the channel over a publish although all that were sent there were allowed.
-
-Memories of the family: who may enter, what was published and may not be known to be taken yet, and queues whose
-declaration or deletion was refused.
+Memories of the family: who may enter, and queues whose declaration or deletion was refused.
 """
 
 from __future__ import annotations
@@ -12,27 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER
-from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import (
     Answered,
     ClosedUnasked,
-    Confirmed,
     ConnectionFailed,
     Faulted,
     Passed,
     StillThere,
 )
 from conformance.oracle.monitors.ack import closing
-from conformance.oracle.monitors.auth import CLAIMS, IMPERSONATOR, claims_of, key_of_publish
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import ACCESS_REFUSED, Asked
 
 ENTERS, BANISHED, UNCHANGED = "AUTH-025", "AUTH-028", "AUTH-030"
-OF_PUBLISHES = tuple(rule for rule, _ in CLAIMS)
-NOT_ALLOWED, NOT_FOUND, PRECONDITION_FAILED = 530, 404, 406
-PUBLISH, DECLARE = (60, 40), (50, 10)
+NOT_ALLOWED, NOT_FOUND = 530, 404
+DECLARE = 50, 10
 MOST = 256
 
 
@@ -99,79 +91,11 @@ def stays(fact: StillThere, notes: Notes) -> None:
         notes.find(BANISHED, fact.event, "the connections of a deleted user are closed", found, connection.banished)
 
 
-# -- publishes
-
-
-@dataclass(slots=True)
-class Published:
-    """By the opening of each channel: publishes that are not known to be taken, each with the rules that allow it."""
-
-    unproven: dict[int, list[tuple[int, tuple[str, ...]]]] = field(default_factory=dict)
-
-
-@follows("basic.publish")
-def published(fact: Passed, notes: Notes) -> None:
-    """A user with limited rights publishes."""
-    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
-    if not fact.topology.rights.states or event.direction != TO_BROKER or channel is None or channel.state != OPEN:
-        return
-    asked = Asked(fact.topology, channel, event, notes.profile)
-    if asked.held and asked.limited:
-        exchange = asked.exchange()
-        hidden = exchange is not None and exchange.internal
-        memory = notes.memory(Published).unproven
-        memory.setdefault(channel.opened, []).append((event.seq, () if hidden else _allowed(asked)))
-        if len(memory[channel.opened]) > MOST:
-            memory[channel.opened] = [(event.seq, ())]
-
-
-def _allowed(asked: Asked) -> tuple[str, ...]:
-    """The rules by which it may be published, where a routing key does not stand against it."""
-    return claims_of(asked) if key_of_publish(asked) is False else ()
-
-
-@judges(Answered, *OF_PUBLISHES)
-def answered(fact: Answered, notes: Notes) -> None:
-    """What comes later is answered."""
-    if not fact.request.ignored:
-        _taken(fact.channel, fact.request.seq, notes)
-
-
-@judges(Confirmed, *OF_PUBLISHES)
-def confirmed(fact: Confirmed, notes: Notes) -> None:
-    """Or the publish itself is confirmed."""
-    if fact.resolved:
-        _taken(fact.channel, max(one.seq for one in fact.resolved) + 1, notes)
-
-
-def _taken(channel: Channel, before: int, notes: Notes) -> None:
-    memory = notes.memory(Published).unproven
-    sent = memory.get(channel.opened)
-    if not sent:
-        return
-    for seq, rules in sent:
-        if seq < before:
-            notes.exercise(*rules)
-    memory[channel.opened] = [one for one in sent if one[0] >= before]
-
-
-@judges(ClosedUnasked, *OF_PUBLISHES)
-def publish_refused(fact: ClosedUnasked, notes: Notes) -> None:
-    """The broker closes the channel over a publish, and all of those that it may mean were allowed."""
-    sent = notes.memory(Published).unproven.pop(fact.channel.opened, [])
-    code, changed = int(fact.event.args.get("reply_code", 0)), fact.channel.connection.regranted
-    if not sent or ids_of(fact.event) != PUBLISH or fact.suspect is not None or changed > sent[0][0]:
-        return
-    for rule in sent[-1][1] if all(rules for _, rules in sent) else ():
-        if code == (PRECONDITION_FAILED if rule == IMPERSONATOR else ACCESS_REFUSED):
-            notes.find(rule, fact.event, "the publish is taken", closing(fact.event.args), sent[-1][0])
-
-
 # -- what a refusal leaves as it was
 
 
 @dataclass(slots=True)
-class Refused:
+class RefusedQueues:
     """Declarations and deletions that are under way, and whether the queue was there; queues for which one was refused,
     likewise; and passive declarations of those."""
 
@@ -186,7 +110,7 @@ def tried(fact: Passed, notes: Notes) -> None:
     event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
     if not fact.topology.rights.states or event.direction != TO_BROKER or channel is None or not event.queue:
         return
-    memory, name = notes.memory(Refused), (fact.connection.vhost, event.queue)
+    memory, name = notes.memory(RefusedQueues), (fact.connection.vhost, event.queue)
     if event.has("passive"):
         if name in memory.left:
             memory.looked[event.seq] = memory.left[name]
@@ -203,7 +127,7 @@ def tried(fact: Passed, notes: Notes) -> None:
 @judges(Faulted, UNCHANGED)
 def refused(fact: Faulted, notes: Notes) -> None:
     """It was refused, and must have changed nothing. Or there was nothing to be found, as it must be."""
-    memory, code = notes.memory(Refused), fact.event.args.get("reply_code")
+    memory, code = notes.memory(RefusedQueues), fact.event.args.get("reply_code")
     found = memory.tried.pop(fact.error.seq, None)
     if found is not None and code == ACCESS_REFUSED and fact.error.rule.startswith("AUTH"):
         memory.left[found[0]] = found[1]
@@ -214,7 +138,7 @@ def refused(fact: Faulted, notes: Notes) -> None:
 @judges(Answered, UNCHANGED)
 def looked_for(fact: Answered, notes: Notes) -> None:
     """Somebody finds the queue."""
-    there = notes.memory(Refused).looked.pop(fact.request.seq, None)
+    there = notes.memory(RefusedQueues).looked.pop(fact.request.seq, None)
     if there:
         notes.exercise(UNCHANGED)
     elif there is False:
@@ -225,7 +149,7 @@ def looked_for(fact: Answered, notes: Notes) -> None:
 @judges(ClosedUnasked, UNCHANGED)
 def not_found(fact: ClosedUnasked, notes: Notes) -> None:
     """Somebody does not find it."""
-    memory, event = notes.memory(Refused), fact.event
+    memory, event = notes.memory(RefusedQueues), fact.event
     if ids_of(event) != DECLARE or event.args.get("reply_code") != NOT_FOUND or fact.suspect is not None:
         return
     pending = [one for one in fact.channel.pending() if (one.class_id, one.method_id) == DECLARE]

@@ -11,6 +11,8 @@
     - killed                    the broker was killed and started again
     - octets c 0100...          the client sends these octets, whatever they are
     - rights c q              the user of this connection may no longer read the queue
+    - permit u v {"write":"a"}  this user may do so much in this vhost, and nothing else
+    - permit u v none         it may not enter this vhost; gone: it is deleted
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
 
@@ -133,6 +135,15 @@ def _login(words: Words) -> bytes:
     return f"\0{words.pairs['user']}\0secret".encode() if "user" in words.pairs else b""
 
 
+def _rights(words: list[str]) -> dict[str, object]:
+    """What an event says of a user and its vhost."""
+    user, vhost, said = words
+    if said == "gone":
+        return {"user": user, "gone": True}
+    patterns = dict.fromkeys(("configure", "write", "read"), None if said == "none" else "^none$")
+    return {"user": user, "vhost": vhost, **patterns, **(json.loads(said) if said != "none" else {})}
+
+
 def _blame(make: Callable[..., codec.Method], channel: int, words: Words) -> codec.Method:
     return make(channel, words.number(0), " ".join(words.rest[3:]), words.number(1), words.number(2))
 
@@ -202,6 +213,7 @@ SENT: dict[str, Maker] = {
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w), "PLAIN", _login(w)),
+    "enter": lambda c, w: m.ConnectionOpen(0, w.text(0, "/")),
     "tune-ok": lambda c, w: m.ConnectionTuneOk(c, heartbeat=int(w.pairs["heartbeat"])),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
@@ -252,6 +264,7 @@ RECEIVED: dict[str, Maker] = {
     "closed": lambda c, w: _blame(m.ChannelClose, c, w),
     "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
+    "entered": lambda c, w: m.ConnectionOpenOk(0),
     "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
 NAMELESS = ("", "-")
@@ -352,6 +365,8 @@ class Playbook:
             self._octets(words[0], bytes.fromhex(words[1]))
         elif kind == "rights":
             self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
+        elif kind == "permit":
+            self._step(self._builder("").local("rights", **_rights(words)))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "joined":
