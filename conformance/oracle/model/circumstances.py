@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from conformance.history.events import END, KILLED, MALFORMED, TO_BROKER, Event
-from conformance.oracle.model import octets, routing
+from conformance.history.events import END, KILLED, MALFORMED, RIGHTS, TO_BROKER, Event
+from conformance.oracle.model import narrow, octets, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.records import Copy, Delivery
@@ -141,6 +141,10 @@ def _life(channel: Channel) -> str:
 def _completed(model: Model, event: Event) -> Found:
     if event.kind == KILLED:
         yield from _killed(model, event)
+    if model.topology.rights.states:
+        yield from ((_life(channel), name) for channel, name in narrow.arisen(model, event))
+    if event.kind == RIGHTS and event.args.get("gone"):
+        yield EVERYWHERE, "user-deleted"
     handler = _HANDLERS.get(event.method or event.kind)
     connection = model.connections.get(event.connection) if handler is not None else None
     if handler is not None and connection is not None:
