@@ -61,10 +61,13 @@ class House:
         connection = self.enter(user, *rights)
         connection.send(*sent)
         found = connection.read(3)
+        if found is None:
+            connection.send(wire.method(2, wire.CHANNEL_OPEN, wire.short("")))
+            alive = connection.read(3) is not None
         connection.end()
         change(self.admin, "DELETE", f"/api/users/{user}")
         if found is None:
-            return "nothing for 3 s"
+            return f"nothing, and channel 2 is {'opened then' if alive else 'not opened any more'}"
         if found[1] in (wire.CHANNEL_CLOSE, wire.CONNECTION_CLOSE):
             kind = "channel" if found[1] == wire.CHANNEL_CLOSE else "connection"
             return f"{kind}.close {wire.reason(found[2])[:64]}"

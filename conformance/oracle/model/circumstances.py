@@ -142,7 +142,8 @@ def _completed(model: Model, event: Event) -> Found:
     if event.kind == KILLED:
         yield from _killed(model, event)
     if model.topology.rights.states:
-        yield from ((_life(channel), name) for channel, name in narrow.arisen(model, event))
+        for channel, name in narrow.arisen(model, event):
+            yield from _on(channel, name) if name == narrow.LONG_QUEUE else ((_life(channel), name),)
     if event.kind == RIGHTS and event.args.get("gone"):
         yield EVERYWHERE, "user-deleted"
     handler = _HANDLERS.get(event.method or event.kind)

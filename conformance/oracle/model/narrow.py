@@ -15,6 +15,8 @@ from conformance.oracle.topology import Asked
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
+LONG_QUEUE = "limited-names-long-queue"
+"""It may cost the connection, where a broker cannot say why it refuses."""
 LONG = 150
 """A refusal that names so much of a queue is about as long as a short string can be."""
 
@@ -44,4 +46,4 @@ def _tried(asked: Asked) -> Iterator[str]:
     if event.method == "basic.publish" and not event.exchange:
         yield "limited-publishes-to-queues"
     if len((event.queue or "").encode()) > LONG:
-        yield "limited-names-long-queue"
+        yield LONG_QUEUE
