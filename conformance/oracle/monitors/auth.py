@@ -167,9 +167,7 @@ def _because(rule: str, what: str, reason: Callable[[Asked, list[Need]], bool]) 
 
 def _by_empty(asked: Asked, needs: list[Need]) -> bool:
     """Is an empty pattern what it fails by?"""
-    return all(
-        any(state.patterns is not None and state.patterns[right] == "" for right, _ in needs) for state in asked.held
-    )
+    return all(any(state.pattern(right) == "" for right, _ in needs) for state in asked.held)
 
 
 def _once_had(asked: Asked, needs: list[Need]) -> bool:
@@ -270,7 +268,7 @@ def _copied(asked: Asked) -> bool:
 
 
 def limits(asked: Asked, exchange: str) -> bool:
-    return any(exchange in state.topics for state in asked.held)
+    return any(state.narrows(exchange) for state in asked.held)
 
 
 @refuses(TOPIC_KEY, "basic.publish", code=ACCESS_REFUSED, what="a publish with a routing key that the user may not use")

@@ -81,8 +81,7 @@ def _inside(pattern: str, name: str) -> bool:
 
 def _found_inside(asked: Asked) -> bool:
     """Does a pattern fit a part of a name only?"""
-    held = [state.patterns for state in asked.held if state.patterns is not None]
-    return any(_inside(patterns[right], name) for patterns in held for right, name in needs_of(asked))
+    return any(_inside(state.pattern(right) or "", name) for state in asked.held for right, name in needs_of(asked))
 
 
 def _not(states: Iterable[Granted | None], asked: Asked) -> bool:
@@ -103,7 +102,7 @@ def _fitting_topic(asked: Asked) -> bool:
 def _other_topic(asked: Asked) -> bool:
     """Has the user rights for the routing keys of other exchanges, and none for those of this one?"""
     exchange = asked.event.exchange or end_of(asked, "source")
-    return all(state.topics and exchange not in state.topics for state in asked.held)
+    return all(state.topics and not state.narrows(exchange) for state in asked.held)
 
 
 def _in_the_name_of_another(asked: Asked) -> bool:

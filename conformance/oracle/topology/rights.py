@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -43,22 +43,34 @@ class Granted:
     """What one user may do in one virtual host, from this event on."""
 
     since: int
-    patterns: Mapping[Right, str] | None = None
-    """None: the user may not enter."""
-    topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Patterns for routing keys, by the topic exchange that they are for."""
+    patterns: tuple[str, str, str] | None = None
+    """For each of the rights; None: the user may not enter."""
+    topics: tuple[tuple[str, str, str], ...] = ()
+    """Topic exchanges, with the patterns for the routing keys that the user may write and read."""
 
     @property
     def everything(self) -> bool:
-        return not self.topics and self.patterns is not None and all(self.patterns[one] in EVERYTHING for one in RIGHTS)
+        return not self.topics and self.patterns is not None and all(one in EVERYTHING for one in self.patterns)
+
+    def pattern(self, right: Right) -> str | None:
+        return None if self.patterns is None else self.patterns[RIGHTS.index(right)]
 
     def may(self, right: Right, name: str) -> bool | None:
-        return False if self.patterns is None else fits(self.patterns[right], name)
+        pattern = self.pattern(right)
+        return False if pattern is None else fits(pattern, name)
+
+    def narrows(self, exchange: str) -> bool:
+        """Has the user rights of its own for the topics of this exchange?"""
+        return any(name == exchange for name, _, _ in self.topics)
 
     def may_use(self, right: Right, exchange: str, key: str) -> bool | None:
         """May a routing key be used with this topic exchange?"""
-        topic = self.topics.get(exchange)
-        return True if topic is None else fits(topic[right], key)
+        return agreed(
+            [fits(write if right == "write" else read, key) for _, write, read in self._of(exchange)] or [True]
+        )
+
+    def _of(self, exchange: str) -> list[tuple[str, str, str]]:
+        return [one for one in self.topics if one[0] == exchange]
 
 
 def agreed(answers: Iterable[bool | None]) -> bool | None:
@@ -90,9 +102,11 @@ class Rights:
     def told(self, seq: int, about: Mapping[str, Any]) -> None:
         """From now on this holds."""
         user, vhost = str(about.get("user")), str(about.get("vhost"))
-        whole = all(isinstance(about.get(right), str) for right in RIGHTS)
-        patterns: dict[Right, str] | None = {right: str(about[right]) for right in RIGHTS} if whole else None
-        self.states.setdefault((user, vhost), []).append(Granted(seq, patterns, about.get("topics") or {}))
+        configure, write, read = (about.get(right) for right in RIGHTS)
+        patterns = None if None in (configure, write, read) else (str(configure), str(write), str(read))
+        topics = (about.get("topics") or {}).items()
+        keys = tuple((exchange, str(one.get("write")), str(one.get("read"))) for exchange, one in topics)
+        self.states.setdefault((user, vhost), []).append(Granted(seq, patterns, keys))
         if "tags" in about:
             self._tags.setdefault(user, set()).add(frozenset(about["tags"]))
 
