@@ -2,6 +2,7 @@
 
 | method | configure | write | read |
 |---|---|---|---|
+| any declare, passive | any one of the three | | |
 | exchange.declare, not passive | exchange | alternate exchange, if new | exchange, if new with an alternate |
 | exchange.delete | exchange | | |
 | queue.declare, not passive | queue | dead-letter exchange, if new | queue, if new with a dead-letter exchange |
@@ -26,7 +27,7 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker import routing
-from reference_broker.access import Right, Rights, Topics
+from reference_broker.access import RIGHTS, Right, Rights, Topics
 from reference_broker.errors import ChannelException, refused
 from reference_broker.message import listed
 
@@ -48,6 +49,14 @@ class Needs:
                 raise self.denied(channel, right, f"{kind} '{name}'")
         if rights.topics:
             self.check_topics(rights.topics, channel, method, header)
+        if isinstance(method, m.QueueDeclare | m.ExchangeDeclare) and method.passive:
+            self.check_looking(rights, channel, method)
+
+    def check_looking(self, rights: Rights, channel: Channel, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
+        """Whoever looks for a queue or an exchange has one of the three rights, whichever."""
+        kind, name = looked_for(channel, method)
+        if name and not any(rights.permission.grants(right, name) for right in RIGHTS):
+            raise self.denied(channel, "configure", f"{kind} '{name}'")
 
     def of(self, channel: Channel, method: codec.Method) -> Iterable[Need]:
         found = NEEDS.get(type(method))
@@ -90,6 +99,13 @@ class Needs:
 
 def denied(channel: Channel, which: str, what: str) -> ChannelException:
     return refused(f"{which} to {what} in vhost '/' refused for user '{channel.connection.user}'")
+
+
+def looked_for(channel: Channel, method: m.QueueDeclare | m.ExchangeDeclare) -> tuple[str, str]:
+    """What a passive declaration is about; without a name where it is refused for another reason."""
+    if isinstance(method, m.QueueDeclare):
+        return "queue", method.queue or channel.last_queue
+    return "exchange", method.exchange if method.type in routing.TYPES else ""
 
 
 def exchange_declare(channel: Channel, method: m.ExchangeDeclare) -> Iterator[Need]:

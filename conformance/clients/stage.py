@@ -53,9 +53,10 @@ class LibraryStage(Stage):
         heartbeat: int = 0,
         properties: Mapping[str, object] | None = None,
         login: tuple[str, str] | None = None,
+        vhost: str | None = None,
     ) -> RawConnection:
         """A connection of the library. Raises Cannot where it cannot be one like this."""
-        link = LibraryLink(name, self.target_of(login), self.client, self.tap, self._turn, self.events)
+        link = LibraryLink(name, self.target_of(login, vhost), self.client, self.tap, self._turn, self.events)
         connection = cast(RawConnection, link)
         self.links[name] = link
         self.connections[name] = connection

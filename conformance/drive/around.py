@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,6 +32,8 @@ LOOK = 0.3
 """Seconds between two round trips while we wait where the clock is not ours: they prove that we looked, and when."""
 ENOUGH = 900
 """Thousandths of a deadline: what is later than that is held to be late."""
+Patterns = Mapping[str, str]
+EVERYTHING: Patterns = {"configure": ".*", "write": ".*", "read": ".*"}
 PASSWORD = "conformance"
 """Of users who live as long as one history."""
 SHORTLY = 10.0
@@ -51,7 +53,9 @@ class Around:
     general: int | None = None
     """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
     _policies: dict[str, str] = field(default_factory=dict)
-    _users: list[str] = field(default_factory=list)
+    _users: dict[str, dict[str, Patterns | None]] = field(default_factory=dict)
+    """What each may do, by vhost."""
+    _vhosts: list[str] = field(default_factory=list)
     _changed: bool = False
     _alarmed: bool = False
 
@@ -124,18 +128,59 @@ class Around:
         except BadRestart as bad:
             raise NotOffered(str(bad)) from None
 
-    def user(self) -> tuple[str, str]:
-        """A user of this history's own, who may do anything in the vhost, with its password."""
+    def user(self, stage: Stage, patterns: Patterns | None = EVERYTHING, tags: str = "") -> tuple[str, str]:
+        """A user of this history's own, who may do so much in the vhost, with its password."""
         assert self.admin is not None
         name = f"amqpconf-{uuid4().hex[:12]}"
-        self._users.append(name)
-        self.admin.make_user(name, PASSWORD)
+        self._users[name] = {}
+        self.admin.make_user(name, PASSWORD, tags)
+        if patterns is not None:
+            self.permit(stage, name, patterns, tags=tags.split(","))
         return name, PASSWORD
+
+    def permit(
+        self,
+        stage: Stage,
+        user: str,
+        patterns: Patterns | None,
+        *,
+        vhost: str | None = None,
+        topics: Mapping[str, Patterns] | None = None,
+        **about: object,
+    ) -> None:
+        """From now on the user may do so much in this vhost, or not enter it. Nothing is under way when it changes."""
+        admin, known = self.admin, self._users[user]
+        assert admin is not None
+        vhost = vhost or admin.vhost
+        stage.quiesce()
+        if patterns is not None or known.get(vhost) is not None:
+            admin.permit(user, patterns, vhost)
+        for exchange, keys in (topics or {}).items():
+            admin.permit_topics(user, exchange, keys, vhost)
+        known[vhost] = patterns
+        told = dict.fromkeys(EVERYTHING) if patterns is None else patterns
+        more = {"topics": {exchange: dict(keys) for exchange, keys in topics.items()}} if topics else {}
+        stage.note(events.RIGHTS, user=user, vhost=vhost, **told, **more, **about)
+
+    def vhost(self, stage: Stage) -> str:
+        """A vhost of this history's own, in which the user of the run may do anything."""
+        assert self.admin is not None
+        name = f"amqpconf.{uuid4().hex[:12]}"
+        self._vhosts.append(name)
+        self.admin.make_vhost(name, stage.target.user)
+        return name
+
+    def delete_user(self, stage: Stage, user: str) -> None:
+        """The user is no more."""
+        assert self.admin is not None
+        stage.quiesce()
+        self.admin.remove_user(user)
+        del self._users[user]
+        stage.note(events.RIGHTS, user=user, gone=True)
 
     def forbid(self, stage: Stage, user: str, of: str, queue: str) -> None:
         """The user may read nothing any more, and notes it of its connection and this queue."""
-        assert self.admin is not None
-        self.admin.permit(user, read="^$")
+        self.permit(stage, user, {**EVERYTHING, "read": "^$"})
         stage.note(events.RIGHTS, of=of, queue=queue)
 
     def clean(self) -> None:
@@ -151,10 +196,14 @@ class Around:
             for user in self._users:
                 assert self.admin is not None
                 self.admin.remove_user(user)
+            for vhost in self._vhosts:
+                assert self.admin is not None
+                self.admin.remove_vhost(vhost)
             if self._changed and self.admin is not None:
                 self.admin.set(consumer_timeout=None)
         self._policies.clear()
         self._users.clear()
+        self._vhosts.clear()
         self._changed = False
 
 

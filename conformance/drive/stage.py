@@ -101,12 +101,13 @@ class Stage:
         heartbeat: int = 0,
         properties: Mapping[str, object] | None = None,
         login: tuple[str, str] | None = None,
+        vhost: str | None = None,
         channel_max: int = 0,
     ) -> RawConnection:
-        """One more connection in this history; by another user, where a login is given; with so many channels at most,
-        where that is less than the broker allows."""
+        """One more connection in this history; by another user, where a login is given, or into another vhost; with so
+        many channels at most, where that is less than the broker allows."""
         connection = open_connection(
-            self.target_of(login),
+            self.target_of(login, vhost),
             self.recorder,
             name,
             capabilities=capabilities,
@@ -117,9 +118,10 @@ class Stage:
         self.connections[name] = connection
         return connection
 
-    def target_of(self, login: tuple[str, str] | None) -> Target:
-        """The broker, as this user, or as the one of the run."""
-        return replace(self.target, user=login[0], password=login[1]) if login else self.target
+    def target_of(self, login: tuple[str, str] | None, vhost: str | None = None) -> Target:
+        """The broker, as this user, or as the one of the run; in this vhost, or in that of the run."""
+        user, password = login or (self.target.user, self.target.password)
+        return replace(self.target, user=user, password=password, vhost=vhost or self.target.vhost)
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         """Opens a channel and waits until it is open."""

@@ -105,7 +105,7 @@ class _Teller:
         elif event.kind == ev.ALARM:
             raise Untellable("it needs a broker that runs short of something")
         elif event.kind == ev.RIGHTS:
-            raise Untellable("it needs a user whose rights change, which no client can do")
+            raise Untellable("it needs a user with rights of its own, which no client can make")
 
     def _end(self, event: Event) -> Row:
         if event.args.get("cause") in ("closed", "aborted"):

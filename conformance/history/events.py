@@ -46,7 +46,9 @@ POLICY = "policy"  # a queue's policy changed and is in force            {queue,
 SETTINGS = "settings"  # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 KILLED = "killed"  # the broker is killed, and has been started again after it  {}
 ALARM = "alarm"  # the broker is made to run short of something  {state: raising | raised | clearing | cleared}
-RIGHTS = "rights"  # the user of a connection may no longer read a queue  {of: connection, queue}
+RIGHTS = "rights"  # what a user may do from now on: all of it in one virtual host, of one queue, or nothing at all
+#   {user, vhost, configure, write, read: pattern, or all null: may not enter, topics: {exchange: {write, read}}, tags}
+#   {of: connection, queue}: its user may no longer read the queue;  {user, gone}: there is no such user any more
 SCENE = "scene"  # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"  # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
 LATE = "late"  # what was owed came after all, later than the deadline  {what, waited_ms}

@@ -21,6 +21,7 @@ GRAVE = (WEDGED, GONE)
 """After these the broker cannot be examined any more."""
 OWN = frozenset({200, 320, 506, 541})
 """Reply codes that speak of the broker, and never of a mistake of the client."""
+FORCED = 320
 LAST = 4
 
 
@@ -50,7 +51,7 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
         if event.direction != TO_CLIENT or event.method not in ("connection.close", "channel.close"):
             continue
         code = int(event.args.get("reply_code", 0))
-        if code in OWN:
+        if code in OWN and not (code == FORCED and _banished(history[:place])):
             before = [one for one in history[:place] if one.connection == event.connection]
             after = last_methods(before)
             text = str(event.args.get("reply_text", ""))
@@ -61,6 +62,11 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
                 queue_type,
                 after,
             )
+
+
+def _banished(history: Iterable[Event]) -> bool:
+    """Has a user been deleted, whose connections the broker then closes?"""
+    return any(one.kind == events.RIGHTS and one.args.get("gone") for one in history)
 
 
 def late(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import codec
 from codec import methods as m
-from reference_broker import routing
-from reference_broker.access import Right
+from reference_broker.access import Right, Rights
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.dialects.kinds import Behaviour, does
 from reference_broker.errors import ChannelException
-from reference_broker.needs import Need, Needs, denied
+from reference_broker.needs import Needs, denied
 from reference_broker.queue import Queue
 
 BEHAVIOURS: list[Behaviour] = []
@@ -42,15 +39,10 @@ class FirstKeyOnly(Needs):
         return [method.routing_key]
 
 
-@does("needs", BEHAVIOURS, "rights.passive-too", "a passive declaration needs the permission to configure", since="4.3")
-class PassiveToo(Needs):
-    def of(self, channel: Channel, method: codec.Method) -> Iterable[Need]:
-        if isinstance(method, m.ExchangeDeclare) and method.passive:
-            known = method.exchange != "" and method.type in routing.TYPES
-            return [("configure", "exchange", method.exchange)] if known else []
-        if isinstance(method, m.QueueDeclare) and method.passive:
-            return [("configure", "queue", method.queue or channel.last_queue)]
-        return super().of(channel, method)
+@does("needs", BEHAVIOURS, "rights.none-to-look", "a passive declaration needs no permission", until="4.0")
+class NoneToLook(Needs):
+    def check_looking(self, rights: Rights, channel: Channel, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
+        """Anybody may."""
 
 
 @does(

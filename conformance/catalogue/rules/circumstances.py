@@ -46,6 +46,12 @@ NAMES: Mapping[str, str] = {
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "exclusive-consumer": "a consumer is started with exclusive",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",
+    "limited-declares-again": "a user with limited rights declares a queue or exchange that may be there already",
+    "limited-names-dead-letters": "a user with limited rights declares a queue with a dead-letter exchange",
+    "limited-names-alternate": "a user with limited rights declares an exchange with an alternate one",
+    "limited-publishes-to-queues": "a user with limited rights publishes to the default exchange",
+    "limited-names-long-queue": "a user with limited rights names a queue of more than 150 octets",
+    "user-deleted": "a user is deleted while connections are open",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -51,15 +52,22 @@ class Admin:
     def remove_vhost(self, name: str) -> None:
         self._ask("DELETE", f"/api/vhosts/{quote(name, safe='')}")
 
-    def make_user(self, name: str, password: str) -> None:
-        """Makes a user who may do anything in this vhost."""
-        self._ask("PUT", f"/api/users/{quote(name, safe='')}", {"password": password, "tags": ""})
-        self.permit(name, read=".*")
+    def make_user(self, name: str, password: str, tags: str = "") -> None:
+        """Makes a user who may not enter any vhost yet."""
+        self._ask("PUT", f"/api/users/{quote(name, safe='')}", {"password": password, "tags": tags})
 
-    def permit(self, user: str, *, read: str) -> None:
-        """Lets the user read what fits this pattern, and do anything else."""
-        path = f"/api/permissions/{quote(self.vhost, safe='')}/{quote(user, safe='')}"
-        self._ask("PUT", path, {"configure": ".*", "write": ".*", "read": read})
+    def permit(self, user: str, patterns: Mapping[str, str] | None, vhost: str) -> None:
+        """Lets the user configure, write and read what fits these patterns, or no longer enter the vhost."""
+        path = f"/api/permissions/{quote(vhost, safe='')}/{quote(user, safe='')}"
+        if patterns is None:
+            self._ask("DELETE", path)
+        else:
+            self._ask("PUT", path, dict(patterns))
+
+    def permit_topics(self, user: str, exchange: str, patterns: Mapping[str, str], vhost: str) -> None:
+        """Lets the user write and read only these routing keys, where they are for this topic exchange."""
+        path = f"/api/topic-permissions/{quote(vhost, safe='')}/{quote(user, safe='')}"
+        self._ask("PUT", path, {"exchange": exchange, **patterns})
 
     def remove_user(self, name: str) -> None:
         self._ask("DELETE", f"/api/users/{quote(name, safe='')}")

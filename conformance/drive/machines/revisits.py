@@ -108,6 +108,9 @@ class Veteran(Stage):
         return None
 
     def _lived(self, channel: Channel) -> Channel:
+        """With a past, unless its user may lack the rights for one."""
+        if channel.connection.target.user != self.target.user:
+            return channel
         self._reserved = self._reserved or super().queue()
         before.lived(self, channel, self._reserved, self._now.used)
         if channel.connection is self.connection and not self._again:

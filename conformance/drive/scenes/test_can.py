@@ -371,7 +371,7 @@ def test_a_consumer_ends_with_its_right(stage: Stage) -> None:
     around = stage.around
     if around.admin is None:
         return
-    user, password = around.user()
+    user, password = around.user(stage)
     queue = stocked(stage, 1)
     reader = stage.connect("reader", {NOTICE: True}, login=(user, password))
     channel = stage.channel(connection=reader)

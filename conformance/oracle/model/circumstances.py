@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from conformance.history.events import END, KILLED, MALFORMED, TO_BROKER, Event
-from conformance.oracle.model import octets, routing
+from conformance.history.events import END, KILLED, MALFORMED, RIGHTS, TO_BROKER, Event
+from conformance.oracle.model import narrow, octets, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.records import Copy, Delivery
@@ -143,6 +143,11 @@ def _completed(model: Model, event: Event) -> Found:
         yield from _killed(model, event)
     if event.channel == 0 and event.method and not event.method.startswith("connection."):
         yield f"connection {event.connection}", "method-on-channel-0"
+    if model.topology.rights.states:
+        for channel, name in narrow.arisen(model, event):
+            yield from _on(channel, name) if name == narrow.LONG_QUEUE else ((_life(channel), name),)
+    if event.kind == RIGHTS and event.args.get("gone"):
+        yield EVERYWHERE, "user-deleted"
     handler = _HANDLERS.get(event.method or event.kind)
     connection = model.connections.get(event.connection) if handler is not None else None
     if handler is not None and connection is not None:

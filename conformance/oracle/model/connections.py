@@ -61,6 +61,12 @@ class Connection:
     """Does the broker say that it notifies clients of cancelled consumers? None: we have not seen."""
     notices: bool | None = None
     """Has the client said that it wants to be notified?"""
+    entered: int = 0
+    """When the client asked for its virtual host."""
+    regranted: int = 0
+    """When it was last told that the rights of its user are others."""
+    banished: int = 0
+    """When it was told that there is no such user any more."""
     unreadable: set[str] = field(default_factory=set)
     """Queues that its user may no longer read."""
     renewed: int = 0

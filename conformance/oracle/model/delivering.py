@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import cancelling, counts, memory, proofs, races, timeouts, windows
+from conformance.oracle.model import cancelling, counts, endings, memory, proofs, races, timeouts, windows
 from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
-from conformance.oracle.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Stray, Unrequested
+from conformance.oracle.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Overlooked, Stray, Unrequested
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import (
     GONE,
@@ -123,7 +123,11 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
 def _unrequested_get(model: Model, channel: Channel, event: Event, request: Request | None) -> Facts:
     """An answer to a get that was never sent, or that had to be ignored."""
     if request is not None:
-        if channel.settlement_error is not None:
+        error = channel.method_error
+        if error is not None and error.seq == request.seq:
+            yield Overlooked(event, channel, error)
+            endings.overlook(channel)
+        elif channel.settlement_error is not None:
             channel.settlement_error.answered.append(request)
     elif not channel.adopted:
         yield Unrequested(event, channel)

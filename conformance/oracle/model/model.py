@@ -131,11 +131,24 @@ class Model:
         elif kind == events.ALARM:
             alarms.changed(self.connections.values(), event)
         elif kind == events.RIGHTS:
-            self._connection(str(event.args.get("of"))).unreadable.add(str(event.args.get("queue")))
+            self._rights(event)
         elif kind in _BROKEN:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
             gaps.observed(self, event)
+
+    def _rights(self, event: Event) -> None:
+        """A user may do something else than before: in this virtual host, or of one queue, or nothing at all."""
+        about = event.args
+        if "of" in about:
+            self._connection(str(about["of"])).unreadable.add(str(about.get("queue")))
+            return
+        user, vhost, gone = about.get("user"), about.get("vhost"), bool(about.get("gone"))
+        if not gone:
+            self.topology.rights.told(event.seq, about)
+        for one in self.connections.values():
+            if one.user == user and (gone or one.vhost == vhost):
+                one.regranted, one.banished = event.seq, event.seq if gone else one.banished
 
     def _unlawful(self, event: Event, allowed: str, found: str) -> Unlawful:
         return Unlawful(event, self._connection(event.connection), allowed, found)

@@ -76,7 +76,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
             connection.heartbeat = int(event.args.get("heartbeat", 0))
             connection.channel_max = int(event.args.get("channel_max", 0))
         elif event.method == "connection.open":
-            connection.vhost = str(event.args.get("virtual_host") or "/")
+            connection.vhost, connection.entered = str(event.args.get("virtual_host") or "/"), event.seq
         elif event.method == "connection.update-secret":
             cancelling.renew(connection, event.seq)
         elif not event.method.startswith("connection."):

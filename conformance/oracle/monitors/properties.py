@@ -149,4 +149,6 @@ def impersonated(asked: Asked) -> bool | None:
     if '"user_id"' not in asked.event.arguments:
         return False
     named, user = USER_ID.search(asked.event.arguments), asked.actor.connection.user
+    if (tagged := asked.topology.rights.impersonates(user)) is not False:
+        return False if tagged else None
     return named[1] != user if named is not None and user and "\\" not in named[1] else None

@@ -118,7 +118,8 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
     """The broker closed the channel over a method that it had to carry out, and for which the client has the rights."""
     request = _blamed(fact.channel.pending(), ids_of(fact.event))
     connection = fact.channel.connection
-    if (connection.overheard or connection.unreadable) and fact.event.args.get("reply_code") == ACCESS_REFUSED:
+    doubtful = connection.overheard or connection.unreadable or (request and request.seq < connection.regranted)
+    if doubtful and fact.event.args.get("reply_code") == ACCESS_REFUSED:
         return
     if request is not None and fact.suspect is None:
         for rule in request.claims:

@@ -8,12 +8,13 @@ that applies counts. In between nothing is claimed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
+from conformance.oracle.topology.rights import Granted
 from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Topology
 
 Scope = Literal["channel", "connection"]
@@ -43,7 +44,14 @@ class Asked:
     def limited(self) -> bool:
         """May its user lack a right? Of connections that are overheard nobody knows the rights; of others it is told
         when one is taken away."""
-        return self.actor.connection.overheard or bool(self.actor.connection.unreadable)
+        connection = self.actor.connection
+        return connection.overheard or bool(connection.unreadable) or not all(one.everything for one in self.held)
+
+    @property
+    def held(self) -> Sequence[Granted]:
+        """The rights that its user may be held to; empty where nothing is known of them."""
+        connection = self.actor.connection
+        return self.topology.rights.held(connection.user, connection.vhost, connection.entered)
 
     @property
     def vhost(self) -> str:

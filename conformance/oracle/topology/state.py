@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from conformance.oracle.topology.rights import Rights
+
 PREDECLARED = {
     "amq.direct": "direct",
     "amq.fanout": "fanout",
@@ -32,6 +34,7 @@ class Owner(Protocol):
     whole: bool
     overheard: bool
     unreadable: set[str]
+    entered: int
     closing: int
     left: int
     ended: int
@@ -46,6 +49,9 @@ class Actor(Protocol):
     @property
     def previous(self) -> Actor | None:
         """What had its number before."""
+
+    @property
+    def consumers(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -166,7 +172,7 @@ Name = tuple[str, str]
 class Topology:
     """The tables of one history."""
 
-    __slots__ = ("exchanges", "last", "queues", "unnamed")
+    __slots__ = ("exchanges", "last", "queues", "rights", "unnamed")
 
     def __init__(self) -> None:
         self.exchanges: dict[Name, Exchange] = {}
@@ -175,6 +181,7 @@ class Topology:
         """The queue that each channel declared last: the one that an empty name stands for. Of the latest channels."""
         self.unnamed: dict[Change, NamedQueue] = {}
         """Queues whose name the broker chooses, until it tells."""
+        self.rights = Rights()
 
     def exchange(self, vhost: str, name: str) -> Exchange | None:
         """This exchange, where anything is known of it. Predeclared ones are there from the beginning."""

@@ -12,6 +12,8 @@
     - octets c 0100...          the client sends these octets, whatever they are
     - alarm raised            a resource alarm is raised; before it: raising, at the end: clearing, cleared
     - rights c q              the user of this connection may no longer read the queue
+    - permit u v {"write":"a"}  this user may do so much in this vhost, and nothing else
+    - permit u v none         it may not enter this vhost; gone: it is deleted
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
 
@@ -135,6 +137,15 @@ def _login(words: Words) -> bytes:
     return f"\0{words.pairs['user']}\0secret".encode() if "user" in words.pairs else b""
 
 
+def _rights(words: list[str]) -> dict[str, object]:
+    """What an event says of a user and its vhost."""
+    user, vhost, said = words
+    if said == "gone":
+        return {"user": user, "gone": True}
+    patterns = dict.fromkeys(("configure", "write", "read"), None if said == "none" else "^none$")
+    return {"user": user, "vhost": vhost, **patterns, **(json.loads(said) if said != "none" else {})}
+
+
 def _blame(make: Callable[..., codec.Method], channel: int, words: Words) -> codec.Method:
     return make(channel, words.number(0), " ".join(words.rest[3:]), words.number(1), words.number(2))
 
@@ -207,6 +218,7 @@ SENT: dict[str, Maker] = {
     "tune-ok": lambda c, w: m.ConnectionTuneOk(
         c, channel_max=int(w.pairs.get("channels", 0)), heartbeat=int(w.pairs.get("heartbeat", 0))
     ),
+    "enter": lambda c, w: m.ConnectionOpen(0, w.text(0, "/")),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
@@ -258,6 +270,7 @@ RECEIVED: dict[str, Maker] = {
     "blocked": lambda c, w: m.ConnectionBlocked(0, w.text(0)),
     "unblocked": lambda c, w: m.ConnectionUnblocked(0),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
+    "entered": lambda c, w: m.ConnectionOpenOk(0),
     "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
 NAMELESS = ("", "-")
@@ -360,6 +373,8 @@ class Playbook:
             self._octets(words[0], bytes.fromhex(words[1]))
         elif kind == "rights":
             self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
+        elif kind == "permit":
+            self._step(self._builder("").local("rights", **_rights(words)))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "joined":

@@ -32,6 +32,14 @@ ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 
+LIMITED = (
+    '- permit u / {"configure":".*"} \n u:0 < start \n u:0 > start-ok user=u \n u:0 > enter \n u:0 < entered \n '
+    "u:1 > open \n u:1 < open-ok \n "
+)
+NARROW = "@queue q \n @queue p \n 90 > delete p \n 90 < delete-ok \n " + LIMITED
+FREE = NARROW.replace('{"configure":".*"}', '{"configure":".*","write":".*","read":".*"}')
+
+
 def wrong(rule: str) -> str:
     """The client sends the octets of which this rule speaks."""
     return f"@open 1 \n - octets c {OCTETS[rule].hex()}"
@@ -78,6 +86,12 @@ ARISES = {
     "other-class": wrong("FRAME-007"),
     "content-on-channel-0": wrong("FRAME-008"),
     "method-on-channel-0": "@open 1 \n 0 > open",
+    "limited-declares-again": NARROW + "u:1 > declare q",
+    "limited-names-dead-letters": NARROW + "u:1 > declare p classic x-dead-letter-exchange=x",
+    "limited-names-alternate": NARROW + "u:1 > exchange x alternate-exchange=y",
+    "limited-publishes-to-queues": NARROW + "u:1 > publish q m1",
+    "limited-names-long-queue": NARROW + f"u:1 > get {'q' * 151}",
+    "user-deleted": NARROW + "- permit u / gone",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -121,6 +135,12 @@ MISSES = {
     "other-class": wrong("FRAME-004"),
     "content-on-channel-0": wrong("FRAME-009"),
     "method-on-channel-0": "@open 1 \n 0 > bye",
+    "limited-declares-again": NARROW + "u:1 > declare p",
+    "limited-names-dead-letters": FREE + "u:1 > declare p classic x-dead-letter-exchange=x",
+    "limited-names-alternate": NARROW + "u:1 > exchange x",
+    "limited-publishes-to-queues": NARROW + "90 > publish q m1",
+    "limited-names-long-queue": NARROW + f"u:1 > get {'q' * 150}",
+    "user-deleted": NARROW + "- permit u / none",
 }
 
 
