@@ -15,6 +15,7 @@ from conformance.history.events import TO_BROKER
 from conformance.oracle.model.facts import Answered, Delivered, Missing, Passed
 from conformance.oracle.model.records import Copy
 from conformance.oracle.model.stock import Stock
+from conformance.oracle.monitors.chan import BY_LAST_NAME
 from conformance.oracle.monitors.exch import PREFIX, absent
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
@@ -30,7 +31,6 @@ NOT_EMPTY, GONE, LAST, SENSELESS = "QUEUE-013", "QUEUE-014", "QUEUE-015", "QUEUE
 REMOVED, NO_MORE, SPARED, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-019", "QUEUE-020", "QUEUE-021"
 DECLARE = "queue.declare"
 USES = DECLARE, "queue.bind", "queue.purge", "queue.delete", "basic.get", "basic.consume"
-BY_LAST_NAME = "queue.bind", "queue.purge", "basic.get", "basic.consume"
 COMPARED = (
     "x-max-length",
     "x-max-length-bytes",
