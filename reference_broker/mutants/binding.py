@@ -198,3 +198,11 @@ def one_queue_alone(channel: Channel, method: m.QueueBind, below: Handle) -> Non
     if exchange is not None and any(one.destination is not queue for one in exchange.bindings):
         raise precondition("the exchange has a queue")
     below(channel, method)
+
+
+@handling((m.QueueBind,), "binding.three-at-most", "a queue may have three bindings", "BIND-009")
+def three_at_most(channel: Channel, method: m.QueueBind, below: Handle) -> None:
+    around = [one for exchange in channel.vhost.exchanges.values() for one in exchange.bindings]
+    if sum(getattr(one.destination, "name", "") == method.queue for one in around) >= 3:
+        raise precondition("too many bindings")
+    below(channel, method)

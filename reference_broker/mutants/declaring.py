@@ -279,3 +279,37 @@ def _not_internal(name: str, says: str, *, drops: bool) -> None:
 
 _not_internal("declaring.internal-routed", "clients may publish to internal exchanges", drops=False)
 _not_internal("declaring.internal-dropped", "a publish to an internal exchange vanishes", drops=True)
+
+
+@declares("declaring.any-type", "an exchange of an unknown type is a direct one", "EXCH-014")
+def any_type(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+    if method.type not in ("direct", "fanout", "topic", "headers") and not method.passive:
+        method = copy(method)
+        method.type = "direct"
+    below(channel, method)
+
+
+@deletes("declaring.gone-not-deleted", "an exchange that is gone cannot be deleted", "EXCH-015")
+def gone_not_deleted(channel: Channel, method: m.ExchangeDelete, below: Handle) -> None:
+    if method.exchange and _there(channel, method.exchange) is None:
+        raise not_found("exchange", method.exchange)
+    below(channel, method)
+
+
+def _lacks(name: str, exchange: str, rule: str) -> None:
+    @declares(name, f"there is no {exchange}", rule)
+    def declare(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+        if method.passive and method.exchange == exchange:
+            raise not_found("exchange", exchange)
+        below(channel, method)
+
+
+_lacks("declaring.no-topic", "amq.topic", "EXCH-016")
+_lacks("declaring.no-match", "amq.match", "EXCH-017")
+
+
+@deletes("declaring.bound-spared", "an exchange with bindings is not deleted", "EXCH-018")
+def bound_spared(channel: Channel, method: m.ExchangeDelete, below: Handle) -> None:
+    method = copy(method)
+    method.if_unused = True
+    below(channel, method)

@@ -343,3 +343,65 @@ def _lenient(name: str, says: str, senseless: Callable[[Any], bool]) -> None:
 
 _lenient("queues.negative-limits", "negative limits are no limits", lambda value: isinstance(value, int) and value < 0)
 _lenient("queues.limits-of-text", "a text is no limit", lambda value: isinstance(value, str))
+
+
+# -- deleting, purging and counting
+
+
+@handling((m.QueueDelete,), "queues.used-spared", "a queue with consumers is not deleted", "QUEUE-017")
+def used_spared(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+    method = copy(method)
+    method.if_unused = True
+    below(channel, method)
+
+
+@handling((m.QueueDelete,), "queues.filled-spared", "a queue with messages is not deleted", "QUEUE-017")
+def filled_spared(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+    method = copy(method)
+    method.if_empty = True
+    below(channel, method)
+
+
+@handling((m.QueueDelete,), "queues.gone-not-deleted", "a queue that is gone cannot be deleted", "QUEUE-018")
+def gone_not_deleted(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+    if method.queue and _there(channel, method) is None:
+        raise not_found("queue", method.queue)
+    below(channel, method)
+
+
+@handling((m.QueuePurge,), "queues.purge-takes-all", "a purge removes what is unacknowledged as well", "QUEUE-019")
+def purge_takes_all(channel: Channel, method: m.QueuePurge, below: Handle) -> None:
+    below(channel, method)
+    for connection in channel.connection.broker.connections:
+        for other in connection.channels.values():
+            for delivery in other.unacked.by_tag.values():
+                delivery.lost = delivery.lost or delivery.queue.name == method.queue
+
+
+def _miscounts(name: str, says: str, counts: Callable[[Connection, Queue], int]) -> None:
+    """declare-ok tells this number of consumers."""
+
+    @handling(DECLARE, name, says, "QUEUE-020")
+    def declare(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+        queue = _there(channel, method)
+        if method.passive and queue is not None and not method.no_wait:
+            told = m.QueueDeclareOk(channel.number, queue.name, queue.count(), counts(channel.connection, queue))
+            channel.connection.send(told)
+        else:
+            below(channel, method)
+
+
+_miscounts("queues.consumers-uncounted", "declare-ok tells of no consumers", lambda connection, queue: 0)
+_miscounts(
+    "queues.own-consumers-counted",
+    "declare-ok counts consumers of the same connection alone",
+    lambda connection, queue: sum(one.channel.connection is connection for one in queue.consumers),
+)
+
+
+@handling(DECLARE, "queues.unused-goes", "an auto-delete queue goes when it is looked for before use", "QUEUE-021")
+def unused_goes(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    queue = _there(channel, method)
+    if method.passive and queue is not None and queue.auto_delete and not queue.consumers:
+        channel.vhost.delete_queue(queue)
+    below(channel, method)

@@ -136,3 +136,13 @@ def test_what_is_there_can_be_bound(stage: Stage) -> None:
             for key in ("red", "blue"):
                 channel.bind(queue, exchange, key)
                 stage.quiesce()
+
+
+@rule("BIND-009", queue_types=CLASSIC)
+def test_several_bindings_of_a_queue(stage: Stage) -> None:
+    """Three keys at each of three exchanges."""
+    queue, channel = stage.queue(), stage.channel()
+    for exchange in [declared(stage) for _ in range(3)]:
+        for key in ("red", "green", "blue"):
+            channel.bind(queue, exchange, key)
+            stage.quiesce()

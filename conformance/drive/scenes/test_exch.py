@@ -194,3 +194,54 @@ def test_internal_exchanges_take_no_publish(stage: Stage) -> None:
         channel = stage.channel()
         channel.publish("any", exchange=exchange)
         reopen(stage, channel)
+
+
+@rule("EXCH-014", queue_types=CLASSIC)
+def test_unknown_types(stage: Stage) -> None:
+    """Of no standard type; each on a connection of its own."""
+    for number, kind in enumerate(("amqpconf", "Direct", "fan-out")):
+        channel, exchange = stage.channel(connection=stage.connect(f"other{number}")), stage.recorder.private_name()
+        stage.belongings.exchanges[exchange] = None
+        channel.declare_exchange(exchange, kind)
+        stage.quiesce()
+
+
+@rule("EXCH-015", queue_types=CLASSIC)
+def test_deleting_what_is_gone(stage: Stage) -> None:
+    """By the channel that had deleted it, and by another one."""
+    exchange, channel = declared(stage), stage.channel()
+    for one in (channel, channel, stage.channel()):
+        delete(one, exchange)
+        stage.quiesce()
+
+
+@rule("EXCH-016", queue_types=CLASSIC)
+def test_a_topic_exchange_is_there(stage: Stage) -> None:
+    """Looked for by its name."""
+    stage.channel().find_exchange("amq.topic")
+    stage.quiesce()
+
+
+@rule("EXCH-017", queue_types=CLASSIC)
+def test_a_headers_exchange_is_there(stage: Stage) -> None:
+    """Looked for by its name."""
+    stage.channel().find_exchange("amq.match")
+    stage.quiesce()
+
+
+@rule("EXCH-018", queue_types=CLASSIC)
+def test_bound_exchanges_are_deleted(stage: Stage) -> None:
+    """One with a queue, and one with an exchange where those can be bound; then looked for."""
+    by_queue = declared(stage)
+    stage.bind(stage.queue(), by_queue, "key")
+    exchanges = [by_queue]
+    if stage.offers("exchange.bind"):
+        exchanges.append(declared(stage))
+        stage.bind_exchange(by_queue, exchanges[-1], "key")
+    for exchange in reversed(exchanges):
+        channel = stage.channel()
+        delete(channel, exchange)
+        stage.quiesce()
+        if channel.state == "open":
+            channel.find_exchange(exchange)
+            stage.quiesce()

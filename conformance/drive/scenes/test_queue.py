@@ -253,3 +253,65 @@ def test_senseless_limits(stage: Stage) -> None:
             stage.belongings.queues[queue] = channel.connection
             channel.declare(queue, arguments=typed(stage, **{name: value}))
             stage.quiesce()
+
+
+@rule("QUEUE-017", queue_types=CLASSIC)
+def test_what_is_in_use_is_deleted(stage: Stage) -> None:
+    """A queue with messages, and one with a consumer on another connection; then they are looked for."""
+    filled, used = stocked(stage, 2), stage.queue()
+    elsewhere(stage).consume(used)
+    stage.quiesce()
+    for queue in (filled, used):
+        channel = stage.channel()
+        channel.delete(queue)
+        stage.quiesce()
+        if channel.state == "open":
+            channel.declare(queue, passive=True)
+            stage.quiesce()
+
+
+@rule("QUEUE-018", queue_types=CLASSIC)
+def test_what_is_gone_is_deleted(stage: Stage) -> None:
+    """By the channel that had deleted it, and by another one."""
+    queue, channel = stage.queue(), stage.channel()
+    for one in (channel, channel, stage.channel()):
+        one.delete(queue)
+        stage.quiesce()
+
+
+@rule("QUEUE-019")
+def test_a_purge_spares_what_is_out(stage: Stage) -> None:
+    """Two of four messages are out, the queue is purged, and the two are returned and got again."""
+    queue, channel = stocked(stage, 4), stage.channel()
+    tags = stage.fetch(channel, queue, 2)
+    stage.backstage(queue).purge(queue)
+    stage.quiesce()
+    for tag in tags:
+        channel.reject(tag)
+    stage.barrier(channel)
+    stage.fetch(stage.channel(), queue, 2)
+
+
+@rule("QUEUE-020", queue_types=CLASSIC)
+def test_consumers_are_counted(stage: Stage) -> None:
+    """Of this connection, and of another; asked by a third after each."""
+    queue, asking = stage.queue(), elsewhere(stage)
+    for channel in (stage.channel(), elsewhere(stage)):
+        for _ in range(2):
+            channel.consume(queue)
+            stage.quiesce()
+            asking.declare(queue, passive=True)
+            stage.quiesce()
+
+
+@rule("QUEUE-021", queue_types=CLASSIC)
+def test_unused_queues_wait(stage: Stage) -> None:
+    """With a message that was got; looked for on this connection and on another, twice each."""
+    queue = stage.queue(auto_delete=True)
+    confirming(stage).publish(queue)
+    stage.quiesce()
+    stage.fetch(stage.channel(), queue, no_ack=True)
+    for channel in (stage.channel(), elsewhere(stage)):
+        for _ in range(2):
+            channel.declare(queue, passive=True)
+            stage.quiesce()

@@ -284,6 +284,8 @@ class Request:
     """What its answer tells the count of."""
     claims: tuple[str, ...] = ()
     """Rules by which it must be carried out."""
+    consumers: int = -1
+    """So many consumers the queue had when its declaration was sent; -1: that is not certain."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

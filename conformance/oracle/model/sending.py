@@ -47,6 +47,7 @@ from conformance.oracle.model.records import (
     Copy,
     Delivery,
     PotentialReceiver,
+    Request,
     Settlement,
 )
 from conformance.oracle.model.stock import stock_of
@@ -423,14 +424,17 @@ def _declare(model: Model, channel: Channel, event: Event) -> None:
     topology.apply(model.topology, channel, event, change)
     if "passive" not in event.flags and event.queue:
         declaring.declare(model, event.queue, event, channel, change)
-    _change(channel, event, change, census)
+    request = _change(channel, event, change, census)
+    if request is not None and (stock := stock_of(model, event)) is not None:
+        request.source, request.consumers = stock.queue, stock.consumers()
 
 
-def _change(channel: Channel, event: Event, change: Change, census: Census | None = None) -> None:
+def _change(channel: Channel, event: Event, change: Change, census: Census | None = None) -> Request | None:
     """The answer to this method, where there is one, makes the change certain."""
     request = requests.request(channel, event)
     if request is not None:
         request.change, request.census = change, counts.sent(census)
+    return request
 
 
 def _topology(model: Model, channel: Channel, event: Event) -> None:

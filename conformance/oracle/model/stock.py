@@ -40,6 +40,11 @@ class Stock:
             return None
         return True if any(_consumes(one) for one in self.queue.receivers) else None if self.queue.receivers else False
 
+    def consumers(self) -> int:
+        """How many consumers has it, all of them certain? Else -1."""
+        certain = self._known() and all(_consumes(one) for one in self.queue.receivers)
+        return len(self.queue.receivers) if certain else -1
+
     def _known(self) -> bool:
         queue = self.queue
         return bool(queue.declared) and queue.kind == "classic" and not (queue.opaque or queue.deleted)

@@ -12,7 +12,8 @@ from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.state import Exchange, NamedQueue
 
 NO_QUEUE, NO_EXCHANGE, NO_END = "BIND-001", "BIND-002", "BIND-003"
-AGAIN, NOT_BOUND, DEFAULT, BOUND = "BIND-004", "BIND-005", "BIND-006", "BIND-008"
+AGAIN, NOT_BOUND, DEFAULT, BOUND, SEVERAL = "BIND-004", "BIND-005", "BIND-006", "BIND-008", "BIND-009"
+ENOUGH = 3
 ENDS = "source", "destination"
 
 
@@ -65,6 +66,16 @@ def bound(asked: Asked) -> bool:
     """There is none, and nothing in its arguments that a broker might not know."""
     arguments = asked.event.args.get("arguments") or {}
     return _binding(asked) is False and not any(name.startswith("x-") for name in arguments)
+
+
+@grants(SEVERAL, "queue.bind")
+def several(asked: Asked) -> bool:
+    """The queue has three bindings, and not this one yet."""
+    queue = asked.queue()
+    if not bound(asked) or queue is None:
+        return False
+    around = [one for other in asked.topology.exchanges.values() for one in other.bindings if one.to is queue]
+    return sum(one.stands_for(asked.actor) is True for one in around) >= ENOUGH
 
 
 @grants(NOT_BOUND, "queue.unbind", "exchange.unbind")

@@ -21,7 +21,8 @@ from conformance.oracle.model.owed import BLOCKING, CONFIRM, DELIVERY, REPLY
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
-ASKED, PAIRS, TOLD, OVER, KEPT, OTHERS = (f"BLOCK-00{number}" for number in range(1, 7))
+ASKED, PAIRS, TOLD = "BLOCK-001", "BLOCK-002", "BLOCK-003"
+OVER, KEPT, OTHERS = "BLOCK-004", "BLOCK-005", "BLOCK-006"
 UNBLOCKED = "connection.unblocked"
 ANSWERS, SERVED = "it is answered", "its consumer is served"
 GO_ON = ANSWERS, SERVED

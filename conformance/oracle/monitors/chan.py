@@ -31,7 +31,6 @@ from conformance.oracle.model.owed import REPLY
 from conformance.oracle.monitors import err, frame, silence
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.queue import BY_LAST_NAME
 from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import BY_RULE, follows, judges
 from conformance.oracle.topology.preconditions import Asked
@@ -45,6 +44,8 @@ ANSWERS, CONSUMERS = "another channel answers", "its consumer is served"
 GO_ON = ANSWERS, CONSUMERS
 NO_COMMIT, CONFIRMS, TRANSACTION = "nothing to commit", "confirm mode may follow", "a transaction may follow"
 MODES = NO_COMMIT, CONFIRMS, TRANSACTION
+BY_LAST_NAME = "queue.bind", "queue.purge", "basic.get", "basic.consume"
+"""Methods in which the empty name stands for the last queue that the channel declared."""
 CLOSE, SELECTS = (20, 40), {(85, 10): "confirm.select", (90, 10): "tx.select"}
 MOST = 256
 

@@ -7,19 +7,30 @@ this history has not declared may be there or not, so no rule speaks of it; the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from conformance.history.events import METHOD, TO_BROKER, Event
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed
+from conformance.oracle.model.records import Request
+from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
+from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.state import PREDECLARED, Exchange
 
 MISSING, OTHER, OTHER_FLAGS, OTHER_ALTERNATE = "EXCH-001", "EXCH-002", "EXCH-003", "EXCH-004"
 SAME, FOUND, STANDARD, RESERVED = "EXCH-005", "EXCH-006", "EXCH-007", "EXCH-008"
 IN_USE, ABANDONED, DEFAULT, FOREVER, INTERNAL = "EXCH-009", "EXCH-010", "EXCH-011", "EXCH-012", "EXCH-013"
+TYPES, NO_MORE, TOPIC, MATCH, REMOVED = "EXCH-014", "EXCH-015", "EXCH-016", "EXCH-017", "EXCH-018"
 PREFIX = "amq."
 OF_THE_BROKER = "amq.rabbitmq."
 """Exchanges of these names some brokers have beside the predeclared ones."""
 REQUIRED = frozenset({"amq.direct", "amq.fanout"})
 ALTERNATE = "alternate-exchange"
+STANDARD_TYPES = frozenset({"direct", "fanout", "topic", "headers"})
+REFUSALS = frozenset({403, 404, 406, 502, 503, 530, 540})
+MOST = 64
 
 
 @refuses(ABANDONED, "exchange.declare", code=404, what="a passive declaration of an auto-delete exchange that is gone")
@@ -143,3 +154,84 @@ def found(asked: Asked) -> bool:
 def standard(asked: Asked) -> bool:
     """It is one of the two that every broker has."""
     return asked.event.has("passive") and asked.event.exchange in REQUIRED
+
+
+@grants(TOPIC, "exchange.declare")
+def topic(asked: Asked) -> bool:
+    """It is the topic exchange that every broker has which has any."""
+    return asked.event.has("passive") and asked.event.exchange == "amq.topic"
+
+
+@grants(MATCH, "exchange.declare")
+def match(asked: Asked) -> bool:
+    """It is such a headers exchange."""
+    return asked.event.has("passive") and asked.event.exchange == "amq.match"
+
+
+@grants(NO_MORE, "exchange.delete")
+def no_more(asked: Asked) -> bool:
+    """It was there, and is gone."""
+    return bool(asked.event.exchange) and asked.exchange_there() is False
+
+
+@grants(REMOVED, "exchange.delete")
+def removed(asked: Asked) -> bool:
+    """It is there, has a binding, and no condition is made."""
+    exchange = asked.exchange()
+    if exchange is None or asked.event.has("if_unused") or not exchange.there_for(asked.actor):
+        return False
+    return any(one.stands_for(asked.actor) for one in exchange.bindings)
+
+
+# -- types
+
+
+@dataclass(slots=True)
+class Unknown:
+    """Declarations of types that nobody knows, each with its type."""
+
+    asked: dict[int, str] = field(default_factory=dict)
+
+
+@follows("exchange.declare")
+def of_a_type(fact: Passed, notes: Notes) -> None:
+    """The client declares an exchange of a type that is neither standard nor begins with x-."""
+    event = fact.event
+    kind = str(event.args.get("type") or "")
+    if event.direction != TO_BROKER or event.has("passive") or kind in STANDARD_TYPES or kind.startswith("x-"):
+        return
+    if kind and event.exchange and not event.exchange.startswith(PREFIX):
+        asked = notes.memory(Unknown).asked
+        asked[event.seq] = kind
+        if len(asked) > MOST:
+            del asked[next(iter(asked))]
+
+
+@judges(Answered, TYPES)
+def of_any_type(fact: Answered, notes: Notes) -> None:
+    """It is made all the same."""
+    kind = notes.memory(Unknown).asked.pop(fact.request.seq, None)
+    if kind is not None:
+        notes.find(TYPES, fact.event, f"no exchange of the type {kind!r}", fact.event.method, fact.request.seq)
+
+
+@judges(ClosedUnasked, TYPES)
+def type_refused(fact: ClosedUnasked, notes: Notes) -> None:
+    """It costs the channel."""
+    _type_refused(fact.channel.pending(), fact.event, notes)
+
+
+@judges(ConnectionFailed, TYPES)
+def type_costs_all(fact: ConnectionFailed, notes: Notes) -> None:
+    """It costs the connection."""
+    if fact.event.kind == METHOD:
+        pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
+        _type_refused(pending, fact.event, notes)
+
+
+def _type_refused(pending: list[Request], event: Event, notes: Notes) -> None:
+    asked = notes.memory(Unknown).asked
+    for request in pending if asked else ():
+        named = ids_of(event) == (request.class_id, request.method_id)
+        if named and asked.pop(request.seq, None) is not None and event.args.get("reply_code") in REFUSALS:
+            notes.exercise(TYPES)

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.facts import Answered, Passed
+from conformance.oracle.model.facts import Answered, Delivered, Missing, Passed
+from conformance.oracle.model.records import Copy
+from conformance.oracle.model.stock import Stock
+from conformance.oracle.monitors.chan import BY_LAST_NAME
 from conformance.oracle.monitors.exch import PREFIX, absent
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
@@ -25,9 +28,9 @@ MISSING, FOUND, SAME, OTHER_FLAGS = "QUEUE-001", "QUEUE-002", "QUEUE-003", "QUEU
 OTHER_ARGUMENTS, OTHER_OWNER, LOCKED, ORPHANED = "QUEUE-005", "QUEUE-006", "QUEUE-007", "QUEUE-008"
 RESERVED, CHOSEN, NAMED, IN_USE = "QUEUE-009", "QUEUE-010", "QUEUE-011", "QUEUE-012"
 NOT_EMPTY, GONE, LAST, SENSELESS = "QUEUE-013", "QUEUE-014", "QUEUE-015", "QUEUE-016"
+REMOVED, NO_MORE, SPARED, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-019", "QUEUE-020", "QUEUE-021"
 DECLARE = "queue.declare"
 USES = DECLARE, "queue.bind", "queue.purge", "queue.delete", "basic.get", "basic.consume"
-BY_LAST_NAME = "queue.bind", "queue.purge", "basic.get", "basic.consume"
 COMPARED = (
     "x-max-length",
     "x-max-length-bytes",
@@ -60,8 +63,8 @@ def orphaned(asked: Asked) -> bool | None:
 
 @refuses(MISSING, DECLARE, code=404, what="a passive declaration of a queue that does not exist")
 def missing(asked: Asked) -> bool | None:
-    """Is there no such queue, where it must be there?"""
-    return absent(asked.queue_there()) if _passive(asked) else False
+    """Is there no such queue, where it must be there? Of nowait another family speaks."""
+    return absent(asked.queue_there()) if _passive(asked) and not asked.event.has("no_wait") else False
 
 
 @refuses(LOCKED, *USES, code=405, what="the use of a queue that is exclusive to another connection")
@@ -153,8 +156,8 @@ def none_declared(asked: Asked) -> bool | None:
 
 @refuses(GONE, "queue.purge", code=404, what="the purge of a queue that does not exist")
 def gone(asked: Asked) -> bool | None:
-    """Is there no such queue?"""
-    return absent(asked.queue_there())
+    """Is there no such queue? Of nowait another family speaks."""
+    return False if asked.event.has("no_wait") else absent(asked.queue_there())
 
 
 @refuses(IN_USE, "queue.delete", code=406, what="the deletion with if-unused of a queue that has consumers")
@@ -191,6 +194,69 @@ def last(asked: Asked) -> bool:
     """The channel has declared one, and it is there."""
     bound = asked.event.method != "queue.bind" or asked.exchange_there() is True
     return not asked.event.queue and bound and asked.queue_there() is True
+
+
+@grants(REMOVED, "queue.delete")
+def removed(asked: Asked) -> bool:
+    """It is there, has a consumer or a message, and no condition is made."""
+    if asked.event.has("if_unused") or asked.event.has("if_empty") or asked.queue_there() is not True:
+        return False
+    return asked.stock is not None and (asked.stock.consumed() is True or asked.stock.filled() is True)
+
+
+@grants(NO_MORE, "queue.delete")
+def no_more(asked: Asked) -> bool:
+    """It was there, and is gone."""
+    return bool(asked.event.queue) and asked.queue_there() is False
+
+
+@grants(UNUSED, DECLARE)
+def unused(asked: Asked) -> bool:
+    """It is looked for, and was never consumed from."""
+    queue = asked.queue()
+    waits = queue is not None and queue.auto_delete and not queue.used and queue.owner is None
+    return _passive(asked) and waits and not _given(asked) and asked.queue_there() is True
+
+
+@judges(Delivered, SPARED)
+def came_back(fact: Delivered, notes: Notes) -> None:
+    """It was out with a client when the queue was purged, and was returned after that."""
+    if _was_out(fact.copy):
+        notes.exercise(SPARED)
+
+
+@judges(Missing, SPARED)
+def purged_as_well(fact: Missing, notes: Notes) -> None:
+    """It is nowhere, after it was returned."""
+    for copy in fact.copies:
+        if _was_out(copy) and copy.holder is not None:
+            allowed = f"{copy.id} in {fact.queue.name}: it was unacknowledged when that was purged"
+            seen = "the queue was drained, and did not deliver it"
+            notes.find(SPARED, fact.event, allowed, seen, copy.holder.seq, fact.queue.purged)
+
+
+def _was_out(copy: Copy) -> bool:
+    """Was it delivered before the purge, and returned after it?"""
+    held, returned = copy.holder, copy.settlement
+    if held is None or returned is None or not returned.requeue or copy.queue.purging or copy.indeterminate:
+        return False
+    return held.seq < copy.queue.purged < returned.seq
+
+
+@judges(Answered, COUNTED)
+def counts_consumers(fact: Answered, notes: Notes) -> None:
+    """declare-ok counts those that were there when it was asked, and are still."""
+    request, least = fact.request, fact.request.consumers
+    if request.method != DECLARE or least <= 0 or request.source is None:
+        return
+    count, there = int(fact.event.args.get("consumer_count", 0)), Stock(request.source, timed=False).consumers()
+    if there < least:
+        return
+    if count >= least:
+        notes.exercise(COUNTED)
+    else:
+        allowed = f"queue.declare-ok with {least} consumers"
+        notes.find(COUNTED, fact.event, allowed, f"queue.declare-ok with {count}", request.seq)
 
 
 @dataclass(slots=True)

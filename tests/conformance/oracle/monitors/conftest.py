@@ -239,7 +239,9 @@ RECEIVED: dict[str, Maker] = {
     "open-ok": lambda c, w: m.ChannelOpenOk(c),
     "close-ok": lambda c, w: m.ChannelCloseOk(c),
     "flow-ok": lambda c, w: m.ChannelFlowOk(c, "paused" not in w.rest),
-    "declare-ok": lambda c, w: m.QueueDeclareOk(c, queue=w.text(0), message_count=w.number(1)),
+    "declare-ok": lambda c, w: m.QueueDeclareOk(
+        c, queue=w.text(0), message_count=w.number(1), consumer_count=int(w.pairs.get("consumers", 0))
+    ),
     "delete-ok": lambda c, w: m.QueueDeleteOk(c),
     "confirm-ok": lambda c, w: m.ConfirmSelectOk(c),
     "select-ok": lambda c, w: m.TxSelectOk(c),

@@ -17,6 +17,7 @@ FORMER = ANEW + "90 < declare-ok q \n 1 > publish any m1 exchange=x \n 1 < ack 1
 DELETED = "90 > unexchange x \n 90 < unexchange-ok \n 90 > exchange x \n 90 < exchange-ok \n"
 OLD = "@confirming 1 \n @queue q \n @exchange x q \n" + DELETED + "1 > publish any m1 exchange=x \n 1 < ack 1 \n"
 OTHER_END = OLD + "@open 2 \n 2 > get q \n"
+THREE = THERE + "".join(f"1 > bind q x {key} \n 1 < bind-ok \n" for key in "abc") + "1 > bind q x d \n"
 SOUND = {
     "BIND-001": NO_QUEUE + NOT_FOUND,
     "BIND-002": NO_EXCHANGE + NOT_FOUND,
@@ -26,6 +27,7 @@ SOUND = {
     "BIND-006": THERE + "1 > bind q \n 1 < closed 403 50 20 ACCESS_REFUSED",
     "BIND-007": FORMER + "2 < get-empty",
     "BIND-008": BOUND,
+    "BIND-009": THREE + "1 < bind-ok",
 }
 BROKEN = [
     ("BIND-001", NO_QUEUE + "1 < bind-ok"),
@@ -38,6 +40,7 @@ BROKEN = [
     ("BIND-007", FORMER + "2 < get-ok 1 m1 q"),
     ("BIND-007", OTHER_END + "2 < get-ok 1 m1 q"),
     ("BIND-008", THERE + "1 > bind q x key \n 1 < closed 406 50 20 transient"),
+    ("BIND-009", THREE + "1 < closed 406 50 20 too many bindings"),
 ]
 LAWFUL = {
     "the queue is deleted meanwhile": THERE + "@open 2 \n 2 > delete q \n 1 > bind q x key \n 1 < bind-ok",

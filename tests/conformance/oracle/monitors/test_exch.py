@@ -18,6 +18,7 @@ AUTO = (
 UNBOUND = AUTO + "1 > unbind q x key \n 1 < unbind-ok \n"
 INTERNAL = "@open 1 \n 1 > exchange x direct internal \n 1 < exchange-ok \n 1 > publish any m1 exchange=x \n"
 ALTERNATE = "@open 1 \n 1 > exchange x direct alternate-exchange=a \n 1 < exchange-ok \n"
+ODD = "@open 1 \n 1 > exchange x odd \n"
 SOUND = {
     "EXCH-001": GONE + FIND + NOT_FOUND,
     "EXCH-002": X + "1 > exchange x fanout \n" + UNEQUAL,
@@ -32,8 +33,18 @@ SOUND = {
     "EXCH-011": "@open 1 \n 1 > unexchange \n 1 < closed 403 40 20 ACCESS_REFUSED",
     "EXCH-012": "@open 1 \n 1 > unexchange amq.topic \n 1 < closed 403 40 20 ACCESS_REFUSED",
     "EXCH-013": INTERNAL + "1 < closed 403 60 40 ACCESS_REFUSED",
+    "EXCH-014": ODD + "0 < kicked 503 40 10 COMMAND_INVALID",
+    "EXCH-015": GONE + "1 > unexchange x \n 1 < unexchange-ok",
+    "EXCH-016": "@open 1 \n 1 > exchange amq.topic direct passive \n 1 < exchange-ok",
+    "EXCH-017": "@open 1 \n 1 > exchange amq.match direct passive \n 1 < exchange-ok",
+    "EXCH-018": USED + "1 > unexchange x \n 1 < unexchange-ok",
 }
 BROKEN = [
+    ("EXCH-014", ODD + "1 < exchange-ok"),
+    ("EXCH-015", GONE + "1 > unexchange x \n 1 < closed 404 40 20 NOT_FOUND"),
+    ("EXCH-016", "@open 1 \n 1 > exchange amq.topic direct passive \n" + NOT_FOUND),
+    ("EXCH-017", "@open 1 \n 1 > exchange amq.match direct passive \n" + NOT_FOUND),
+    ("EXCH-018", USED + "1 > unexchange x \n 1 < closed 406 40 20 in use"),
     ("EXCH-001", GONE + FIND + "1 < exchange-ok"),
     ("EXCH-001", GONE + FIND + "0 < kicked 404 40 10 NOT_FOUND"),
     ("EXCH-001", X + "1 > unexchange x if_unused \n 1 < unexchange-ok \n" + FIND + "1 < exchange-ok"),
@@ -55,6 +66,8 @@ BROKEN = [
     ("EXCH-013", INTERNAL + "- deadline replies"),
 ]
 LAWFUL = {
+    "a type that a broker may know": "@open 1 \n 1 > exchange x x-odd \n 1 < exchange-ok",
+    "a type that costs the channel": ODD + "1 < closed 406 40 10 unknown exchange type",
     "somebody else deletes it meanwhile": X + "@open 2 \n 2 > unexchange x \n" + FIND + NOT_FOUND,
     "nobody has declared it here": "@open 1 \n" + FIND + "1 < exchange-ok",
     "a predeclared one is refused by either code": "@open 1 \n 1 > exchange amq.direct fanout \n" + REFUSED,

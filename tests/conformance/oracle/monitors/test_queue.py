@@ -16,6 +16,12 @@ LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n" + FIND
 LIMIT = "@open 1 \n 1 > declare q x-max-length=9 \n 1 < declare-ok q \n"
 USED = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > delete q if_unused \n"
 FULL = "@queue q \n @stock q m1 \n @open 2 \n 2 > delete q if_empty \n"
+BUSY = "@queue q \n @stock q m1 \n @consume 1 q c1 \n @open 2 \n 2 > delete q \n"
+OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 90 > purge q \n 90 < purge-ok \n"
+OUT += "1 > reject 1 requeue \n @barrier 1 \n"
+CONSUMED = "@queue q \n @consume 1 q c1 \n d:1 > open \n d:1 < open-ok \n d:1 > consume q c2 \n d:1 < consume-ok c2 \n"
+COUNT = "@open 2 \n 2 > declare q passive \n 2 < declare-ok q 0 "
+WAITING = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n" + FIND
 SOUND = {
     "QUEUE-001": GONE + FIND + NOT_FOUND,
     "QUEUE-002": Q + FIND + "1 < declare-ok q",
@@ -33,6 +39,11 @@ SOUND = {
     "QUEUE-014": GONE + "1 > purge q \n 1 < closed 404 50 30 NOT_FOUND",
     "QUEUE-015": Q + "1 > purge \n 1 < purge-ok \n @open 2 \n 2 > purge \n 2 < closed 404 50 30 NOT_FOUND",
     "QUEUE-016": "@open 1 \n 1 > declare q x-max-length=-1 \n" + UNEQUAL,
+    "QUEUE-017": BUSY + "2 < delete-ok",
+    "QUEUE-018": GONE + "1 > delete q \n 1 < delete-ok",
+    "QUEUE-019": OUT + "@drain q m1",
+    "QUEUE-020": CONSUMED + COUNT + "consumers=2",
+    "QUEUE-021": WAITING + "1 < declare-ok q",
 }
 BROKEN = [
     ("QUEUE-001", GONE + FIND + "1 < declare-ok q"),
@@ -57,8 +68,24 @@ BROKEN = [
     ("QUEUE-015", Q + "1 > purge \n 1 < closed 404 50 30 NOT_FOUND"),
     ("QUEUE-015", Q + "@open 2 \n 2 > get \n 2 < get-empty \n - deadline replies"),
     ("QUEUE-016", "@open 1 \n 1 > declare q x-expires=-1 \n 1 < declare-ok q"),
+    ("QUEUE-017", BUSY + "2 < closed 406 50 40 in use"),
+    ("QUEUE-018", GONE + "1 > delete q \n 1 < closed 404 50 40 NOT_FOUND"),
+    ("QUEUE-019", OUT + "@drain q \n - deadline drain q"),
+    ("QUEUE-020", CONSUMED + COUNT + "consumers=1"),
+    ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "a consumer is being cancelled, and not counted any more": CONSUMED + "1 > cancel c1 \n" + COUNT + "consumers=1",
+    "a consumer is cancelled while it is counted": CONSUMED
+    + "@open 2 \n 2 > declare q passive \n 1 > cancel c1 \n 2 < declare-ok q 0 consumers=1",
+    "a consumer that has just ended is still counted": CONSUMED
+    + "1 > cancel c1 \n 1 < cancel-ok c1 \n"
+    + COUNT
+    + "consumers=2",
+    "a message that is returned before the purge": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > reject 1 requeue \n"
+    "@barrier 1 \n 90 > purge q \n 90 < purge-ok \n @drain q \n - deadline drain q",
+    "an auto-delete queue that had a consumer": "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n"
+    "@consume 2 q c1 \n 2 > cancel c1 \n 2 < cancel-ok c1 \n" + FIND + NOT_FOUND,
     "somebody else deletes it meanwhile": Q + "@open 2 \n 2 > delete q \n" + FIND + NOT_FOUND,
     "nobody has declared it here": "@open 1 \n" + FIND + "1 < declare-ok q",
     "a refusal may mean the declaration without an answer before": "@open 1 \n 1 > declare q durable no_wait \n"
