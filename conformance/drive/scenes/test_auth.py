@@ -107,10 +107,10 @@ def exchange_of(channel: Channel, name: str, alternate: str = "") -> Method:
 
 @rule("AUTH-001", queue_types=CLASSIC)
 def test_declaring_a_queue(stage: Stage) -> None:
-    """A queue that is there, and one that is not; the user may write and read both, and configure another."""
+    """A queue that is new, and one that is there; the user may write and read both, and configure another."""
     there, new, own = stage.queue(), deleted(stage), stage.queue()
     channel = clerk(stage, {**EVERYTHING, "configure": exactly(own)})
-    for queue in (there, new, own):
+    for queue in (new, there, own):
         attempt(stage, channel, declare(stage, channel, queue))
 
 
@@ -139,10 +139,10 @@ def test_dead_letter_exchanges(stage: Stage) -> None:
 
 @rule("AUTH-004", queue_types=CLASSIC)
 def test_declaring_an_exchange(stage: Stage) -> None:
-    """An exchange that is there, and one that is not."""
+    """An exchange that is new, and one that is there."""
     there, new = stage.exchange(), absent_exchange(stage)
     channel = clerk(stage, {**EVERYTHING, "configure": NOTHING})
-    for exchange in (there, new):
+    for exchange in (new, there):
         attempt(stage, channel, exchange_of(channel, exchange))
 
 

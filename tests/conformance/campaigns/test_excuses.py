@@ -62,6 +62,11 @@ IMITATE = {
     "octets.longer-body-taken",
     "octets.content-given-up",
     "octets.channel-0-content-dropped",
+    "channels.last-queue-kept",
+    "channels.zero-opened",
+    "channels.zero-passed-over",
+    "rights.any-alternate",
+    "rights.deleted-users-stay",
     "getting.internal-error",
     "consuming.exclusive-joins",
     "queues.last-of-the-connection",
@@ -170,6 +175,11 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "consuming.exclusive-joins",
         "octets.content-given-up",
         "octets.channel-0-content-dropped",
+        "channels.last-queue-kept",
+        "channels.zero-opened",
+        "channels.zero-passed-over",
+        "rights.any-alternate",
+        "rights.deleted-users-stay",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
