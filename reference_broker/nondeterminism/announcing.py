@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     times=(1, 3, 20),
 )
 def announced(free: Free) -> None:
-    honest = free.parts.connection.take
+    honest, stop = free.parts.connection.take, free.parts.connection.block
     told: Counter[Connection] = Counter()
     short: set[Connection] = set()
 
@@ -39,12 +39,21 @@ def announced(free: Free) -> None:
             free.put_off(lambda: relieve(self))
         return honest(self)
 
-    def relieve(connection: Connection) -> None:
-        short.discard(connection)
-        if connection.phase is Phase.RUNNING:
-            connection.send(m.ConnectionUnblocked(0))
+    def block(self: Connection, reason: str) -> None:
+        """Who was told already is not told again, and is told of the end when the alarm is over."""
+        if self in short:
+            short.discard(self)
+            self.blocked = True
+        else:
+            stop(self, reason)
 
-    free.parts.override("connection", take=take)
+    def relieve(connection: Connection) -> None:
+        if connection in short:
+            short.discard(connection)
+            if connection.phase is Phase.RUNNING:
+                connection.send(m.ConnectionUnblocked(0))
+
+    free.parts.override("connection", take=take, block=block)
 
 
 @variation(

@@ -46,6 +46,7 @@ NO_COMMIT, CONFIRMS, TRANSACTION = "nothing to commit", "confirm mode may follow
 MODES = NO_COMMIT, CONFIRMS, TRANSACTION
 BY_LAST_NAME = "queue.bind", "queue.purge", "basic.get", "basic.consume"
 """Methods in which the empty name stands for the last queue that the channel declared."""
+HARMLESS = "channel.flow", "exchange.declare"
 CLOSE, SELECTS = (20, 40), {(85, 10): "confirm.select", (90, 10): "tx.select"}
 MOST = 256
 
@@ -93,7 +94,8 @@ def open_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
     wanted = [one for one in connection.channels.values() if one.state == OPENING]
     if fact.event.kind != METHOD or fact.error is not None or fact.failing or not wanted:
         return
-    if ids_of(fact.event) == CHANNEL_OPEN or (ids_of(fact.event) == (0, 0) and _only(connection, wanted)):
+    nameless = ids_of(fact.event) == (0, 0) and fact.event.args.get("reply_code") in (CHANNEL_ERROR, NOT_ALLOWED)
+    if ids_of(fact.event) == CHANNEL_OPEN or (nameless and _only(connection, wanted)):
         _refused(wanted[0], fact.event, notes)
 
 
@@ -158,15 +160,10 @@ def others_are_gone(fact: ConnectionFailed, notes: Notes) -> None:
         return
     if event.args.get("reply_code") != CHANNEL_ERROR or not connection.closes:
         return
-    named = [one for one in _older(connection) if ids_of(event) in _under_way(one)]
-    if named:
+    named = [one for one in connection.open_channels() if ids_of(event) in _under_way(one)]
+    if named and all(one.opened < connection.closes and not one.indeterminate for one in named):
         allowed = f"channel {named[0].number} goes on: another one was closed"
         notes.find(OTHERS, event, allowed, f"connection: {closing(event.args)}", connection.closes)
-
-
-def _older(connection: Connection) -> list[Channel]:
-    """Channels that were open when another one was closed."""
-    return [one for one in connection.open_channels() if one.opened < connection.closes and not one.indeterminate]
 
 
 def _under_way(channel: Channel) -> set[tuple[int, int]]:
@@ -186,16 +183,23 @@ def others_are_closed(fact: ClosedUnasked, notes: Notes) -> None:
 
 @judges(Unanswered, OTHERS)
 def others_fall_silent(fact: Unanswered, notes: Notes) -> None:
-    """Several methods of different kinds, all sent on a channel after another one was closed, and no answer to any."""
+    """Several methods, the first of them harmless, were sent on a channel as the first thing after another one was
+    closed, and none is answered."""
     channel = fact.channel
     if fact.obligation.kind != REPLY or channel is None or channel.indeterminate or channel.connection.blocked:
         return
-    closed = channel.connection.closes
-    pending = channel.pending()
-    fallen = {one.method for one in pending if one.seq > closed}
-    if channel.opened < closed and len(fallen) > 1 and pending[0].seq == fact.obligation.since_seq:
+    closed, pending = channel.connection.closes, channel.pending()
+    if (
+        not pending
+        or not channel.opened < closed < pending[0].seq == fact.obligation.since_seq
+        or pending[0].method not in HARMLESS
+    ):
+        return
+    heard = notes.memory(Numbers).heard.get(channel.opened) == closed
+    if len({one.method for one in pending}) > 1 and not (heard or channel.unproven or channel.publishing):
         allowed = f"answers on channel {channel.number}: another one was closed"
-        notes.find(OTHERS, fact.event, allowed, f"none to {', '.join(sorted(fallen))}", closed, pending[0].seq)
+        methods = ", ".join(sorted({one.method for one in pending}))
+        notes.find(OTHERS, fact.event, allowed, f"none to {methods}", closed, pending[0].seq)
 
 
 # -- flow
