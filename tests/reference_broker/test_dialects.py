@@ -75,7 +75,12 @@ class Noted(Parts):
         super().override(part, **methods)
 
 
-THE_DECISION_ITSELF = {"timeouts.classic-too", "timeouts.from-the-consumer", "expiry.never-looks"}
+THE_DECISION_ITSELF = {
+    "timeouts.classic-too",
+    "timeouts.from-the-consumer",
+    "expiry.never-looks",
+    "rights.looks-freely",
+}
 """Mutants that decide otherwise, whatever a dialect decides there: they call nothing below."""
 
 
