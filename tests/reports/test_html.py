@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -27,7 +28,11 @@ def tree(results: dict[str, Any], parse: Callable[[str], Any]) -> Any:
 
 def test_every_rule_of_the_catalogue_has_a_square_a_row_and_a_panel(tree: Any) -> None:
     known = list(rules.CATALOGUE)
-    assert [pin["href"] for pin in tree.all("a", class_="pin")] == [f"#/{name}" for name in known]
+    pins = [str(pin["href"]) for pin in tree.all("a", class_="pin")]
+    assert sorted(pins) == sorted(f"#/{name}" for name in known)
+    areas = [rules.get(pin[2:]).family for pin in pins]
+    names = [rules.FAMILIES[code].area for code in dict.fromkeys(areas)]
+    assert len(list(groupby(names))) == len(set(names)), "families of one area stand together"
     assert [row["href"] for row in tree.all("a", class_="row")] == [f"#/{name}" for name in known]
     assert [panel["id"] for panel in tree.all("section", class_="case")] == [f"/{name}" for name in known]
     assert len(tree.all("section", id="/ACK-010/birch-2.9")) == 1

@@ -287,7 +287,7 @@ def test_patterns_fit_parts_of_names(stage: Stage) -> None:
 
 
 @rule("AUTH-017", queue_types=CLASSIC)
-def test_names_that_the_broker_chooses(stage: Stage) -> None:
+def test_rights_to_names_that_the_broker_chooses(stage: Stage) -> None:
     """One user may configure these names, the other may configure others."""
     for pattern in (r"^amq\.gen-", NOTHING):
         channel = clerk(stage, {**EVERYTHING, "configure": pattern})
