@@ -45,7 +45,8 @@ def shortage(stage: Stage, *, asks: bool = True, meanwhile: int = 0, queue: str 
     channel, other = publisher(stage), publisher(stage, "other", asks=asks)
     with stage.around.shortage(stage):
         press(stage, channel, queue)
-        channel.publish(queue, meanwhile) if meanwhile else None
+        if meanwhile:
+            channel.publish(queue, meanwhile)
         other.publish(queue)
         stage.quiesce()
     stage.quiesce()
