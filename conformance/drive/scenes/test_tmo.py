@@ -216,11 +216,11 @@ def test_settling_what_timed_out(stage: Stage) -> None:
     for taken in (False, True):
         for settle in (Channel.ack, Channel.nack, Channel.reject):
             queue = stocked(stage, 1)
-            held.append((queue, taken, settle, timed(stage, queue)[0]))
+            held.append((queue, taken, settle, *timed(stage, queue)))
     expire(stage)
     pause(stage)
-    for queue, taken, settle, channel in held:
-        channel.cancel(next(iter(channel.view.consumers)) if channel.view else "")
+    for queue, taken, settle, channel, tag in held:
+        channel.cancel(tag)
         if taken:
             timed(stage, queue, LONG)
         settle(channel, outstanding(channel)[0])
@@ -277,7 +277,7 @@ def test_nothing_early(stage: Stage) -> None:
     stage.barrier(prompt)
     busy, _ = timed(stage, stocked(stage, 2), prefetch=2)
     pause(stage)
-    busy.ack(next(iter(busy.unacked)))
+    busy.ack(outstanding(busy)[0])
     restock(stage, waiting, 1)
     timed(stage, third)
     expire(stage)
