@@ -46,6 +46,7 @@ POLICY = "policy"  # a queue's policy changed and is in force            {queue,
 SETTINGS = "settings"  # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 KILLED = "killed"  # the broker is killed, and has been started again after it  {}
 RIGHTS = "rights"  # the user of a connection may no longer read a queue  {of: connection, queue}
+KNOWN = "known"  # is what a connection will name the right thing?  {of: connection, login: bool, vhost: bool}
 SCENE = "scene"  # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"  # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
 LATE = "late"  # what was owed came after all, later than the deadline  {what, waited_ms}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.oracle.model.channels import CLOSED, OPEN, Channel
+from conformance.oracle.model.handshake import Handshake
 from conformance.oracle.model.records import ClientError, SettlementError
 
 
@@ -51,6 +52,7 @@ class Connection:
     """Seconds, as the client agreed to."""
     beats: bool | None = None
     """Has the broker said that it wants heartbeats? None: we have not seen."""
+    handshake: Handshake = field(default_factory=Handshake)
     heard_at: int = 0
     """The time of the client's last frame."""
     read_at: int = 0

@@ -296,6 +296,27 @@ class Silenced(Fact):
 
 
 @dataclass(slots=True)
+class Over(Fact):
+    """The socket of the connection is closed, whoever did it."""
+
+    connection: Connection
+
+
+@dataclass(slots=True)
+class Beat(Fact):
+    """A heartbeat of the broker."""
+
+    connection: Connection
+
+
+@dataclass(slots=True)
+class Heartless(Fact):
+    """The driver waited in vain for a heartbeat on this connection."""
+
+    connection: Connection
+
+
+@dataclass(slots=True)
 class StillThere(Fact):
     """The driver waited in vain for the broker to end this connection."""
 

@@ -26,7 +26,7 @@ for _rule in RULES:
 def ended(fact: ConnectionFailed, notes: Notes) -> None:
     """The connection is closed, with a code that fits; or ends without a word, where the texts say so."""
     error, event = fact.error, fact.event
-    if error is None or not error.octets:
+    if error is None or error.rule not in RULES:
         return
     if event.kind != METHOD:
         if error.silent:
