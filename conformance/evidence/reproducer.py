@@ -102,6 +102,8 @@ class _Teller:
             raise Untellable("it needs settings of the broker that a client cannot change")
         elif event.kind == ev.KILLED:
             raise Untellable("it needs a broker that is killed, which no client can do")
+        elif event.kind == ev.KNOWN:
+            raise Untellable("it needs a handshake that goes its own way")
         elif event.kind == ev.RIGHTS:
             raise Untellable("it needs a user whose rights change, which no client can do")
 

@@ -2,9 +2,9 @@
 
 What is sent is logged before its octets leave, what is received after they came; so the log is one order that the
 client can vouch for. A driver sends whatever it is given, valid or broken. It answers by itself only what a live
-connection must answer at once: heartbeats, channel.flow, connection.close and channel.close, the last unless `holding`
-says to wait; but nothing is said any more on a channel that was closed from here. The end of a connection is an event
-like any other and never an exception of `receive`.
+connection must answer at once: heartbeats, channel.flow, connection.close unless it `lingers`, and channel.close unless
+`holding` says to wait; but nothing is said any more on a channel that was closed from here. The end of a connection is
+an event like any other and never an exception of `receive`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class RawConnection:
         self.tuned = Tuned()
         self.holding = False
         self.held: list[int] = []
+        self.lingers = False
+        """Does not answer connection.close."""
         self.mute = False
         """Sends no heartbeats of its own."""
         self._wire, self._recorder, self._builder = wire, recorder, recorder.builder(name)
@@ -173,7 +175,8 @@ class RawConnection:
     def _answer(self, event: Event, answers: list[codec.Method]) -> None:
         if event.method == "connection.close":
             self._closing = True
-            answers.append(m.ConnectionCloseOk(0))
+            if not self.lingers:
+                answers.append(m.ConnectionCloseOk(0))
         elif event.method == "connection.close-ok":
             self._wire.close()
         elif event.method == "channel.flow":
