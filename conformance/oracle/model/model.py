@@ -236,7 +236,7 @@ class Model:
 
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
         yield Over(event, connection)
-        connection.handshake.give_up()
+        connection.handshake.crossed = 0
         if connection.ended:
             memory.connection_ended(self, connection)
             return
@@ -247,6 +247,7 @@ class Model:
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)
+        connection.handshake.give_up()
         memory.connection_ended(self, connection)
 
     def _deadline(self, event: Event) -> Iterator[Fact]:
