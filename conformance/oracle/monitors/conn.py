@@ -49,6 +49,7 @@ CROSSED = "CONN-021"
 PARTS = ("methods", "heartbeats")
 LONG = 2.5
 """So many intervals after which a client that was not heard is gone for certain, or is heard."""
+UNTOUCHED = "the connection goes on: the mistake was made on another"
 SPACIOUS = 8
 """What a frame has beside its payload."""
 MOST = 256
@@ -226,6 +227,9 @@ class Late:
     failed: int = 0
     """When the broker last ended a connection over a mistake of its client."""
     failing: str = ""
+    ended: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Connections whose client had done nothing wrong, when they ended, and how. A mistake on another may explain it,
+    of which the client hears later."""
     beat_at: int = 0
     """The time of the broker's last heartbeat, on whichever connection."""
     interval: int = 0
@@ -345,17 +349,24 @@ def not_heard(fact: Silenced, notes: Notes) -> None:
 def suffers_for_another(fact: ConnectionFailed, notes: Notes) -> None:
     """A client that has done nothing, and whom everything was answered, loses its connection."""
     connection, event, late = fact.connection, fact.event, notes.memory(Late)
-    if fact.error is not None:
-        late.failed, late.failing = event.seq, connection.name
-        return
+    error, name = fact.error, connection.name
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    idle = not any(one.pending() or one.unproven or one.publishing for one in connection.channels.values())
-    if (
-        late.failed
-        and idle
-        and late.failing != connection.name
-        and not (connection.heartbeat or fact.failing or connection.handshake.awaited or code in CROWDED)
-    ):
-        seen = closing(event.args) if code else "the connection ended"
-        allowed = "the connection goes on: the mistake was made on another"
-        notes.find("CONN-025", event, allowed, seen, late.failed)
+    seen = closing(event.args) if code else "the connection ended"
+    if error is not None:
+        late.failed, late.failing = event.seq, name
+        for sufferer, (seq, observed) in late.ended.items():
+            if error.seq < seq and sufferer != name:
+                notes.find("CONN-025", event, UNTOUCHED, observed, error.seq, seq, at=seq)
+        late.ended.clear()
+    elif code not in CROWDED and _idle(fact):
+        if late.failed and late.failing != name:
+            notes.find("CONN-025", event, UNTOUCHED, seen, late.failed)
+        elif len(late.ended) < MOST:
+            late.ended[name] = event.seq, seen
+
+
+def _idle(fact: ConnectionFailed) -> bool:
+    """Was everything answered that was asked on this connection?"""
+    connection = fact.connection
+    busy = any(one.pending() or one.unproven or one.publishing for one in connection.channels.values())
+    return not (busy or connection.heartbeat or fact.failing or connection.handshake.awaited)
