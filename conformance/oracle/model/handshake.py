@@ -33,8 +33,10 @@ class Handshake:
     """The broker says that it gives reasons for a refused login."""
     asks: bool = False
     """The client wants to be given them."""
+    tuned: int = 0
+    """The client's tune-ok."""
     tuned_at: int = 0
-    """The time of the client's tune-ok."""
+    """Its time."""
     beat_at: int = 0
     """The time of its last heartbeat."""
     talked_at: int = 0

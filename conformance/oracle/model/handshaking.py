@@ -125,7 +125,7 @@ def _letters(table: values.FieldTable) -> set[str]:
 def _tune(connection: Connection, event: Event) -> None:
     handshake, arguments = connection.handshake, event.args
     channels, size = int(arguments.get("channel_max", 0)), int(arguments.get("frame_max", 0))
-    handshake.tuned_at = event.time_ns
+    handshake.tuned, handshake.tuned_at = event.seq, event.time_ns
     if handshake.channel_max is None or handshake.frame_max is None:
         return
     most, largest = handshake.channel_max, handshake.frame_max
@@ -133,9 +133,10 @@ def _tune(connection: Connection, event: Event) -> None:
     if (0 < most < channels) or (0 < largest < size):
         what = f"channel-max {channels} of {most} and frame-max {size} of {largest}"
         _fail(connection, event, "CONN-011", what, ANY, silent=True)
-    elif (0 < channels != most and channels) or (FRAME_MIN <= size != largest):
-        if not 0 < size < FRAME_MIN:
-            handshake.claims["connection.open-ok"] = ("CONN-012",)
+    elif 0 < size < FRAME_MIN:
+        handshake.claims["connection.open-ok"] = ()
+    elif channels not in (0, most) or size not in (0, largest):
+        handshake.claims["connection.open-ok"] = ("CONN-012",)
     handshake.channel_max = min(filter(None, (channels, most)), default=0)
     handshake.frame_max = min(filter(None, (size, largest)), default=0)
 

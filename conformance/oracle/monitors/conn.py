@@ -292,7 +292,7 @@ def beats(fact: Beat, notes: Notes) -> None:
     """A heartbeat of the broker, where some were agreed."""
     connection, event = fact.connection, fact.event
     handshake = connection.handshake
-    if not handshake.tuned_at:
+    if not handshake.tuned:
         return
     if not connection.heartbeat:
         notes.find("CONN-023", event, "no heartbeats: the client wants none", "a heartbeat")
@@ -309,9 +309,10 @@ def goes_on(fact: Answered, notes: Notes) -> None:
     """The connection lives: on methods alone, without heartbeats, or after a mistake on another."""
     connection, event = fact.channel.connection, fact.event
     handshake, late = connection.handshake, notes.memory(Late)
-    if connection.heartbeat and handshake.tuned_at and _lasts(connection, event, handshake.beat_at):
+    if connection.heartbeat and handshake.tuned and _lasts(connection, event, handshake.beat_at):
         notes.show("CONN-024", "methods", PARTS)
-    if not connection.heartbeat and 0 < handshake.tuned_at < late.beat_at - LONG * late.interval * 10**9:
+    since = late.beat_at - LONG * late.interval * 10**9
+    if late.interval and not connection.heartbeat and handshake.tuned and handshake.tuned_at < since:
         notes.exercise("CONN-023")
     if late.failed and late.failing != connection.name and fact.request.seq > late.failed:
         notes.exercise("CONN-025")

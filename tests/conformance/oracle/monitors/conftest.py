@@ -11,6 +11,8 @@
     - killed                    the broker was killed and started again
     - octets c 0100...          the client sends these octets, whatever they are
     - rights c q              the user of this connection may no longer read the queue
+    - header c 414d5150...      the client's first octets; answer c 414d...: the broker's header; beat c <: a heartbeat
+    - known c login=1 vhost=0   is what the client is going to name the right thing?
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
 
@@ -123,9 +125,20 @@ def _pairs(words: Words) -> Iterator[str]:
 def _announced(words: Words) -> list[tuple[str, str, object]]:
     """What a side says of cancel notifications: `notify`, `notify=1`, `beside` the capabilities, or nothing."""
     value: object = True if "notify" in words.rest else words.pairs.get("notify")
-    announced = {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    announced: dict[str, object] = {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    announced |= {"authentication_failure_close": True} if "tell" in words.rest else {}
     beside = {"consumer_cancel_notify": True} if "beside" in words.rest else {}
     return values.table({"capabilities": announced, **beside})
+
+
+def _rare(words: Words) -> list[tuple[str, str, object]]:
+    """A field of a type that few clients use."""
+    return [("rare", "T", 1)] if "rare" in words.rest else []
+
+
+def _limits(words: Words) -> tuple[int, int, int]:
+    channels, size, heartbeat = (int(words.pairs.get(name, 0)) for name in ("channels", "frames", "heartbeat"))
+    return channels, size, heartbeat
 
 
 def _login(words: Words) -> bytes:
@@ -201,8 +214,11 @@ SENT: dict[str, Maker] = {
     "agreed": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
-    "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w), "PLAIN", _login(w)),
-    "tune-ok": lambda c, w: m.ConnectionTuneOk(c, heartbeat=int(w.pairs["heartbeat"])),
+    "start-ok": lambda c, w: m.ConnectionStartOk(
+        c, _announced(w) + _rare(w), w.pairs.get("mechanism", "PLAIN"), _login(w)
+    ),
+    "tune-ok": lambda c, w: m.ConnectionTuneOk(c, *_limits(w)),
+    "enter": lambda c, w: m.ConnectionOpen(c, "/"),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
@@ -234,8 +250,16 @@ RECEIVED: dict[str, Maker] = {
     "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
-    "tune": lambda c, w: m.ConnectionTune(c, heartbeat=int(w.pairs["heartbeat"])),
-    "start": lambda c, w: m.ConnectionStart(c, 0, 9, _announced(w)),
+    "tune": lambda c, w: m.ConnectionTune(c, *_limits(w)),
+    "start": lambda c, w: m.ConnectionStart(
+        c,
+        int(w.pairs.get("major", 0)),
+        9,
+        _announced(w) + values.table({} if "nameless" in w.rest else {"product": "p", "version": "v", "platform": "x"}),
+        w.pairs.get("mechanisms", "PLAIN").encode(),
+        w.pairs.get("locales", "en_US").encode(),
+    ),
+    "entered": lambda c, w: m.ConnectionOpenOk(c),
     "recover-ok": lambda c, w: m.BasicRecoverOk(c),
     "get-empty": lambda c, w: m.BasicGetEmpty(c),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
@@ -352,6 +376,21 @@ class Playbook:
             self._octets(words[0], bytes.fromhex(words[1]))
         elif kind == "rights":
             self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
+        elif kind in ("header", "answer"):
+            raw, direction = bytes.fromhex(words[1]), ">" if kind == "header" else "<"
+            known = "protocol" if raw.startswith(b"AMQP") else "malformed"
+            self._step(self._builder(words[0]).note(direction, known, raw))
+        elif kind == "beat":
+            self._step(self._builder(words[0])._row(words[1], "heartbeat", 0, raw=b""))
+        elif kind == "known":
+            self._builder(words[0])
+            about = {name: value == "1" for name, value in (word.split("=") for word in words[1:])}
+            self._step(self._builder("").local("known", of=words[0], **about))
+        elif kind == "oversize":
+            about = {"offset": 0, "expected": "at most 5000 octets of frame_max", "found": "6000 octets"}
+            self._step(self._builder(words[0]).note("<", "malformed", b"", **about))
+        elif kind == "heartless":
+            self._step(self._builder("").local("deadline", **{"for": "heartbeats", "connection": words[0]}))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "joined":
