@@ -48,6 +48,8 @@ class Handshake:
     """The client's connection.close has met the broker's own, and this is the client's; until it is answered."""
     kicked: int = 0
     """The broker's connection.close."""
+    agreed: bool = False
+    """The client has answered that: what it sends now is sent for nothing."""
 
     def give_up(self) -> None:
         """Nothing more is waited for."""

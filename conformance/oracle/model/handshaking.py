@@ -74,8 +74,10 @@ def sent(connection: Connection, event: Event) -> bool:
     """A method of the client. True: it is a mistake about the handshake, and nothing else."""
     handshake, method = connection.handshake, event.method
     handshake.fresh, handshake.talked_at = False, event.time_ns
-    if method == "connection.close" and handshake.kicked and not connection.closing:
-        handshake.crossed = event.seq
+    if handshake.kicked and not connection.closing:
+        handshake.agreed = handshake.agreed or method == "connection.close-ok"
+        if method == "connection.close" and not handshake.agreed:
+            handshake.crossed = event.seq
     if connection.ended or connection.closing or method in ("connection.close", "connection.close-ok"):
         return False
     if not (handshake.next or handshake.asked):

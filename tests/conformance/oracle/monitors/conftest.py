@@ -233,6 +233,7 @@ SENT: dict[str, Maker] = {
         exchange=w.pairs.get("exchange", ""),
     ),
     "bye": lambda c, w: m.ConnectionClose(0, 200),
+    "agree": lambda c, w: m.ConnectionCloseOk(0),
     "renew": lambda c, w: m.ConnectionUpdateSecret(0, b"secret", "refreshed"),
 }
 RECEIVED: dict[str, Maker] = {
