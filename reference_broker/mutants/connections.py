@@ -46,6 +46,8 @@ def start(name: str, says: str, rule: str, **fields: Any) -> None:
             for field, value in fields.items():
                 if hasattr(item, field):
                     setattr(item, field, value(getattr(item, field)))
+            if isinstance(item, m.ConnectionTune):
+                self.outbox.frame_max = item.frame_max
         Connection.send(self, item)
 
 

@@ -217,7 +217,7 @@ def test_publishes_after_the_close(stage: Stage) -> None:
 
 
 @rule("CONN-021", queue_types=CLASSIC, last=True)
-def test_closes_that_cross(stage: Stage) -> None:
+def test_closes_of_a_connection_that_cross(stage: Stage) -> None:
     """The client closes in one write with its mistake, and leaves the broker's close unanswered."""
     link = stage.connect("crossing")
     stage.barrier(stage.channel(connection=link))

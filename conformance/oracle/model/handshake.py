@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+FRAME_MIN = 4096
+"""Octets of a frame that every peer must take."""
+
 
 @dataclass(slots=True)
 class Handshake:

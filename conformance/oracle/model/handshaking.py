@@ -21,6 +21,7 @@ from codec import methods, values
 from conformance.history.events import Event
 from conformance.oracle.model import requests
 from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.handshake import FRAME_MIN
 from conformance.oracle.model.records import ClientError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 HEADER = b"AMQP\x00\x00\x09\x01"
 OLDEST = (0, 8, 0)
 """The first version that was ever published; who asks for an older one asks for what nobody speaks."""
-FRAME_MIN = 4096
 PLAIN_TYPES = frozenset("tSF")
 """What every client says of itself is made of these."""
 TELLS = "authentication_failure_close"

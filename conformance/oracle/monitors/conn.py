@@ -28,7 +28,8 @@ from conformance.oracle.model.facts import (
     Unanswered,
     Unlawful,
 )
-from conformance.oracle.model.handshaking import FRAME_MIN, passes
+from conformance.oracle.model.handshake import FRAME_MIN
+from conformance.oracle.model.handshaking import passes
 from conformance.oracle.model.owed import CLOSE_OK, HANDSHAKE
 from conformance.oracle.model.records import ClientError
 from conformance.oracle.monitors import err, silence
