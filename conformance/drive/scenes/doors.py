@@ -71,7 +71,7 @@ def start_ok(
     response = f"\0{target.user}\0{secret}".encode() if target.mechanism == "PLAIN" else b""
     if properties is None:
         properties = {} if target.terse else TELL_ME
-    table = properties if isinstance(properties, list) else values.table(dict(properties))  # type: ignore[arg-type]
+    table = properties if isinstance(properties, list) else values.table(dict(properties))
     return m.ConnectionStartOk(0, table, mechanism or target.mechanism, response, "en_US")
 
 

@@ -130,13 +130,22 @@ LAWFUL = [
     ("nobody knows whether the login is right", greeted(knows="vhost=1") + f"{LOGIN} \n - end c fin"),
     ("a channel that was closed before", TWO.replace("3 > open", "@close 2 \n 3 > open") + "3 < open-ok"),
     ("the open is under way", TWO.replace("@open 2", "2 > open") + "3 < open-ok"),
-    ("methods ahead of open-ok", tuned() + f"0 > tune-ok frames=8192 \n {ENTER} \n 1 > open \n 0 < entered \n 1 < open-ok"),
+    (
+        "methods ahead of open-ok",
+        tuned() + f"0 > tune-ok frames=8192 \n {ENTER} \n 1 > open \n 0 < entered \n 1 < open-ok",
+    ),
     ("smaller frames than anybody has to take", BELOW.replace("4096", "100") + "- end c fin"),
     ("a reset may swallow close-ok", CROSS + "- end c reset"),
     ("a close behind close-ok", AGAIN + "0 < kicked 504 10 40 again \n 0 > agree \n 0 > bye \n - end c fin"),
-    ("a message from before the close", LEFT.replace("0 > bye \n 1 > publish q m1", "1 > publish q m1 \n 0 > bye") + GETS),
+    (
+        "a message from before the close",
+        LEFT.replace("0 > bye \n 1 > publish q m1", "1 > publish q m1 \n 0 > bye") + GETS,
+    ),
     ("a client that was silent", BEATING + "- wait 3 \n - end c fin"),
     ("an operator closes all", BYSTANDER + AGAIN + "0 < kicked 503 10 40 again \n d:0 < kicked 320 0 0 forced"),
-    ("its own mistake", BYSTANDER + AGAIN + "d:7 > flow \n 0 < kicked 503 10 40 again \n d:0 < kicked 504 20 20 closed"),
+    (
+        "its own mistake",
+        BYSTANDER + AGAIN + "d:7 > flow \n 0 < kicked 503 10 40 again \n d:0 < kicked 504 20 20 closed",
+    ),
     ("a connection that was joined", f"- joined c \n {LOGIN} \n 1 > open \n 0 > enter \n 0 > enter \n - end c fin"),
-]  # fmt: skip
+]
