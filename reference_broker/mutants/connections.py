@@ -115,14 +115,19 @@ def third_open_unanswered(self: Connection, method: m.ConnectionOpen) -> None:
 # -- what is agreed
 
 
-@replaces("connection.tolerates", "connections.more-than-offered", "the client has its way", "CONN-011")
-def more_than_offered(self: Connection, wanted: int, least: int, most: int) -> bool:
-    return wanted == 0 or wanted >= least
+@replaces("connection.tune", "connections.more-than-offered", "the client has its way", "CONN-011")
+def more_than_offered(self: Connection, method: m.ConnectionTuneOk) -> None:
+    self.channel_max = max(self.channel_max, method.channel_max)
+    self.outbox.frame_max = max(self.outbox.frame_max, method.frame_max)
+    Connection.tune(self, method)
 
 
-@replaces("connection.tolerates", "connections.no-less", "limits are as they were offered", "CONN-012")
-def no_less(self: Connection, wanted: int, least: int, most: int) -> bool:
-    return wanted in (0, most)
+@replaces("connection.tune", "connections.no-less", "limits are as they were offered", "CONN-012")
+def no_less(self: Connection, method: m.ConnectionTuneOk) -> None:
+    if method.channel_max in (0, self.channel_max) and method.frame_max in (0, self.outbox.frame_max):
+        Connection.tune(self, method)
+    else:
+        self.finish()
 
 
 @replaces("connection.tune", "connections.large-frames", "frames are as large as was offered", "CONN-013")

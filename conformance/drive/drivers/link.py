@@ -22,6 +22,7 @@ from conformance.history import events
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.history.recorder import Recorder
 
+HEADER = codec.ProtocolHeader().encode()
 Content = tuple[m.BasicPublish, bytes, Mapping[str, Any]]
 Item = codec.Method | bytes | Content
 
@@ -50,6 +51,8 @@ class RawConnection:
         self._wire, self._recorder, self._builder = wire, recorder, recorder.builder(name)
         self._reader = codec.FrameReader()
         self._outgoing: list[bytes] = []
+        self._begun = b""
+        """Of a protocol header that has come in part."""
         self._last_write = time.monotonic()
         self._end: Event | None = None
         self._closing = False
@@ -164,6 +167,10 @@ class RawConnection:
             yield from self._read(TO_BROKER, codec.FrameReader(self.tuned.frame_max), raw)
 
     def _received(self, data: bytes, answers: list[codec.Method]) -> Iterator[Event]:
+        data, self._begun = self._begun + data, b""
+        if not self._reader.pending and len(data) < len(HEADER) and data[:4] == HEADER[: len(data)][:4]:
+            self._begun = data
+            return
         for event in self._read(TO_CLIENT, self._reader, data):
             yield event
             if event.kind == events.MALFORMED:

@@ -135,7 +135,7 @@ def _tune(connection: Connection, event: Event) -> None:
     if (0 < most < channels) or (0 < largest < size):
         what = f"channel-max {channels} of {most} and frame-max {size} of {largest}"
         _fail(connection, event, "CONN-011", what, ANY, silent=True)
-    elif 0 < size < FRAME_MIN:
+    elif 0 < size < FRAME_MIN or (most and not channels) or (largest and not size):
         handshake.claims["connection.open-ok"] = ()
     elif channels not in (0, most) or size not in (0, largest):
         handshake.claims["connection.open-ok"] = ("CONN-012",)

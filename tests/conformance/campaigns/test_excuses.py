@@ -66,6 +66,7 @@ IMITATE = {
     "consuming.exclusive-joins",
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
+    "connections.crossing-discarded",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -170,6 +171,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "consuming.exclusive-joins",
         "octets.content-given-up",
         "octets.channel-0-content-dropped",
+        "connections.crossing-discarded",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
