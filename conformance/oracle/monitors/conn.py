@@ -337,9 +337,11 @@ def no_beat(fact: Heartless, notes: Notes) -> None:
 
 @judges(Silenced, "CONN-024")
 def not_heard(fact: Silenced, notes: Notes) -> None:
-    """The broker has dropped a client that had just said something."""
+    """The broker has dropped a client that had just said something, and more than an interval after it agreed to
+    heartbeats: before that nothing may be missed, which is AUTO-005."""
     interval = fact.connection.heartbeat
-    if fact.silence < interval:
+    lasted = (fact.event.time_ns - fact.connection.handshake.tuned_at) / 1e9
+    if fact.silence < interval < lasted:
         allowed = f"the connection stays open: the client has said something within {interval} s"
         notes.find("CONN-024", fact.event, allowed, f"the connection ends after {fact.silence:.2f} s")
 

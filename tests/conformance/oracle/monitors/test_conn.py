@@ -114,7 +114,7 @@ BROKEN = [
     ("CONN-021", CROSS + "- deadline replies"),
     ("CONN-022", BEATING + "- heartless c"),
     ("CONN-023", QUIET + "- beat c <"),
-    ("CONN-024", BEATING + "- wait 0.5 \n - end c fin"),
+    ("CONN-024", BEATING + TALKS + "- wait 0.5 \n - end c fin"),
     ("CONN-025", BYSTANDER + AGAIN + "0 < kicked 503 10 40 again \n d:0 < kicked 503 10 40 again"),
     ("CONN-025", BYSTANDER + AGAIN + "- end d fin \n 0 < kicked 503 10 40 again"),
 ]
