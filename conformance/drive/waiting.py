@@ -162,6 +162,16 @@ class Waiter:
             connection=connection.name,
         )
 
+    def beats(self, connection: RawConnection, patience: float) -> bool:
+        """Waits for a heartbeat of the broker on this connection. False, and a DEADLINE event, when none comes."""
+        seen, key = len(self.events), (events.HEARTBEAT, events.TO_CLIENT, connection.name)
+
+        def beaten() -> bool:
+            return any((one.kind, one.direction, one.connection) == key for one in self.events[seen:])
+
+        self.vain = 0.0
+        return self._hears_of(beaten, patience) or self.comes_late("heartbeats", beaten, connection=connection.name)
+
     def comes_late(
         self,
         what: str,

@@ -104,6 +104,8 @@ class _Teller:
             raise Untellable("it needs a broker that is killed, which no client can do")
         elif event.kind == ev.ALARM:
             raise Untellable("it needs a broker that runs short of something")
+        elif event.kind == ev.KNOWN:
+            raise Untellable("it needs a handshake that goes its own way")
         elif event.kind == ev.RIGHTS:
             raise Untellable("it needs a user with rights of its own, which no client can make")
 

@@ -49,6 +49,7 @@ ALARM = "alarm"  # the broker is made to run short of something  {state: raising
 RIGHTS = "rights"  # what a user may do from now on: all of it in one virtual host, of one queue, or nothing at all
 #   {user, vhost, configure, write, read: pattern, or all null: may not enter, topics: {exchange: {write, read}}, tags}
 #   {of: connection, queue}: its user may no longer read the queue;  {user, gone}: there is no such user any more
+KNOWN = "known"  # is what a connection will name the right thing?  {of: connection, login: bool, vhost: bool}
 SCENE = "scene"  # a directed check or machine run begins            {name, rules, queue_type}
 DEADLINE = "deadline"  # waited in vain until the deadline passed  {for: replies, drain or timeouts, waited_ms}
 LATE = "late"  # what was owed came after all, later than the deadline  {what, waited_ms}

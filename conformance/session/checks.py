@@ -318,12 +318,15 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
 
 
 def vanished(history: Iterable[Event]) -> str | None:
-    """How a connection ended without a word from either side, if one did. With heartbeats that is a lawful end."""
+    """How a connection ended without a word from either side, if one did. With heartbeats that is a lawful end, and so
+    it may be where a scene makes its way through the handshake by itself."""
     said: set[str] = set()
     for event in history:
         beating = event.method == "connection.tune-ok" and event.args.get("heartbeat")
         if event.method == "connection.close" or event.kind == events.MALFORMED or beating:
             said.add(event.connection)
+        elif event.kind == events.KNOWN:
+            said.add(str(event.args.get("of")))
         elif event.kind == events.END and event.connection not in said and event.args.get("cause") in ("fin", "reset"):
             return str(event.args["cause"])
     return None

@@ -129,7 +129,7 @@ NOTIFY = struct.pack(">I", len(_ENTRY)) + _ENTRY
 class Connection:
     """One connection, frame by frame."""
 
-    def __init__(self, url: str, properties: bytes = bytes(4)) -> None:
+    def __init__(self, url: str, properties: bytes = bytes(4), frame_max: int = 0) -> None:
         parts = urlsplit(url)
         self._socket = socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 5672), timeout=15)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -141,7 +141,8 @@ class Connection:
         response = struct.pack(">I", len(login)) + login.encode()
         self.send(method(0, (10, 11), properties + short("PLAIN") + response + short("en_US")))
         limits = self.wait((10, 30))[2]
-        self.send(method(0, (10, 31), limits[:6] + bytes(2)))
+        largest = struct.pack(">I", frame_max) if frame_max else limits[2:6]
+        self.send(method(0, (10, 31), limits[:2] + largest + bytes(2)))
         self.send(method(0, (10, 40), short(unquote(parts.path[1:]) or "/") + short("") + bytes(1)))
         self.wait((10, 41))
 

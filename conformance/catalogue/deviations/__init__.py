@@ -102,8 +102,10 @@ def source(name: str) -> str:
     if not base:
         return text
     own = "\n".join(line for line in text.splitlines() if not re.match(r"(extends|without)\s*=", line))
+    head, *blocks = _BLOCKS.split(own)
     under = (block for block in _BLOCKS.split(source(base))[1:] if _rule_of(block) not in without)
-    return "\n\n".join([own.strip(), *(f"{block.strip()}\nmeasured = false" for block in under)]) + "\n"
+    taken = [f"{block.strip()}\nmeasured = false" for block in under]
+    return "\n\n".join([head.strip(), *taken, *(block.strip() for block in blocks)]) + "\n"
 
 
 def _rule_of(block: str) -> str:

@@ -45,6 +45,8 @@ NAMES: Mapping[str, str] = {
     "method-on-channel-0": "a method that belongs on a channel comes on channel 0",
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "exclusive-consumer": "a consumer is started with exclusive",
+    "connection-closes-cross": "connection.close of both sides cross",
+    "frame-max-below-8192": "the client agrees to frames of 4096 octets or more, and fewer than 8192",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",
     "limited-declares-again": "a user with limited rights declares a queue or exchange that may be there already",
     "limited-names-dead-letters": "a user with limited rights declares a queue with a dead-letter exchange",

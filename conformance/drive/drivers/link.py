@@ -2,9 +2,9 @@
 
 What is sent is logged before its octets leave, what is received after they came; so the log is one order that the
 client can vouch for. A driver sends whatever it is given, valid or broken. It answers by itself only what a live
-connection must answer at once: heartbeats, channel.flow, connection.close and channel.close, the last unless `holding`
-says to wait; but nothing is said any more on a channel that was closed from here. The end of a connection is an event
-like any other and never an exception of `receive`.
+connection must answer at once: heartbeats, channel.flow, connection.close unless it `lingers`, and channel.close unless
+`holding` says to wait; but nothing is said any more on a channel that was closed from here. The end of a connection is
+an event like any other and never an exception of `receive`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from conformance.history import events
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.history.recorder import Recorder
 
+HEADER = codec.ProtocolHeader().encode()
 Content = tuple[m.BasicPublish, bytes, Mapping[str, Any]]
 Item = codec.Method | bytes | Content
 
@@ -43,11 +44,15 @@ class RawConnection:
         self.tuned = Tuned()
         self.holding = False
         self.held: list[int] = []
+        self.lingers = False
+        """Does not answer connection.close."""
         self.mute = False
         """Sends no heartbeats of its own."""
         self._wire, self._recorder, self._builder = wire, recorder, recorder.builder(name)
         self._reader = codec.FrameReader()
         self._outgoing: list[bytes] = []
+        self._begun = b""
+        """Of a protocol header that has come in part."""
         self._last_write = time.monotonic()
         self._end: Event | None = None
         self._closing = False
@@ -162,6 +167,10 @@ class RawConnection:
             yield from self._read(TO_BROKER, codec.FrameReader(self.tuned.frame_max), raw)
 
     def _received(self, data: bytes, answers: list[codec.Method]) -> Iterator[Event]:
+        data, self._begun = self._begun + data, b""
+        if not self._reader.pending and len(data) < len(HEADER) and data[:4] == HEADER[: len(data)][:4]:
+            self._begun = data
+            return
         for event in self._read(TO_CLIENT, self._reader, data):
             yield event
             if event.kind == events.MALFORMED:
@@ -173,7 +182,8 @@ class RawConnection:
     def _answer(self, event: Event, answers: list[codec.Method]) -> None:
         if event.method == "connection.close":
             self._closing = True
-            answers.append(m.ConnectionCloseOk(0))
+            if not self.lingers:
+                answers.append(m.ConnectionCloseOk(0))
         elif event.method == "connection.close-ok":
             self._wire.close()
         elif event.method == "channel.flow":

@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from conformance.history.events import END, KILLED, MALFORMED, RIGHTS, TO_BROKER, Event
+from conformance.history.events import END, KILLED, MALFORMED, METHOD, RIGHTS, TO_BROKER, Event
 from conformance.oracle.model import narrow, octets, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
+from conformance.oracle.model.handshake import FRAME_MIN
 from conformance.oracle.model.records import Copy, Delivery
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 PLACES = 4096
 """This many places are remembered."""
 EVERYWHERE = ""
+LARGER_MIN = 8192
+"""Octets of the least frame, where tokens do not fit into that of the texts."""
 YOUNG = 2_000_000_000
 """Nanoseconds: so young is a queue that was declared right before. Measured: half a second is, a second is not."""
 
@@ -178,8 +181,17 @@ def _channel_closed(model: Model, connection: Connection, event: Event) -> Found
 
 
 def _connection_closed(model: Model, connection: Connection, event: Event) -> Found:
+    handshake = connection.handshake
+    ours = event.direction == TO_BROKER
+    if event.kind == METHOD and (handshake.kicked and not handshake.agreed if ours else connection.closing):
+        yield f"connection {connection.name}", "connection-closes-cross"
     for channel in connection.channels.values():
         yield from _ends(channel)
+
+
+def _tuned(model: Model, connection: Connection, event: Event) -> Found:
+    if event.direction == TO_BROKER and FRAME_MIN <= int(event.args.get("frame_max", 0)) < LARGER_MIN:
+        yield f"connection {connection.name}", "frame-max-below-8192"
 
 
 def _ends(channel: Channel) -> Found:
@@ -391,6 +403,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "channel.open": _opened,
     "channel.close": _channel_closed,
     "connection.close": _connection_closed,
+    "connection.tune-ok": _tuned,
     END: _connection_closed,
     MALFORMED: _malformed,
     "basic.cancel": _cancelled,

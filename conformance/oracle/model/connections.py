@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.oracle.model.channels import CLOSED, OPEN, Channel
+from conformance.oracle.model.handshake import Handshake
 from conformance.oracle.model.records import ClientError, SettlementError
 
 
@@ -79,6 +80,7 @@ class Connection:
     """When the broker last agreed to the end of a channel."""
     beats: bool | None = None
     """Has the broker said that it wants heartbeats? None: we have not seen."""
+    handshake: Handshake = field(default_factory=Handshake)
     heard_at: int = 0
     """The time of the client's last frame."""
     read_at: int = 0

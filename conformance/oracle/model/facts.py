@@ -275,6 +275,10 @@ class Unlawful(Fact):
     allowed: str
     found: str
 
+    def beyond_agreed(self) -> bool:
+        """Is it a frame that would have been right, had the client not agreed to smaller ones?"""
+        return "frame_max" in self.allowed and self.connection.handshake.lowered()
+
 
 @dataclass(slots=True)
 class Parted(Fact):
@@ -293,6 +297,27 @@ class Silenced(Fact):
     def silence(self) -> float:
         """For how many seconds it had heard nothing of the client."""
         return (self.event.time_ns - self.connection.heard_at) / 1e9
+
+
+@dataclass(slots=True)
+class Over(Fact):
+    """The socket of the connection is closed, whoever did it."""
+
+    connection: Connection
+
+
+@dataclass(slots=True)
+class Beat(Fact):
+    """A heartbeat of the broker."""
+
+    connection: Connection
+
+
+@dataclass(slots=True)
+class Heartless(Fact):
+    """The driver waited in vain for a heartbeat on this connection."""
+
+    connection: Connection
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle import topology
+from conformance.oracle.model.handshake import Handshake
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
@@ -58,6 +59,7 @@ def forget(model: Model, connection: Connection, reason: str) -> None:
     connection.failed.clear()
     connection.error = connection.refused = None
     connection.blocked, connection.block_owed = False, 0
+    connection.handshake = Handshake()
     connection.misused = connection.refusals = 0
     open_world(model, reason)
 

@@ -20,6 +20,7 @@ from conformance.oracle.model import (
     declaring,
     endings,
     gaps,
+    handshaking,
     memory,
     octets,
     opening,
@@ -29,8 +30,29 @@ from conformance.oracle.model import (
 )
 from conformance.oracle.model.channels import CLOSED, GIVEN_UP
 from conformance.oracle.model.connections import Connection
-from conformance.oracle.model.facts import Fact, Missing, Parted, Silenced, StillThere, Unanswered, Unlawful
-from conformance.oracle.model.owed import BLOCKING, CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE, Obligation, owed_by
+from conformance.oracle.model.facts import (
+    Beat,
+    Fact,
+    Heartless,
+    Missing,
+    Over,
+    Parted,
+    Silenced,
+    StillThere,
+    Unanswered,
+    Unlawful,
+)
+from conformance.oracle.model.owed import (
+    BLOCKING,
+    CLOSE,
+    CONFIRM,
+    DELIVERY,
+    HANDSHAKE,
+    HARD_CLOSE,
+    NOTICE,
+    Obligation,
+    owed_by,
+)
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.topology import Topology
 
@@ -101,20 +123,26 @@ class Model:
     def _beside(self, event: Event) -> Iterator[Fact]:
         """What is no method."""
         kind = event.kind
-        if kind in (events.OPEN, events.PROTOCOL):
+        if kind == events.OPEN:
             self._connection(event.connection).whole = True
+            handshaking.opened(self._connection(event.connection))
+        elif kind == events.PROTOCOL:
+            self._header(self._connection(event.connection), event)
         elif kind == events.END:
             yield from self._end(self._connection(event.connection), event)
         elif kind == events.HEARTBEAT:
             if event.direction == TO_BROKER:
                 self._connection(event.connection).heard_at = event.time_ns
+                self._connection(event.connection).handshake.beat_at = event.time_ns
                 octets.sent(self._connection(event.connection), event)
             else:
                 self._connection(event.connection).torn = False
+                yield Beat(event, self._connection(event.connection))
                 if event.channel:
                     yield self._unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
         elif kind == events.MALFORMED and event.direction == TO_BROKER:
-            octets.sent(self._connection(event.connection), event)
+            if not handshaking.greet(self._connection(event.connection), event):
+                octets.sent(self._connection(event.connection), event)
         elif kind == events.MALFORMED:
             yield self._unlawful(event, str(event.args.get("expected")), str(event.args.get("found")))
         elif kind == events.SCENE:
@@ -132,6 +160,8 @@ class Model:
             alarms.changed(self.connections.values(), event)
         elif kind == events.RIGHTS:
             self._rights(event)
+        elif kind == events.KNOWN:
+            handshaking.known(self._connection(str(event.args.get("of"))), event)
         elif kind in _BROKEN:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
@@ -149,6 +179,13 @@ class Model:
         for one in self.connections.values():
             if one.user == user and (gone or one.vhost == vhost):
                 one.regranted, one.banished = event.seq, event.seq if gone else one.banished
+
+    def _header(self, connection: Connection, event: Event) -> None:
+        connection.whole = True
+        if event.direction == TO_BROKER:
+            handshaking.greet(connection, event)
+        else:
+            connection.handshake.header = event.raw
 
     def _unlawful(self, event: Event, allowed: str, found: str) -> Unlawful:
         return Unlawful(event, self._connection(event.connection), allowed, found)
@@ -194,9 +231,11 @@ class Model:
             allowed = "methods of the connection on channel 0, and others on channels of their own"
             return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
         if event.channel:
+            handshaking.received(connection, event)
             if event.method == "channel.close":
                 return closing.close_channel(self, connection, event)
             return receiving.receive(self, connection, event) if not connection.ended else ()
+        handshaking.received(connection, event)
         if event.method == "connection.close":
             return closing.close_connection(self, connection, event)
         if event.method == "connection.close-ok":
@@ -225,6 +264,8 @@ class Model:
         closing.lose_connection(connection, event.seq)
 
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        yield Over(event, connection)
+        connection.handshake.crossed = 0
         if connection.ended:
             memory.connection_ended(self, connection)
             return
@@ -235,6 +276,7 @@ class Model:
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)
+        connection.handshake.give_up()
         memory.connection_ended(self, connection)
 
     def _deadline(self, event: Event) -> Iterator[Fact]:
@@ -248,6 +290,9 @@ class Model:
             return
         if event.args.get("for") == "end":
             yield StillThere(event, self._connection(str(event.args.get("connection"))))
+            return
+        if event.args.get("for") == "heartbeats":
+            yield Heartless(event, self._connection(str(event.args.get("connection"))))
             return
         if event.args.get("for") == "timeouts":
             yield from timeouts.overdue(self, event)
@@ -269,6 +314,8 @@ class Model:
             connection.error = None
         elif kind == BLOCKING:
             connection.block_owed = 0
+        elif kind == HANDSHAKE:
+            connection.handshake.give_up()
         elif channel is None:
             closing.lose_connection(connection, fact.event.seq)
         elif kind == CLOSE:

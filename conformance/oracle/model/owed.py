@@ -15,7 +15,8 @@ from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.records import RELEASED, Copy
 
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
-NOTICE, BLOCKING = "notice", "connection.blocked"
+CLOSE_OK, BLOCKING = "connection.close-ok", "connection.blocked"
+NOTICE, HANDSHAKE = "notice", "handshake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Obligation:
 def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Channel | None, Consumer | None]]:
     """All that is owed, each with the channel and the consumer that wait for it."""
     for connection in connections:
+        if connection.handshake.crossed:
+            yield Obligation(HANDSHAKE, connection.name, 0, CLOSE_OK, connection.handshake.crossed), None, None
         if connection.ended:
             continue
         if connection.error and not connection.error.optional:
@@ -42,7 +45,10 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
         elif connection.halted:
             continue
         elif connection.closing:
-            yield Obligation(REPLY, connection.name, 0, "connection.close-ok", connection.closing), None, None
+            yield Obligation(REPLY, connection.name, 0, CLOSE_OK, connection.closing), None, None
+        elif connection.handshake.awaited:
+            what, since = next(iter(connection.handshake.awaited.items()))
+            yield Obligation(HANDSHAKE, connection.name, 0, what, since), None, None
         else:
             for channel in connection.channels.values():
                 for obligation, consumer in _of_channel(channel, connection):

@@ -335,7 +335,7 @@ class ClientError:
     @property
     def all_codes(self) -> str:
         """The same in words."""
-        return " or ".join(map(str, self.codes))
+        return " or ".join(map(str, self.codes)) if self.code else "of any kind"
 
 
 @dataclass(slots=True, eq=False, repr=False)

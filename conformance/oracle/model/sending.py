@@ -17,6 +17,7 @@ from conformance.oracle.model import (
     counts,
     declaring,
     endings,
+    handshaking,
     memory,
     opening,
     publishing,
@@ -63,6 +64,8 @@ SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 def send(model: Model, connection: Connection, event: Event) -> None:
     """One method of the client."""
+    if handshaking.sent(connection, event):
+        return
     if connection.ended or connection.closing:
         return
     if event.channel == 0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from conformance.history.events import METHOD
 from conformance.oracle.model.facts import ConnectionFailed
+from conformance.oracle.model.handshaking import MISTAKES
 from conformance.oracle.model.octets import FLAWS
 from conformance.oracle.monitors import err, silence
 from conformance.oracle.monitors.ack import closing
@@ -26,7 +27,7 @@ for _rule in RULES:
 def ended(fact: ConnectionFailed, notes: Notes) -> None:
     """The connection is closed, with a code that fits; or ends without a word, where the texts say so."""
     error, event = fact.error, fact.event
-    if error is None or not error.octets:
+    if error is None or not error.octets or error.rule in MISTAKES:
         return
     if event.kind != METHOD:
         if error.silent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.oracle.model.channels import Channel, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
-from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HARD_CLOSE, NOTICE
+from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
 from conformance.oracle.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
 from conformance.oracle.monitors import fate, slots
 from conformance.oracle.monitors.auto import of_channel, of_end
@@ -80,7 +80,7 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
     """A synchronous method without its answer."""
     owed = fact.obligation
-    if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY, NOTICE):
+    if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY, NOTICE, HANDSHAKE):
         return
     method = fact.request.method if fact.request else "connection.close"
     channel = fact.channel

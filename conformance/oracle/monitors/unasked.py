@@ -46,7 +46,8 @@ def ended_as_asked(fact: ChannelClosed, notes: Notes) -> None:
 @judges(Unlawful, "ERR-013")
 def unlawful(fact: Unlawful, notes: Notes) -> None:
     """No frame, or none that may come there."""
-    notes.find("ERR-013", fact.event, fact.allowed, fact.found)
+    if not fact.beyond_agreed():
+        notes.find("ERR-013", fact.event, fact.allowed, fact.found)
 
 
 @judges(Unrequested, "ERR-013")

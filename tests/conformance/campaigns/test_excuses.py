@@ -71,6 +71,7 @@ IMITATE = {
     "consuming.exclusive-joins",
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
+    "connections.crossing-discarded",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -180,6 +181,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "channels.zero-passed-over",
         "rights.any-alternate",
         "rights.deleted-users-stay",
+        "connections.crossing-discarded",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:

@@ -14,6 +14,8 @@
     - rights c q              the user of this connection may no longer read the queue
     - permit u v {"write":"a"}  this user may do so much in this vhost, and nothing else
     - permit u v none         it may not enter this vhost; gone: it is deleted
+    - header c 414d5150...      the client's first octets; answer c 414d...: the broker's header; beat c <: a heartbeat
+    - known c login=1 vhost=0   is what the client is going to name the right thing?
     - gap c <                   octets of the broker are missing; - cut c: the rest
     - observed others           there may be connections that nobody sees; unordered: clocks differ
 
@@ -126,10 +128,21 @@ def _pairs(words: Words) -> Iterator[str]:
 def _announced(words: Words) -> list[tuple[str, str, object]]:
     """What a side says of cancel notifications: `notify`, `notify=1`, `beside` the capabilities, or nothing."""
     value: object = True if "notify" in words.rest else words.pairs.get("notify")
-    blocking: dict[str, object] = {"connection.blocked": True} if "blocking" in words.rest else {}
-    announced = blocking if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    announced: dict[str, object] = {"connection.blocked": True} if "blocking" in words.rest else {}
+    announced |= {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
+    announced |= {"authentication_failure_close": True} if "tell" in words.rest else {}
     beside = {"consumer_cancel_notify": True} if "beside" in words.rest else {}
     return values.table({"capabilities": announced, **beside})
+
+
+def _rare(words: Words) -> list[tuple[str, str, object]]:
+    """A field of a type that few clients use."""
+    return [("rare", "T", 1)] if "rare" in words.rest else []
+
+
+def _limits(words: Words) -> tuple[int, int, int]:
+    channels, size, heartbeat = (int(words.pairs.get(name, 0)) for name in ("channels", "frames", "heartbeat"))
+    return channels, size, heartbeat
 
 
 def _login(words: Words) -> bytes:
@@ -214,11 +227,11 @@ SENT: dict[str, Maker] = {
     "agreed": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
-    "start-ok": lambda c, w: m.ConnectionStartOk(c, _announced(w), "PLAIN", _login(w)),
-    "tune-ok": lambda c, w: m.ConnectionTuneOk(
-        c, channel_max=int(w.pairs.get("channels", 0)), heartbeat=int(w.pairs.get("heartbeat", 0))
+    "start-ok": lambda c, w: m.ConnectionStartOk(
+        c, _announced(w) + _rare(w), w.pairs.get("mechanism", "PLAIN"), _login(w)
     ),
-    "enter": lambda c, w: m.ConnectionOpen(0, w.text(0, "/")),
+    "tune-ok": lambda c, w: m.ConnectionTuneOk(c, *_limits(w)),
+    "enter": lambda c, w: m.ConnectionOpen(c, w.text(0, "/")),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),
@@ -233,6 +246,7 @@ SENT: dict[str, Maker] = {
         exchange=w.pairs.get("exchange", ""),
     ),
     "bye": lambda c, w: m.ConnectionClose(0, 200),
+    "agree": lambda c, w: m.ConnectionCloseOk(0),
     "renew": lambda c, w: m.ConnectionUpdateSecret(0, b"secret", "refreshed"),
 }
 RECEIVED: dict[str, Maker] = {
@@ -252,8 +266,16 @@ RECEIVED: dict[str, Maker] = {
     "consume-ok": lambda c, w: m.BasicConsumeOk(c, w.text(0)),
     "cancel-ok": lambda c, w: m.BasicCancelOk(c, w.text(0)),
     "cancel": lambda c, w: m.BasicCancel(c, w.text(0), w.has("no_wait")),
-    "tune": lambda c, w: m.ConnectionTune(c, heartbeat=int(w.pairs["heartbeat"])),
-    "start": lambda c, w: m.ConnectionStart(c, 0, 9, _announced(w)),
+    "tune": lambda c, w: m.ConnectionTune(c, *_limits(w)),
+    "start": lambda c, w: m.ConnectionStart(
+        c,
+        int(w.pairs.get("major", 0)),
+        9,
+        _announced(w) + values.table({} if "nameless" in w.rest else {"product": "p", "version": "v", "platform": "x"}),
+        w.pairs.get("mechanisms", "PLAIN").encode(),
+        w.pairs.get("locales", "en_US").encode(),
+    ),
+    "entered": lambda c, w: m.ConnectionOpenOk(c),
     "recover-ok": lambda c, w: m.BasicRecoverOk(c),
     "get-empty": lambda c, w: m.BasicGetEmpty(c),
     "ack": lambda c, w: m.BasicAck(c, w.number(0), w.has("multiple")),
@@ -272,7 +294,6 @@ RECEIVED: dict[str, Maker] = {
     "blocked": lambda c, w: m.ConnectionBlocked(0, w.text(0)),
     "unblocked": lambda c, w: m.ConnectionUnblocked(0),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),
-    "entered": lambda c, w: m.ConnectionOpenOk(0),
     "renew-ok": lambda c, w: m.ConnectionUpdateSecretOk(0),
 }
 NAMELESS = ("", "-")
@@ -377,6 +398,21 @@ class Playbook:
             self._step(self._builder("").local("rights", of=words[0], queue=words[1]))
         elif kind == "permit":
             self._step(self._builder("").local("rights", **_rights(words)))
+        elif kind in ("header", "answer"):
+            raw, direction = bytes.fromhex(words[1]), ">" if kind == "header" else "<"
+            known = "protocol" if raw.startswith(b"AMQP") else "malformed"
+            self._step(self._builder(words[0]).note(direction, known, raw))
+        elif kind == "beat":
+            self._step(self._builder(words[0])._row(words[1], "heartbeat", 0, raw=b""))
+        elif kind == "known":
+            self._builder(words[0])
+            about = {name: value == "1" for name, value in (word.split("=") for word in words[1:])}
+            self._step(self._builder("").local("known", of=words[0], **about))
+        elif kind == "oversize":
+            about = {"offset": 0, "expected": "at most 5000 octets of frame_max", "found": "6000 octets"}
+            self._step(self._builder(words[0]).note("<", "malformed", b"", **about))
+        elif kind == "heartless":
+            self._step(self._builder("").local("deadline", **{"for": "heartbeats", "connection": words[0]}))
         elif kind == "still":
             self._step(self._builder("").local("deadline", **{"for": "end", "connection": words[0]}))
         elif kind == "joined":
