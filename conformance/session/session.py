@@ -45,6 +45,7 @@ from conformance.session.vitals import Vitals
 
 EMBEDDED = "embedded"
 MANAGEMENT, KILL, ALARM = "management API", "kill command", "alarm command"
+TOPICS = "topic permissions"
 ALONE = "main"
 """The worker of a run that has no others."""
 SHARE = 0.93
@@ -165,7 +166,9 @@ class Session:
         """What was not given, or cannot be used in this run, and is therefore asked of nobody; and why."""
         missing = {}
         if beside.admin is None:
-            missing[MANAGEMENT] = "none was given (--broker-admin)"
+            missing[MANAGEMENT] = missing[TOPICS] = "none was given (--broker-admin)"
+        elif not beside.admin.knows_topics():
+            missing[TOPICS] = "its management API does not know them"
         if beside.kill is None:
             missing[KILL] = "none was given (--kill)"
         elif self.worker != ALONE and self.options.url is not None:

@@ -30,6 +30,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "kill command": "a broker that can be killed and started again",
         "alarm command": "a broker that can be made to run short of something",
         "management API": "users whose rights are changed while they are connected",
+        "topic permissions": "rights for the routing keys of a topic exchange",
     }
 )
 MANDATORY: Mapping[str, str] = MappingProxyType(

@@ -69,6 +69,14 @@ class Admin:
         path = f"/api/topic-permissions/{quote(vhost, safe='')}/{quote(user, safe='')}"
         self._ask("PUT", path, {"exchange": exchange, **patterns})
 
+    def knows_topics(self) -> bool:
+        """Can users have rights for the routing keys of topic exchanges?"""
+        try:
+            self._ask("GET", "/api/topic-permissions")
+        except AdminRefused:
+            return False
+        return True
+
     def remove_user(self, name: str) -> None:
         self._ask("DELETE", f"/api/users/{quote(name, safe='')}")
 
